@@ -27,25 +27,23 @@ const codeSeconds = 60
 const tokenSeconds = 15 * 60
 const refreshSeconds = 14 * 86_400
 
-/** Loads the library, which says on the console that it does not expect this release of Node.js. */
+/**
+ * Loads the library, by the files that its main file exports: that one writes a line to standard error on each release
+ * of Node.js without long-term support, and has no switch for it. peerDependencies name the exact version.
+ */
 export async function loadLibrary(): Promise<Library> {
-  const { warn, info } = console
-  const without =
-    (write: typeof warn) =>
-    (text?: unknown, ...rest: unknown[]) => {
-      if (!String(text).includes('oidc-provider')) write.call(console, text, ...rest)
-    }
-  console.warn = without(warn)
-  console.info = without(info)
   try {
-    return await import('oidc-provider')
+    const [{ Provider }, errors, interactionPolicy] = await Promise.all([
+      import('oidc-provider/lib/provider.js'),
+      import('oidc-provider/lib/helpers/errors.js'),
+      import('oidc-provider/lib/helpers/interaction_policy/index.js'),
+    ])
+    return { Provider, errors, interactionPolicy }
   } catch (cause) {
     throw new TypeError(
       'oidc.clients (COUNTERSIGN_OIDC_CLIENTS) is set, which needs the package oidc-provider: npm install oidc-provider@9.13.3',
       { cause },
     )
-  } finally {
-    Object.assign(console, { warn, info })
   }
 }
 

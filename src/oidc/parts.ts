@@ -70,7 +70,8 @@ export interface IssuerParts {
 /** Life of an interaction in seconds. */
 export const interactionSeconds = 10 * 60
 
-export type Library = typeof import('oidc-provider')
+/** The exports of the library that are used. */
+export type Library = Pick<typeof import('oidc-provider'), 'Provider' | 'errors' | 'interactionPolicy'>
 
 /** What was read of the files and the store. */
 export interface Loaded extends Offered {

@@ -44,9 +44,6 @@ const closingOpeningMs = 250
 /** Idle time before the first TCP keep-alive probe, in ms. Probes find peers that vanished without closing. */
 const tcpKeepAliveDelayMs = 60_000
 
-/** Longest time for {@link rehearseEnd}, in milliseconds. */
-const rehearsalMs = 100
-
 /** Longest wait for a moment without arriving connections, in ms. */
 const maxArrivalsMs = 1_000
 
@@ -154,7 +151,6 @@ export class OnePortServer {
 
   async #close(graceMs: number): Promise<void> {
     this.#http1.end()
-    if (this.#servers.length > 0) await rehearseEnd()
     await this.#noArrivals(Math.min(maxArrivalsMs, graceMs))
     // Each server waits for all connections that it accepted.
     const stopped = this.#servers.map((server) => new Promise<void>((resolve) => server.close(() => resolve())))
@@ -283,20 +279,4 @@ const noBun =
  */
 function startTimeouts(server: http.Server): void {
   server.emit('listening')
-}
-
-/**
- * Warms up the shutdown path with a server of its own. The first end in a process takes half a millisecond, ten times
- * as long as the next, because its code is not compiled yet, and the system resets connections that arrive in that
- * time. In a worker of a cluster the server must be the worker's own: `exclusive`.
- */
-async function rehearseEnd(): Promise<void> {
-  const server = createServer()
-  const { promise: ended, resolve: end } = Promise.withResolvers<void>()
-  // Without a free port in time, the real end just takes longer.
-  const late = setTimeout(end, rehearsalMs)
-  server.once('error', () => end())
-  server.unref().listen({ port: 0, host: '127.0.0.1', exclusive: true }, () => server.close(() => end()))
-  await ended
-  clearTimeout(late)
 }
