@@ -1,60 +1,22 @@
-import type { Page } from 'playwright-core'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { newComputerKey } from '../relay/devices.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet } from '../support/wallet.ts'
-import { Desktop, type DesktopOptions } from './desktop.ts'
-import { expectHeading, handOverLink } from './flows.ts'
 import {
-  expectNoFaults,
-  expectNoSidewaysScroll,
-  hasBrowser,
-  provokes,
-  screenshot,
-  type Trail,
-  useBrowser,
-} from './support.ts'
-
-/** What a phone of 390×844 shows of a page between the bars of its browser. */
-const phoneSize = { width: 390, height: 664 }
-
-const windows =
-  'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36'
-
-const usual = {
-  kind: 'login',
-  displayTitle: 'Sign in to Green Bakery',
-  displaySummary: 'You asked to continue your order of twelve loaves on the big screen.',
-}
-
-/** Opens a claim URL and reviews the request. */
-async function review(page: Page, desktop: Desktop): Promise<void> {
-  await page.goto(desktop.order.claimUrl)
-  await page.getByRole('button', { name: 'Review the request' }).click()
-  await page.getByRole('button', { name: 'Decline' }).waitFor()
-}
-
-/** What the user reads on the review screen, in one line. */
-async function seen(page: Page): Promise<string> {
-  // biome-ignore lint/performance/useDomNodeTextContent: it must not contain what is hidden.
-  return (await page.locator('#review').innerText()).replace(/\s+/g, ' ').trim()
-}
-
-async function approve(page: Page): Promise<void> {
-  await page.getByRole('button', { name: 'Approve' }).click()
-}
-
-/** The six digits on the phone's screen. */
-async function returnCode(page: Page): Promise<string> {
-  await page.getByRole('heading', { name: /^Enter this code only at/ }).waitFor()
-  return (await page.locator('#return-code > [aria-hidden]').textContent()) ?? ''
-}
-
-function wrongOf(code: string): string {
-  return code === '000000' ? '000001' : '000000'
-}
-
-const signedIn = 'Your computer is signed in'
+  approve,
+  phoneSize,
+  returnCode,
+  review,
+  reviewingIn,
+  seen,
+  signedIn,
+  usual,
+  windows,
+  wrongOf,
+} from './approval-steps.ts'
+import { Desktop } from './desktop.ts'
+import { expectHeading, handOverLink } from './flows.ts'
+import { expectNoFaults, expectNoSidewaysScroll, hasBrowser, provokes, screenshot, useBrowser } from './support.ts'
 
 describe.skipIf(!hasBrowser)('on a phone,', () => {
   const browser = useBrowser()
@@ -62,49 +24,9 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
     vi.useRealTimers()
   })
 
-  /** A service, an order that a desktop started there, and a phone that reviews it. */
-  async function reviewing(
-    settings: Parameters<typeof startService>[0],
-    order: object = usual,
-    options: DesktopOptions & { readonly phone?: Parameters<typeof browser.open>[0] } = {},
-  ) {
-    const { url } = await startService(settings)
-    const desktop = await Desktop.start(url, order, options)
-    const { page, trail } = await browser.open({ viewport: phoneSize, ...options.phone })
-    await review(page, desktop)
-    return { url, desktop, page, trail }
-  }
+  const reviewing = reviewingIn(browser)
 
   describe('who asks comes first:', () => {
-    test('the headline is never the requester’s own, and what it writes is quoted after who it is', async () => {
-      const { page } = await reviewing(
-        {},
-        {
-          kind: 'login',
-          displayTitle: 'Claim your   100 NIM\u2003reward',
-          displaySummary: 'Countersign  says:  tap Approve',
-        },
-        { headers: { 'user-agent': windows } },
-      )
-      await expectHeading(page, 'Sign in on another device?')
-      await page.getByText('Anyone using that computer will be signed in as you.').waitFor()
-      const text = await seen(page)
-      expect(text).toMatch(
-        /^Sign in.*Requested by http:\/\/localhost:\d+ Chrome on Windows · just now.* Not verified: were you just on this site\? Message from the site: Claim your 100 NIM reward Countersign says: tap Approve/,
-      )
-      expect(await page.locator('.says-title').textContent()).toBe('Claim your 100 NIM reward')
-      const quotes = await page
-        .locator('blockquote > p')
-        .evaluateAll((all) => all.map((line) => getComputedStyle(line, '::before').content))
-      expect(quotes).toEqual(['open-quote', 'open-quote'])
-      const sizes = await page.evaluate(() => {
-        const size = (selector: string) =>
-          Number.parseFloat(getComputedStyle(document.querySelector(selector)!).fontSize)
-        return { site: size('.asks-site'), title: size('.says-title'), summary: size('blockquote p:last-child') }
-      })
-      expect(sizes.site).toBeGreaterThan(Math.max(sizes.title, sizes.summary) * 1.3)
-    })
-
     test('an order that the site’s own backend started is worded as the site’s', async () => {
       const key = 'start-key-of-the-backend-of-the-application'
       const { page } = await reviewing(
@@ -316,27 +238,6 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
   })
 
   describe('the first screen', () => {
-    const previews = (trail: Trail): string[] =>
-      trail.requests
-        .filter(({ url }) => url.includes('/api/'))
-        .map(({ method, url }) => `${method} ${new URL(url).pathname}`)
-
-    test('shows host, device and digits beside its one button, and takes nothing', async () => {
-      const { url } = await startService()
-      const desktop = await Desktop.start(url, usual, { headers: { 'user-agent': windows } })
-      const { page, trail } = await browser.open({ viewport: phoneSize })
-      await page.goto(desktop.order.claimUrl)
-      await expectHeading(page, 'Sign in on another device?')
-      const start = page.locator('#start')
-      await start.getByText(new URL(url).host).waitFor()
-      await start.getByText('Chrome on Windows').waitFor()
-      expect(await start.locator('.code').textContent()).toBe(desktop.order.confirmationCode)
-      expect(await start.getByRole('button').filter({ visible: true }).count()).toBe(1)
-      await page.getByText(/^Expires in (2:00|1:5\d)$/).waitFor()
-      expect(new Set(previews(trail))).toEqual(new Set(['GET /api/auth/cross-device/preview']))
-      await screenshot(page, 'approve-first')
-    })
-
     test.each([
       ['cancelled', 'Cancelled on your computer'],
       ['expired', 'This request has expired'],
@@ -397,28 +298,6 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
   })
 
   describe('the return code:', () => {
-    test('the phone shows it after the approval, says what the computer did, and can end the session', async () => {
-      const { url, desktop, page } = await reviewing({ confirmationCode: 'return' })
-      await page.getByText('Don’t share it with anyone').waitFor()
-      expect(await page.locator('.code-box').filter({ visible: true }).count()).toBe(0)
-      await approve(page)
-      const code = await returnCode(page)
-      expect(code).toMatch(/^\d{6}$/)
-      await expectHeading(page, `Enter this code only at ${url}`)
-      expect(await page.locator('#return-code .spoken').textContent()).toBe([...code].join(' '))
-      await page.getByText(/^Expires in (3:00|2:[345]\d)$/).waitFor()
-      expect((await desktop.finalize()).json.code).toBe('RETURN_CODE_REQUIRED')
-      expect((await desktop.finalize(wrongOf(code))).json.code).toBe('RETURN_CODE_WRONG')
-      const { token } = (await desktop.finalize(code)).json
-      await expectHeading(page, signedIn)
-      expect(await page.locator('#return-code').textContent()).toBe('')
-      expect(await desktop.isSignedIn(token)).toBe(true)
-      await page.getByRole('button', { name: 'Not you? Sign that computer out' }).click()
-      await expectHeading(page, 'Signed out')
-      expect(await desktop.isSignedIn(token)).toBe(false)
-      expect((await desktop.finalize(code)).json.code).toBe('ORDER_REJECTED')
-    })
-
     test('three wrong codes are the end, on the phone too', async () => {
       const { desktop, page } = await reviewing({ confirmationCode: 'return' })
       await approve(page)
@@ -512,14 +391,6 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
       await expectHeading(page, 'That session had already ended')
     })
 
-    test('works before the computer has finished', async () => {
-      const { desktop, page } = await reviewing({})
-      await approve(page)
-      await page.getByRole('button', { name: 'Not you? Cancel it' }).click()
-      await expectHeading(page, 'Cancelled')
-      expect((await desktop.finalize()).json.code).toBe('ORDER_REJECTED')
-    })
-
     test('is over when the order is forgotten', async () => {
       provokes(/404 .*reject/)
       const { desktop, page } = await reviewing({})
@@ -545,38 +416,6 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
   })
 
   describe('another browser can go on,', () => {
-    test('after a tap; the first one can then only stop it', async () => {
-      const { url, desktop, page } = await reviewing({ confirmationCode: 'return' })
-      await page.getByRole('button', { name: 'Open in another browser' }).click()
-      const link = await handOverLink(page)
-      expect(link.startsWith(`${url}/cross-device/continue/csh_`)).toBe(true)
-      const ticket = link.split('/').at(-1)!
-      const other = await browser.open({ viewport: phoneSize })
-      await other.page.goto(link)
-      await expectHeading(other.page, 'Continue the request here?')
-      await other.page.waitForLoadState('networkidle')
-      expect(other.trail.requests.filter(({ method }) => method !== 'GET')).toEqual([])
-      expect(other.trail.requests.filter(({ url }) => url.includes('/api/'))).toEqual([])
-      expect(other.page.url()).not.toContain(ticket)
-      expect(await other.page.locator('html').innerHTML()).not.toContain(ticket)
-      await other.page.reload()
-      await other.page.getByRole('button', { name: 'Continue here' }).click()
-      await other.page.getByText('Continued from another browser').waitFor()
-      await expectHeading(other.page, 'Sign in on another device?')
-      const elsewhere = other.trail.requests.filter(({ url }) => url.includes(ticket))
-      expect(elsewhere.map(({ url }) => url)).toEqual([link])
-      expect(other.trail.requests.filter(({ referer }) => referer !== undefined)).toEqual([])
-
-      await expectHeading(page, 'Continued in another browser')
-      await approve(other.page)
-      const code = await returnCode(other.page)
-      const { token } = (await desktop.finalize(code)).json
-      await expectHeading(other.page, signedIn)
-      await page.getByRole('button', { name: 'Cancel' }).click()
-      await expectHeading(page, 'Signed out')
-      expect(await desktop.isSignedIn(token)).toBe(false)
-    })
-
     test('once and within a minute', async () => {
       provokes(/401 .*redeem/)
       const { page } = await reviewing({})

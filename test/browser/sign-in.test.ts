@@ -1,12 +1,7 @@
-import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { startService } from '../support/service.ts'
-import { stores } from '../support/stores.ts'
 import {
   addressOf,
-  approvedHeading,
-  confirmationCode,
-  expectAnswerAwaited,
   expectHeading,
   expectSignedIn,
   openForPhone,
@@ -17,61 +12,11 @@ import {
 } from './flows.ts'
 import { expectNoFaults, hasBrowser, provokes, useBrowser } from './support.ts'
 
-/** Only the cookie holds the session, where no script can read it. */
-async function expectSessionOutOfReach(page: Page): Promise<void> {
-  const readable = await page.evaluate(() => [
-    document.cookie,
-    ...Object.keys(localStorage),
-    ...Object.keys(sessionStorage),
-  ])
-  expect(readable).toEqual(['', 'countersign.demo-wallet'])
-}
-
-describe.skipIf(!hasBrowser).each(stores)('in a browser, on $name', ({ open }) => {
+describe.skipIf(!hasBrowser)('in a browser', () => {
   const browser = useBrowser()
 
-  test('direct sign-in, a reload that keeps the session, sign-out', async () => {
-    const { url } = await startService(await open())
-    const { page, trail } = await browser.open()
-    await page.goto(url)
-    const wallet = await addressOf(page)
-    await page.getByRole('button', { name: 'Sign in', exact: true }).click()
-    await expectSignedIn(page, wallet)
-    await expectHeading(page, 'You are signed in')
-    await expectSessionOutOfReach(page)
-    await page.reload()
-    await expectSignedIn(page, wallet)
-    await page.getByRole('button', { name: 'Sign out' }).click()
-    await expectHeading(page, 'Sign in on this device')
-    await page.reload()
-    await page.getByRole('heading', { name: 'Sign in on this device' }).waitFor()
-    expect(trail.faults).toEqual([])
-  })
-
-  test('a phone scans the code and approves: the desktop is signed in without a reload', async () => {
-    const { url } = await startService(await open())
-    const desktop = await browser.open()
-    const phone = await browser.open({ viewport: { width: 390, height: 800 }, isMobile: true, hasTouch: true })
-    const code = await openForPhone(desktop.page, url)
-    await reviewOnPhone(phone.page, code)
-    await expectHeading(phone.page, 'Sign in on another device?')
-    await phone.page.locator('blockquote').getByText('Sign in to the demo').waitFor()
-    const wallet = await addressOf(phone.page)
-    const shown = await phone.page.locator('#review .code').textContent()
-    expect(shown).toMatch(/^\d\d$/)
-    expect(await confirmationCode(phoneCard(desktop.page))).toBe(shown)
-    await expectAnswerAwaited(phoneCard(desktop.page))
-    await phone.page.getByRole('button', { name: 'Approve' }).click()
-    await expectHeading(phone.page, approvedHeading)
-    await expectSignedIn(desktop.page, wallet)
-    await expectSessionOutOfReach(desktop.page)
-    const pages = desktop.trail.requests.filter((request) => request.url === `${url}/`)
-    expect(pages).toHaveLength(1)
-    expect([...desktop.trail.faults, ...phone.trail.faults]).toEqual([])
-  })
-
   test('declined on the phone', async () => {
-    const { url } = await startService(await open())
+    const { url } = await startService()
     const desktop = await browser.open()
     const phone = await browser.open()
     await reviewOnPhone(phone.page, await openForPhone(desktop.page, url))
@@ -82,7 +27,7 @@ describe.skipIf(!hasBrowser).each(stores)('in a browser, on $name', ({ open }) =
 
   test('cancelled on the desktop, the phone hears of it at its next tap', async () => {
     provokes(/409 .*approve/)
-    const { url } = await startService(await open())
+    const { url } = await startService()
     const desktop = await browser.open()
     const phone = await browser.open()
     await reviewOnPhone(phone.page, await openForPhone(desktop.page, url))
@@ -93,7 +38,7 @@ describe.skipIf(!hasBrowser).each(stores)('in a browser, on $name', ({ open }) =
   })
 
   test('a signature order ends in a proof that the page itself can check', async () => {
-    const { url } = await startService(await open())
+    const { url } = await startService()
     const desktop = await browser.open()
     const phone = await browser.open()
     await desktop.page.goto(url)
@@ -114,7 +59,7 @@ describe.skipIf(!hasBrowser).each(stores)('in a browser, on $name', ({ open }) =
   })
 
   test('the demo offers three things to try, in the language of its user', async () => {
-    const { url } = await startService({ ...(await open()), appName: 'Tulip Shop' })
+    const { url } = await startService({ appName: 'Tulip Shop' })
     const headings = async (locale: string) => {
       const { page, trail } = await browser.open({ locale })
       await page.goto(url)
@@ -137,7 +82,7 @@ describe.skipIf(!hasBrowser).each(stores)('in a browser, on $name', ({ open }) =
   })
 
   test('other sessions are listed and can be ended', async () => {
-    const { url } = await startService(await open())
+    const { url } = await startService()
     const { page } = await browser.open()
     await page.goto(url)
     for (let times = 0; times < 3; times++) {

@@ -5,7 +5,6 @@ import https from 'node:https'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import { PassThrough, Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
@@ -16,13 +15,11 @@ import { checks } from '../../src/commands/doctor/checks.ts'
 import { doctorCommand } from '../../src/commands/doctor/doctor.ts'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { lanHosts } from '../../src/service/lan.ts'
-import { Signer } from '../core/order/support.ts'
 import { Authority } from '../support/certificates.ts'
 import { runNginx } from '../support/nginx.ts'
 import { hasPart } from '../support/optional.ts'
 import { clockAhead } from '../support/redis-clock.ts'
 import { freePort, RedisServer } from '../support/redis-server.ts'
-import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
 
@@ -265,33 +262,6 @@ describe('a setup with SQLite', () => {
     expect(await readdir(folder)).toEqual(before)
   })
 
-  test('is fit beside the running service, whose users notice nothing', async () => {
-    const file = join(folder, 'live.db')
-    const options = { store: `sqlite:${file}`, port: await freePort(), host: 'localhost' }
-    const { url } = await startService(options)
-    const { json } = await rest(url, '/wallet/nonce', {}, { origin: url })
-    const before = dump(file)
-
-    const report = await doctor({ COUNTERSIGN_STORE: options.store, PORT: String(options.port) })
-
-    expect(report.results.map(({ check, status }) => `${check}: ${status}`)).toEqual([
-      'node: ok',
-      'configuration: ok',
-      'store: ok',
-      'disk: ok',
-      'clock: ok',
-      'port: ok',
-      'public url: ok',
-      'readiness: ok',
-      'forwarded headers: ok',
-      'origins: ok',
-    ])
-    expect(report.code).toBe(0)
-    expect(dump(file)).toEqual(before)
-    const proof = { nonceId: json.nonceId, ...new Signer().prove(json.message) }
-    expect((await rest(url, '/wallet/verify', proof, { origin: url })).status).toBe(200)
-  })
-
   test('whose secret is too short', async () => {
     expectOneProblem(
       await doctor({ COUNTERSIGN_SECRET: 'not-32-characters' }),
@@ -515,16 +485,6 @@ describe.skipIf(!hasPart('openssl'))('files for TLS to Redis', () => {
     expect(report.code).toBe(1)
   })
 })
-
-/** All that a SQLite store keeps. */
-function dump(file: string): unknown {
-  const database = new DatabaseSync(file, { readOnly: true })
-  try {
-    return ['entries', 'members'].map((table) => database.prepare(`SELECT * FROM ${table} ORDER BY 1, 2`).all())
-  } finally {
-    database.close()
-  }
-}
 
 test('if everything hangs, it still comes to an end', { timeout: 20_000 }, async () => {
   const port = await startServer()

@@ -9,7 +9,6 @@ import { openRedisStore } from '../../../src/store/redis/store.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { hasPart } from '../../support/optional.ts'
 import { freePort, killServers, RedisServer, redisCli } from '../../support/redis-server.ts'
-import { describeStoreContract } from '../contract.ts'
 import { healed } from '../healed.ts'
 
 const hasServer = hasPart('redis-server')
@@ -31,8 +30,6 @@ describe.skipIf(!hasServer && !process.env.REDIS_URL)('a Redis store for ordinar
     await redisCli('-u', url, 'UNLINK', ...keys)
     await own?.[Symbol.asyncDispose]()
   })
-
-  describeStoreContract('Redis', async () => [await openRedisStore(url), await openRedisStore(url)], prefix)
 
   it('is shared', async () => {
     await using store = await opened(url)
