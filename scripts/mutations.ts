@@ -149,7 +149,7 @@ const rows: Readonly<
   ],
   11: [
     ['compareAndSet', 'version = ? AND', 'version >= min(?, 0) AND', 'store/sqlite'],
-    ['compareAndSet', 'version ~= ARGV[1]', 'not version', 'store/redis/redis'],
+    ['compareAndSet', 'version ~= ARGV[1]', 'not version', 'store/redis/redis.small'],
     ['isLive', "!('ended' in record) &&", '', 'core/users/sessions'],
     [
       'changeOrder',
@@ -174,7 +174,7 @@ const rows: Readonly<
     ['slotsOf', 'Math.ceil(bytes / bytesOfSlot)', '1', 'oidc/requests'],
     ['callerOf', "'unknown' : { clientId }", "'unknown' : 'unknown'", 'oidc/requests'],
     ['requireShort', '<= maxParameterBytes', '< Number.POSITIVE_INFINITY', 'oidc/requests'],
-    ['addMember', 'count > 2 * most', 'false', 'store/redis/redis'],
+    ['addMember', 'count > 2 * most', 'false', 'store/redis/redis.small'],
     [
       'writeAll',
       "if (!output.write(piece)) await once(output.answering, 'drain', { signal })",

@@ -66,6 +66,17 @@ const steps: readonly Step[] = [
     limitMinutes: 10,
   },
   {
+    name: 'floods, instances that are killed, an order in Firefox',
+    command:
+      'vitest run test/http/port/floods.test.ts test/http/port/probes-large.test.ts test/better-auth/instances.test.ts test/browser/firefox.test.ts',
+    limitMinutes: 15,
+  },
+  {
+    name: '30,000 odd inputs over every protocol',
+    command: 'vitest run test/http/generated-inputs.test.ts',
+    limitMinutes: 15,
+  },
+  {
     name: 'drains under load',
     command: 'vitest run test/e2e/drains.test.ts',
     limitMinutes: 10,
