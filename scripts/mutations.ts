@@ -437,6 +437,7 @@ const rows: Readonly<
     ['postToPublic', 'isIP(host) !== 0 && isSpecialAddress(host)', 'false', 'oidc/back-channel'],
     ['publicLookup', 'found.some(({ address }) => isSpecialAddress(address))', 'false', 'oidc/back-channel'],
     ['queueLogouts', 'if ((await lives) !== undefined) continue', '', 'oidc/back-channel'],
+    ['lineOf', 'this.#lines.get(clientId)', '[...this.#lines.values()][0]', 'oidc/back-channel'],
   ],
 }
 

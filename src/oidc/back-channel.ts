@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { hashToken } from '../base/token.ts'
-import { type Deliverable, type Delivery, DeliveryQueue } from '../store/delivery-queue.ts'
+import { DeliveryLine, type DeliveryOutcome } from '../store/delivery-line.ts'
+import { type Deliverable, DeliveryQueue } from '../store/delivery-queue.ts'
 import type { SharedParts } from './parts.ts'
 
-/** A session that has ended, and a client that it was signed in at. */
+/** A session that has ended, or a client's connection to it, and a client that it was signed in at. */
 export interface Logout extends Deliverable {
   readonly sessionId: string
   readonly userId: string
@@ -12,52 +13,74 @@ export interface Logout extends Deliverable {
 
 type BackChannelParts = Pick<SharedParts, 'store' | 'host' | 'apps' | 'loaded' | 'log'>
 
-/** Sends a logout, in a token made anew. Rejects if the client does not accept it. */
-type Send = (logout: Logout) => Promise<void>
+/** Sends a logout, in a token made anew. Resolves with what the client answers. */
+type Send = (logout: Logout) => Promise<DeliveryOutcome>
+
+/** What the logouts of a client wait in, and how they get there. */
+interface ClientLine {
+  readonly queue: DeliveryQueue<Logout>
+  readonly line: DeliveryLine<Logout>
+}
 
 /** Time in ms between two looks for sessions that have ended. */
 const lookMs = 1_000
 
-/** Deliveries at a time. */
-const atOnce = 8
+/** Time in ms between two looks for logouts that another instance left, or that a client refused. */
+const leftMs = 5_000
+
+/** Deliveries to a client at a time. */
+const atOnce = 4
+
+/** Longest time in ms from making a token to the end of its delivery. */
+const sendMs = 10_000
 
 /**
  * Sends clients the logouts of sessions (OpenID Connect Back-Channel Logout 1.0), each at least once, from any instance,
- * also after a restart. A logout that the client does not accept is sent again for three days.
+ * also after a restart. Each client has a line of its own, with a pause if it does not answer. A logout is kept for three
+ * days.
  */
 export class BackChannel {
   readonly #parts: BackChannelParts
   readonly #send: Send
-  readonly #queue: DeliveryQueue<Logout>
-  #timer: NodeJS.Timeout | undefined
+  readonly #lines = new Map<string, ClientLine>()
+  readonly #timers: NodeJS.Timeout[] = []
   #looking: Promise<void> | undefined
 
   constructor(parts: BackChannelParts, send: Send) {
     this.#parts = parts
     this.#send = send
-    this.#queue = new DeliveryQueue(parts.store, 'logout')
   }
 
   /** Begins, once the clients are known. */
   start(): void {
-    this.#timer = setInterval(() => this.#look(), lookMs).unref()
+    this.#timers.push(
+      setInterval(() => this.#look(), lookMs).unref(),
+      setInterval(() => this.#lookForLeft(), leftMs).unref(),
+    )
     this.#look()
+    this.#lookForLeft()
   }
 
   /** Stops, and waits for what is on its way, for at most `graceMs`. */
   async close(graceMs: number): Promise<void> {
-    clearInterval(this.#timer)
-    await Promise.race([this.#looking, sleep(graceMs, undefined, { ref: false })])
+    for (const timer of this.#timers) clearInterval(timer)
+    const closed = [...this.#lines.values()].map(({ line }) => line.close())
+    await Promise.race([Promise.all([this.#looking, ...closed]), sleep(graceMs, undefined, { ref: false })])
   }
 
   #look(): void {
     this.#looking ??= this.#queueLogouts()
-      .then(() => this.#deliverDue())
       // The store is away, which the log says. The next look comes.
       .catch(() => {})
       .finally(() => {
         this.#looking = undefined
       })
+  }
+
+  #lookForLeft(): void {
+    for (const [clientId, { metadata }] of this.#parts.loaded().clients) {
+      if (metadata.backchannel_logout_uri !== undefined) this.#lineOf(clientId).line.look()
+    }
   }
 
   async #queueLogouts(): Promise<void> {
@@ -70,33 +93,34 @@ export class BackChannel {
       for (const clientId of app === undefined ? await host.sessionClients.of(sessionId) : [app.clientId]) {
         if (clients.get(clientId)?.metadata.backchannel_logout_uri === undefined) continue
         const id = hashToken(`${sessionId}\n${clientId}`)
-        await this.#queue.add({ id, time: store.now(), sessionId, userId, clientId }, false)
+        const { queue, line } = this.#lineOf(clientId)
+        await queue.add({ id, time: store.now(), sessionId, userId, clientId }, false)
+        line.look()
       }
       await host.sessionClients.forget(ended)
     }
   }
 
-  async #deliverDue(): Promise<void> {
-    const due = await this.#queue.due()
-    while (due.length > 0) {
-      const deliveries = await this.#queue.claim(due.splice(0, atOnce))
-      await Promise.all(deliveries.map((delivery) => this.#deliver(delivery)))
-    }
-  }
-
-  async #deliver(delivery: Delivery<Logout>): Promise<void> {
-    try {
-      await this.#send(delivery.event)
-      await this.#queue.done(delivery)
-    } catch (error) {
-      const { log } = this.#parts
-      const waitMs = await this.#queue.refused(delivery)
-      const fields = {
-        clientId: delivery.event.clientId,
-        cause: error instanceof Error ? error.message : String(error),
-      }
-      if (waitMs === undefined) log.error('a client did not accept a logout for the last time; it is dropped', fields)
-      else log.warn('a client did not accept a logout', { ...fields, retryInSeconds: waitMs / 1000 })
-    }
+  #lineOf(clientId: string): ClientLine {
+    const known = this.#lines.get(clientId)
+    if (known !== undefined) return known
+    const { store, log } = this.#parts
+    const queue = new DeliveryQueue<Logout>(store, 'logout', hashToken(clientId))
+    const line = new DeliveryLine({
+      queue,
+      atOnce,
+      answerMs: sendMs,
+      send: this.#send,
+      onRefused: (_logout, status, waitMs) => {
+        const fields = { clientId, status }
+        if (waitMs === undefined) log.error('a client refused a logout for the last time; it is dropped', fields)
+        else log.warn('a client refused a logout', { ...fields, retryInSeconds: waitMs / 1000 })
+      },
+      onAway: (because) =>
+        log.warn('a client does not answer; its logouts are kept, and sent later', { clientId, because }),
+      onBack: () => log.info('a client answers again, and gets its logouts', { clientId }),
+    })
+    this.#lines.set(clientId, { queue, line })
+    return { queue, line }
   }
 }

@@ -5,6 +5,7 @@ import type { IssuerRoute } from '../http/app.ts'
 import { type Exchange, requireHttpMethod } from '../http/exchange.ts'
 import { isForm, isJson, notJson } from '../http/refusals.ts'
 import { CountersignError } from '../shared/errors.ts'
+import type { DeliveryOutcome } from '../store/delivery-line.ts'
 import { BackChannel, type Logout } from './back-channel.ts'
 import { askLibrary, type Callback, encodedFor, type LibraryAnswer } from './bridge.ts'
 import { BrowserCookies } from './browser.ts'
@@ -168,11 +169,17 @@ export class Issuer {
   }
 
   /** Sends a client the logout of a session, by a token that is made now: it is valid for two minutes. */
-  async #sendLogout({ clientId, userId, sessionId }: Logout): Promise<void> {
-    const client: unknown = await this.#current.provider.Client.find(clientId)
+  async #sendLogout({ clientId, userId, sessionId }: Logout): Promise<DeliveryOutcome> {
     // The library's types leave this method out.
     type LogoutClient = { backchannelLogout(sub: string, sid: string): Promise<void> }
-    await (client as LogoutClient | undefined)?.backchannelLogout(userId, sidOf(sessionId, clientId))
+    try {
+      const client: unknown = await this.#current.provider.Client.find(clientId)
+      await (client as LogoutClient | undefined)?.backchannelLogout(userId, sidOf(sessionId, clientId))
+      return 'taken'
+    } catch (thrown) {
+      const { response, message } = thrown as Error & { readonly response?: Response }
+      return response === undefined ? { away: message } : { refused: response.status }
+    }
   }
 
   async #serveBackend(exchange: Exchange, methods: readonly string[]): Promise<void> {

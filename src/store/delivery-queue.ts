@@ -59,11 +59,11 @@ export class DeliveryQueue<Event extends Deliverable> {
   readonly #name: string
   readonly #setKey: string
 
-  /** A queue with this name, which is the beginning of its keys. */
-  constructor(store: Store, name: string) {
+  /** A queue with this name, which is the beginning of its keys; of several of a name, the one for this receiver. */
+  constructor(store: Store, name: string, receiver?: string) {
     this.#store = store
     this.#name = name
-    this.#setKey = `${name}s`
+    this.#setKey = receiver === undefined ? `${name}s` : `${name}s:${receiver}`
   }
 
   /**

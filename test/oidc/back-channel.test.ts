@@ -1,11 +1,13 @@
 import { createServer, type IncomingMessage } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { createClient } from '@connectrpc/connect'
 import { createConnectTransport } from '@connectrpc/connect-web'
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
+import { silentLogger } from '../../src/base/log.ts'
+import { hashToken } from '../../src/base/token.ts'
 import { StoredSessions } from '../../src/core/users/sessions.ts'
 import { isSpecialAddress, postToPublic } from '../../src/oidc/outgoing.ts'
 import type { CountersignOptions } from '../../src/service/config.ts'
@@ -141,8 +143,38 @@ test('what an instance left is told by the next one, and a client that refuses i
   receiver.status = 200
   await expect.poll(() => receiver.tokens.length, patience).toBe(2)
   expect(receiver.tokens[0]).not.toBe(receiver.tokens[1])
-  await expect.poll(() => store.members('logouts'), patience).toEqual([])
+  await expect.poll(() => store.members(`logouts:${hashToken('shop')}`), patience).toEqual([])
   expect(await store.members(`session-clients:${signedIn.session.id}`)).toEqual([])
+})
+
+test('a client that accepts and never answers takes nothing from another, and is left alone for a while', async () => {
+  const receiver = await startReceiver()
+  const silent = createTcpServer((socket) => void sockets.push(socket)).listen(0, '127.0.0.1')
+  const sockets: Socket[] = []
+  await new Promise((resolve) => silent.once('listening', resolve))
+  onTestFinished(() => {
+    silent.close()
+    for (const socket of sockets) socket.destroy()
+  })
+  const silentUrl = `http://127.0.0.1:${(silent.address() as AddressInfo).port}/`
+  const store = await openStore('sqlite::memory:')
+  onTestFinished(() => store.close())
+  const lines: string[] = []
+  const logger = { ...silentLogger, warn: (text: string) => void lines.push(text) }
+  await start([told(silentUrl), told(receiver.url, other)], { store, logger })
+  const end = async (clientId: string, sessionId: string) => {
+    await store.addMember(`session-clients:${sessionId}`, clientId, { ttlMs: 60_000 })
+    await store.addMember('ended-sessions', JSON.stringify([sessionId, 'usr_1']), { ttlMs: 60_000 })
+  }
+  for (let session = 0; session < 60; session++) await end('shop', `session ${session}`)
+  await expect.poll(() => sockets.length, patience).toBeGreaterThan(0)
+  await end('other', 'the last session')
+  await expect.poll(() => receiver.tokens.length, patience).toBe(1)
+  expect(sockets.length).toBeLessThanOrEqual(4)
+  await expect.poll(() => lines, patience).toEqual(['a client does not answer; its logouts are kept, and sent later'])
+  await end('other', 'one more session')
+  await expect.poll(() => receiver.tokens.length, patience).toBe(2)
+  expect(sockets.length).toBeLessThanOrEqual(5)
 })
 
 test('a session that lives on after its end was noted, as after a crash, is told of only once it is over', async () => {

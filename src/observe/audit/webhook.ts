@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { AuditEvent, AuditSink } from '../../base/audit.ts'
 import type { Logger } from '../../base/log.ts'
-import { Slots } from '../../base/timing/slots.ts'
 import type { Tracing } from '../../base/tracing.ts'
+import { DeliveryLine, type DeliveryOutcome } from '../../store/delivery-line.ts'
 import type { Store } from '../../store/store.ts'
 import { webhookRequest } from './webhook-form.ts'
-import { type WebhookDelivery, WebhookQueue } from './webhook-queue.ts'
+import { WebhookQueue } from './webhook-queue.ts'
 
 /** Where events are delivered to. */
 export interface WebhookTarget {
@@ -23,29 +23,14 @@ const maxUnstored = 10_000
 /** Events that are stored at a time. */
 const storedAtOnce = 16
 
-/** Most stored events that wait in memory for a delivery to end. Further ones are found in the store. */
-const maxReady = 1_000
-
 /** Most deliveries at a time, of new events and of those that are found in the store together. */
 const maxDeliveries = 8
-
-/**
- * Events that are taken over at a time: they are delivered before another instance may take them, however slow the
- * receiver is.
- */
-const claimedAtOnce = 5 * maxDeliveries
 
 /** Time in ms that the receiver has to answer. */
 const answerMs = 10_000
 
 /** Time in ms between two looks for events that are due. */
 const lookMs = 5_000
-
-/**
- * Shortest and longest time in ms for which nothing is delivered after the receiver did not answer, or answered that it
- * cannot.
- */
-const awayMs = { min: 1_000, max: 60_000 }
 
 /** Time in ms between two log lines that say how many events were dropped. */
 const droppedLineMs = 10_000
@@ -72,21 +57,10 @@ export class Webhook {
   readonly #queue: WebhookQueue
   readonly #log: Logger
   readonly #tracing: Tracing | undefined
-  readonly #stopping = new AbortController()
+  readonly #line: DeliveryLine<AuditEvent>
   readonly #unstored: AuditEvent[] = []
-  readonly #slots = new Slots(maxDeliveries)
-  /**
-   * Number of stored events that wait for a delivery to end. If this instance ends before, another one delivers them.
-   */
-  #ready = 0
   #storing: Promise<void> | undefined
-  /** Deliveries of new events. */
-  readonly #deliveries = new Set<Promise<void>>()
-  #looking: Promise<void> | undefined
   readonly #timer: NodeJS.Timeout
-  /** Failures of the receiver in a row. */
-  #failures = 0
-  #awayUntil = 0
   #dropped = 0
   #droppedTimer: NodeJS.Timeout | undefined
 
@@ -95,8 +69,21 @@ export class Webhook {
     this.#target = target
     this.#queue = new WebhookQueue(store)
     this.#log = log
-    this.#timer = setInterval(() => this.#look(), lookMs).unref()
-    this.#look()
+    this.#line = new DeliveryLine({
+      queue: this.#queue,
+      atOnce: maxDeliveries,
+      answerMs,
+      send: (event, signal) => this.#send(event, signal),
+      onRefused: ({ id, type }, status, waitMs) => {
+        if (waitMs === undefined) {
+          log.error('webhook refused an event for the last time; it is dropped', { id, type, status })
+        } else log.warn('webhook refused an event', { id, type, status, retryInSeconds: waitMs / 1000 })
+      },
+      onAway: (because) => log.warn('webhook is away; events are kept and delivered later', { because }),
+      onBack: () => log.info('webhook is back'),
+    })
+    this.#timer = setInterval(() => this.#line.look(), lookMs).unref()
+    this.#line.look()
   }
 
   /** Takes an event, to store and deliver it. */
@@ -114,8 +101,7 @@ export class Webhook {
   /** Stops delivering, and waits until all events are stored, for at most `graceMs`. */
   async close(graceMs: number): Promise<void> {
     clearInterval(this.#timer)
-    this.#stopping.abort()
-    const stored = Promise.all([this.#storing, this.#looking, ...this.#deliveries])
+    const stored = Promise.all([this.#line.close(), this.#storing])
     await Promise.race([stored, sleep(graceMs, undefined, { ref: false })])
     if (this.#unstored.length > 0) this.#drop(this.#unstored.length)
     this.#tellDropped()
@@ -134,61 +120,21 @@ export class Webhook {
 
   /** Stores an event, and has it delivered. Resolves with the event if the store is away. */
   async #store(event: AuditEvent): Promise<AuditEvent | undefined> {
-    const now = !this.#isAway() && this.#ready < maxReady && !this.#stopping.signal.aborted
+    const now = this.#line.takesNew
     try {
       const { delivery, dropped } = await this.#queue.add(event, now)
       if (dropped > 0) this.#drop(dropped)
-      if (now) this.#deliverReady(delivery)
+      if (now) this.#line.deliver(delivery)
       return undefined
     } catch {
       return event
     }
   }
 
-  /** Delivers a new event once there is a place for it, unless this instance stops. */
-  #deliverReady(delivery: WebhookDelivery): void {
-    this.#ready++
-    const deliver = (): Promise<void> => {
-      this.#ready--
-      return this.#deliver(delivery)
-    }
-    const delivering = this.#slots
-      .run(deliver, this.#stopping.signal)
-      .catch(() => {})
-      .finally(() => this.#deliveries.delete(delivering))
-    this.#deliveries.add(delivering)
-  }
-
-  /** Delivers an event, and notes in the store how that went. */
-  async #deliver(delivery: WebhookDelivery): Promise<void> {
-    // It has waited for so long that another instance could deliver it, too. The next look finds it.
-    if (!this.#queue.isHeld(delivery, answerMs)) return
-    const answer = this.#isAway() ? 'away' : await this.#send(delivery.event)
-    try {
-      if (answer === 'taken') await this.#queue.done(delivery)
-      else if (answer === 'away') await this.#queue.putBack(delivery, 0)
-      else await this.#refused(delivery, answer)
-    } catch {
-      // The store is away, which the log says. Once the time for the delivery is over, the event is delivered again.
-    }
-  }
-
-  async #refused(delivery: WebhookDelivery, status: number): Promise<void> {
-    const { id, type } = delivery.event
-    const waitMs = await this.#queue.refused(delivery)
-    if (waitMs === undefined) {
-      this.#log.error('webhook refused an event for the last time; it is dropped', { id, type, status })
-    } else this.#log.warn('webhook refused an event', { id, type, status, retryInSeconds: waitMs / 1000 })
-  }
-
-  /**
-   * Sends an event. Resolves with the status of the answer if the receiver refuses it, and that may be because of the
-   * event.
-   */
-  async #send(event: AuditEvent): Promise<'taken' | 'away' | number> {
+  async #send(event: AuditEvent, stopping: AbortSignal): Promise<DeliveryOutcome> {
     const { url, secrets } = this.#target
     const { headers, body } = webhookRequest(event, secrets, Date.now())
-    const signal = AbortSignal.any([this.#stopping.signal, AbortSignal.timeout(answerMs)])
+    const signal = AbortSignal.any([stopping, AbortSignal.timeout(answerMs)])
     try {
       // A redirect is an answer like any other: what it leads to is not what the operator has set.
       const post = () =>
@@ -204,62 +150,10 @@ export class Webhook {
         : this.#tracing.background({ kind: 'webhook' }, post))
       await response.body?.cancel()
       const { status, ok } = response
-      if (!ok && (status >= 500 || status === 429)) return this.#wentAway(`it answered ${status}`)
-      this.#cameBack()
-      return ok ? 'taken' : status
+      if (ok) return 'taken'
+      return status >= 500 || status === 429 ? { away: `it answered ${status}` } : { refused: status }
     } catch (thrown) {
-      return this.#stopping.signal.aborted ? 'away' : this.#wentAway(failureOf(thrown))
-    }
-  }
-
-  #isAway(): boolean {
-    return performance.now() < this.#awayUntil
-  }
-
-  #wentAway(because: string): 'away' {
-    const waitMs = Math.min(awayMs.max, awayMs.min * 2 ** this.#failures)
-    // Deliveries that were under way beside the first one that failed say nothing new.
-    if (!this.#isAway()) {
-      if (this.#failures === 0) this.#log.warn('webhook is away; events are kept and delivered later', { because })
-      this.#failures++
-      this.#awayUntil = performance.now() + waitMs
-      setTimeout(() => this.#look(), waitMs + 1).unref()
-    }
-    return 'away'
-  }
-
-  #cameBack(): void {
-    if (this.#failures > 0) this.#log.info('webhook is back')
-    this.#failures = 0
-    this.#awayUntil = 0
-  }
-
-  /** Looks for events that are due: those that other instances left, and those whose delivery failed. */
-  #look(): void {
-    if (this.#stopping.signal.aborted || this.#isAway()) return
-    this.#looking ??= this.#deliverDue().finally(() => {
-      this.#looking = undefined
-    })
-  }
-
-  async #deliverDue(): Promise<void> {
-    try {
-      let claimed: number
-      do {
-        // Read once for all that is due: with a read for each few of them, a long line would be read over and over
-        // again.
-        const due = await this.#queue.due()
-        claimed = 0
-        while (due.length > 0 && !this.#isAway() && !this.#stopping.signal.aborted) {
-          // One at first, if it is not known whether the receiver is back.
-          const deliveries = await this.#queue.claim(due.splice(0, this.#failures > 0 ? 1 : claimedAtOnce))
-          claimed += deliveries.length
-          // Also when this instance stops: they are then put back, for another one.
-          await Promise.all(deliveries.map((delivery) => this.#slots.run(() => this.#deliver(delivery))))
-        }
-      } while (claimed > 0 && !this.#isAway() && !this.#stopping.signal.aborted)
-    } catch {
-      // The store is away, which the log says. The next look comes.
+      return { away: failureOf(thrown) }
     }
   }
 
