@@ -89,8 +89,8 @@ export interface OidcOptions {
    */
   email?: string
   /**
-   * Function that returns further claims of a user for a client of the issuer. Not with `people`. Default: none. Code
-   * only.
+   * Function that returns further claims of a user for a client of the issuer. They add to those of `people`, and win
+   * where both name a claim. Default: none. Code only.
    */
   claims?: OwnClaims
   /**

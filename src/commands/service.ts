@@ -43,8 +43,8 @@ export async function startService({ lan, options }: Pick<CommandLine, 'lan' | '
   else {
     const phones = phonesText(start)
     if (phones !== undefined) logger.info(`Phones: ${phones}`)
-    const { store } = service.description
-    logger.info('ready', { url: service.publicUrl, port, version, store })
+    const { store, clients } = service.description
+    logger.info('ready', { url: service.publicUrl, port, version, store, clients })
   }
 }
 
@@ -152,6 +152,11 @@ export function phonesText({ service: { publicUrl }, port, lan, tls, hosts }: St
   return `${publicUrl} on the same network${others.length === 0 ? '' : choice}`
 }
 
+function clientsLine(clients: number | undefined): string {
+  if (clients === undefined) return ''
+  return `\n  Clients:  ${clients} of OpenID Connect`
+}
+
 /** What a person at a terminal reads at the start. */
 export function banner(start: Start): string {
   const { service, port, lan } = start
@@ -164,7 +169,7 @@ export function banner(start: Start): string {
 
   Address:  ${here}${phones === undefined ? '' : `\n  Phones:   ${phones}`}
   Store:    ${description.store}
-  Wallets:  ${description.adapters.join(', ')} (${description.verifier} Ed25519)
+  Wallets:  ${description.adapters.join(', ')} (${description.verifier} Ed25519)${clientsLine(description.clients)}
 
   Next:     open ${here} in a browser
             npm run demo   shows every step of a sign-in in this terminal

@@ -1,4 +1,5 @@
 import type { AdapterPayload, FindAccount } from 'oidc-provider'
+import type { Logger } from '../base/log.ts'
 import { applicationStepMs, applicationSteps } from '../base/timing/time-limit.ts'
 import type { Session } from '../core/users/host.ts'
 import { hostUnavailable } from '../shared/errors.ts'
@@ -8,7 +9,7 @@ import type { SharedParts } from './parts.ts'
 import { claimsOf, type People } from './people.ts'
 import { requestState } from './request-state.ts'
 
-export type AccountParts = Pick<SharedParts, 'grants' | 'host' | 'settings'>
+export type AccountParts = Pick<SharedParts, 'grants' | 'host' | 'settings' | 'log'>
 
 /** Finds the account of a token or of the browser: that of a session, which is read at each use. */
 export function accountsOf(parts: AccountParts, people: People): FindAccount {
@@ -62,26 +63,31 @@ export async function resourceClaims(
   }
 }
 
-/** The claims of a session's user, by all scopes. */
+/** The claims of a session's user, by all scopes: those of the people file, to which the application's function adds. */
 async function claimsIn(
   { userId, adapterId, address, publicKeyHex }: AccountSession,
   clientId: string,
-  { host, settings }: AccountParts,
+  { host, settings, log }: AccountParts,
   people: People,
 ): Promise<Fields> {
   const own: ClaimsWallet = { adapterId, address, publicKeyHex }
   const others = (await host.walletsOf(userId)).filter((each) => !isSame(each, own))
+  const subject = { userId, wallet: own, clientId }
+  const byFile = claimsOf(people, subject)
+  const byFunction = settings.claims === undefined ? {} : await askClaims(settings.claims, subject, log)
+  const byTemplate: Fields = { email: settings.email?.replace('{user_id}', emailPart(userId)) }
+  // An address and whether it is verified are of one source.
+  const { email, email_verified: verified = false } =
+    [byFunction, byFile].find((claims) => claims.email !== undefined) ?? byTemplate
   const name = addressName(own)
-  const ask: OwnClaims = settings.claims ?? (async (subject) => claimsOf(people, subject))
-  const given = await askClaims(ask, { userId, wallet: own, clientId })
-  const extra = Object.fromEntries(Object.entries(given).filter(([claim]) => !isReservedClaim(claim)))
-  const { email = settings.email?.replace('{user_id}', emailPart(userId)) } = extra
   return {
     preferred_username: name,
     name,
     nickname: name.slice(0, 8),
-    ...(email === undefined ? {} : { email, email_verified: false }),
-    ...extra,
+    ...byFile,
+    ...byFunction,
+    email,
+    email_verified: email === undefined ? undefined : verified,
     wallets: [own, ...others].map(walletClaim),
   }
 }
@@ -122,13 +128,24 @@ function walletClaim({ adapterId, address, publicKeyHex }: ClaimsWallet): object
   return { adapter_id: adapterId, address, public_key_hex: publicKeyHex }
 }
 
-/** Asks the application for its claims. HOST_UNAVAILABLE if it fails, or takes longer than an application may. */
-async function askClaims(claims: OwnClaims, subject: ClaimsSubject): Promise<object> {
+/** The functions whose claims of the protocol were dropped: a warning for each is enough. */
+const warnedOf = new WeakSet<OwnClaims>()
+
+/**
+ * Asks the application for its claims, without those of the protocol. HOST_UNAVAILABLE if it fails, or takes longer
+ * than an application may.
+ */
+async function askClaims(claims: OwnClaims, subject: ClaimsSubject, log: Logger): Promise<Fields> {
   const late = (): Error => new Error(`oidc.claims() did not answer within ${applicationStepMs / 1000} seconds`)
   try {
     const given: unknown = await applicationSteps.within((async () => await claims(subject))(), late)
     if (typeof given !== 'object' || given === null) throw new TypeError('oidc.claims() must return an object')
-    return given
+    const [reserved, own] = [Object.keys(given).find(isReservedClaim), Object.entries(given)]
+    if (reserved !== undefined && !warnedOf.has(claims)) {
+      warnedOf.add(claims)
+      log.warn('oidc.claims() returns a claim that is reserved for the protocol; it is dropped', { claim: reserved })
+    }
+    return Object.fromEntries(own.filter(([claim]) => !isReservedClaim(claim)))
   } catch (cause) {
     throw hostUnavailable(cause)
   }

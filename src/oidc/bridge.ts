@@ -107,6 +107,8 @@ class MemoryResponse extends OutgoingMessage {
 
   get answer(): LibraryAnswer {
     if (!this.finished) throw new Error('the library has not answered')
+    // Koa gives an empty body a type, for which some clients take the answer for an error.
+    if (this.#body.length === 0) this.removeHeader('content-type')
     const { statusCode, gzipped, failure } = this
     return { status: statusCode, headers: this.getHeaders(), body: this.#body, gzipped, failure }
   }

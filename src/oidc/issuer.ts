@@ -1,5 +1,7 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Provider } from 'oidc-provider'
 import { keyTimes } from '../base/rotation-key.ts'
+import { Sampler } from '../base/timing/sampler.ts'
 import type { ListedApp } from '../core/users/connected-apps.ts'
 import type { IssuerRoute } from '../http/app.ts'
 import { type Exchange, requireHttpMethod } from '../http/exchange.ts'
@@ -22,6 +24,9 @@ import { haveEmail, readPeopleFile } from './people.ts'
 import { type RequestState, requestState } from './request-state.ts'
 import { scopeOf } from './resources.ts'
 import { SealedRecords } from './sealed-records.ts'
+
+/** A setting that names a file of the issuer. */
+export type IssuerFile = 'oidc.clients' | 'oidc.people'
 
 /** Makes the issuer. Rejects with a `TypeError` of one line if the clients file or a client does not fit. */
 export async function createIssuer(parts: IssuerParts): Promise<Issuer> {
@@ -48,7 +53,8 @@ export class Issuer {
     const records = new SealedRecords(given.store, given.keyring)
     const grants = new Grants({ ...given, records })
     const page = issuerPage(given.settings, given.pageFiles)
-    const parts: SharedParts = { ...given, library, base, records, grants, page, loaded: () => this.#loaded }
+    const shared = { library, base, records, grants, page, sampler: new Sampler() }
+    const parts: SharedParts = { ...given, ...shared, loaded: () => this.#loaded }
     this.#parts = { ...parts, interactions: new Interactions(parts) }
     this.#navigations = new Navigations(parts)
     this.#backChannel = new BackChannel(parts, (logout) => this.#sendLogout(logout))
@@ -63,9 +69,11 @@ export class Issuer {
       { endpoint: 'authorize', serve: (exchange) => this.#serveAuthorize(exchange) },
       { endpoint: 'logout', serve: (exchange) => this.#serveLogout(exchange) },
     ]
-    const discovery = forBackends('discovery', ['GET', 'HEAD', 'OPTIONS'])
+    const published = ['GET', 'HEAD', 'OPTIONS']
+    const discovery = forBackends('discovery', published)
     this.#routes = new Map([
       ...routes.map((route) => [`${base}/${route.endpoint}`, route] as const),
+      [`${base}/jwks.json`, forBackends('jwks', published)],
       ...given.discoveryPaths.map((path) => [path, discovery] as const),
     ])
   }
@@ -105,8 +113,13 @@ export class Issuer {
     return apps.sort((a, b) => b.lastUsedAt - a.lastUsedAt)
   }
 
-  /** Reads the clients file and the keys again. Resolves with what puts them in force. */
-  async prepare(): Promise<() => void> {
+  /** Number of clients. */
+  get clientCount(): number {
+    return this.#loaded.clients.size
+  }
+
+  /** Reads files and keys again. Resolves with what puts them in force, and returns the files that have changed. */
+  async prepare(): Promise<() => readonly IssuerFile[]> {
     const { settings, publicUrl } = this.#parts
     const { clients, resources } = await readClientsFile(settings.clientsFile)
     const people = settings.peopleFile === undefined ? new Map() : await readPeopleFile(settings.peopleFile)
@@ -128,8 +141,15 @@ export class Issuer {
       })
     }
     return () => {
+      const before = this.#loaded
       this.#loaded = loaded
       this.#made = undefined
+      const isSame = (...maps: readonly (keyof Loaded)[]): boolean =>
+        maps.every((map) => isDeepStrictEqual(before[map], loaded[map]))
+      return [
+        ...(isSame('clients', 'resources') ? [] : (['oidc.clients'] as const)),
+        ...(isSame('people') ? [] : (['oidc.people'] as const)),
+      ]
     }
   }
 
@@ -286,11 +306,12 @@ export class Issuer {
       ...(session === undefined ? [] : [`${sessionCookie}=${session.id}`]),
       ...(resumed === undefined ? [] : [`${resumeCookie}=${resumed}`]),
     ]
-    const isDiscovery = this.#parts.discoveryPaths.includes(exchange.path)
+    const { discoveryPaths, base } = this.#parts
+    const isPublished = [...discoveryPaths, `${base}/jwks.json`].includes(exchange.path)
     const asked = {
       issuer: this.#parts.publicUrl(),
       cookie: cookies.length === 0 ? undefined : cookies.join('; '),
-      headers: { ...libraryHeaders, ...(isDiscovery ? { 'cache-control': 'public, max-age=300' } : {}) },
+      headers: { ...libraryHeaders, ...(isPublished ? { 'cache-control': 'public, max-age=300' } : {}) },
     }
     const answer = await requestState.run(state, () => askLibrary(this.#current.callback, exchange, asked))
     if (answer.status !== 404) return answer

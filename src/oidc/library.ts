@@ -75,7 +75,7 @@ export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts
       revocation: `${base}/revoke`,
       pushed_authorization_request: `${base}/par`,
       end_session: `${base}/logout`,
-      jwks: '/.well-known/jwks.json',
+      jwks: `${base}/jwks.json`,
     },
     responseTypes: ['code'],
     scopes: [...scopes],
@@ -142,7 +142,9 @@ export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts
       throw new TypeError('subjects are public')
     },
     pkce: { required: (_ctx, client) => clients.get(client.clientId)?.requiresPkce !== false },
-    renderError: async (ctx, { error, error_description: description = '' }) => {
+    renderError: async (ctx, { error, error_description: text = '' }) => {
+      const sent = error === 'invalid_redirect_uri' ? shownUri(ctx.oidc.params?.redirect_uri) : undefined
+      const description = sent === undefined ? text : `${text}: ${sent}`
       answerWith(ctx, page(ctx.status, { kind: 'error', error, description }))
     },
     revokeGrantPolicy: () => true,
@@ -178,6 +180,8 @@ export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts
     if (request === undefined || replayed === undefined || error.error !== 'invalid_grant') return
     audit.tell({ type: 'app.token_replayed', ...replayed }, request)
   })
+  // One of them stands for all: the library's types take no list.
+  for (const event of refusalEvents) provider.on(event as 'grant.error', (ctx, error) => logRefusal(ctx, error, parts))
   // Koa prints errors that no one listens to.
   provider.silent = true
   provider.on('server_error', (ctx, error) => {
@@ -190,6 +194,50 @@ export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts
     if (ctx.response.is('json')) ctx.body = { error: 'temporarily_unavailable', error_description: message }
   })
   return provider
+}
+
+/** What the library emits when it refuses a request. */
+const refusalEvents = [
+  'authorization.error',
+  'grant.error',
+  'userinfo.error',
+  'introspection.error',
+  'revocation.error',
+  'pushed_authorization_request.error',
+  'end_session.error',
+] as const
+
+/** Answers to a client that asked whether it goes without the user, and a user's no. */
+const expectedRefusals = /^(login|consent|interaction|account_selection)_required$|^access_denied$|^use_dpop_nonce$/
+
+/** Longest text of a request in a line of the log, and on a page. */
+const longestShown = 200
+
+/** Logs a refusal, with the parts of the request that tell what to change: no code, token or secret is one of them. */
+function logRefusal(
+  { path, oidc }: KoaContextWithOIDC,
+  error: { readonly error?: unknown; readonly error_description?: unknown; readonly error_detail?: unknown },
+  { log, sampler }: LibraryParts,
+): void {
+  const { error: code = 'invalid_request', error_description: description, error_detail: detail = description } = error
+  const clientId = oidc.client?.clientId ?? oidc.params?.client_id
+  const fields = {
+    path,
+    error: String(code),
+    cause: detail === undefined ? undefined : String(detail).slice(0, longestShown),
+    clientId: clientId === undefined ? undefined : String(clientId).slice(0, longestShown),
+    redirectUri: shownUri(oidc.params?.redirect_uri),
+  }
+  const level = expectedRefusals.test(fields.error) ? 'debug' : 'info'
+  const { ip = '' } = requestState.getStore()?.request ?? {}
+  sampler.add(ip, `${path} ${fields.error}`, (repeated) =>
+    log[level]('the OpenID Connect issuer refused a request', { ...fields, ip, repeated }),
+  )
+}
+
+/** A URI of a request as logs and pages show it: without white space and control characters, and no longer than fits. */
+function shownUri(uri: unknown): string | undefined {
+  return typeof uri === 'string' ? encodeURI(uri.toWellFormed()).slice(0, longestShown) : undefined
 }
 
 /** A client's metadata for the library, which is to see the scopes of the issuer alone. */

@@ -1,6 +1,7 @@
 import type { AuditTrail } from '../base/audit.ts'
 import type { Logger } from '../base/log.ts'
 import type { RequestContext } from '../base/request.ts'
+import type { Sampler } from '../base/timing/sampler.ts'
 import type { Keyring } from '../base/token.ts'
 import type { ConnectedApps } from '../core/users/connected-apps.ts'
 import type { StandaloneHost } from '../core/users/standalone.ts'
@@ -88,6 +89,8 @@ export interface SharedParts extends IssuerParts {
   readonly records: SealedRecords
   readonly grants: Grants
   readonly page: ShowPage
+  /** Thins out lines of the log that callers can cause at will. */
+  readonly sampler: Sampler
   /** What is in force now. */
   readonly loaded: () => Loaded
 }

@@ -13,7 +13,7 @@ export interface OwnResult extends InteractionResults {
   readonly confirmed?: { readonly sessionId: string; readonly isFresh: boolean }
 }
 
-type PolicyParts = Pick<SharedParts, 'apps' | 'grants' | 'host' | 'settings' | 'readWallet'>
+type PolicyParts = Pick<SharedParts, 'apps' | 'grants' | 'host' | 'settings' | 'log' | 'readWallet'>
 
 /**
  * The prompts of the issuer. Who is signed in is asked of the request's live session alone: the library's own checks,

@@ -21,6 +21,7 @@ export interface NamedInCall {
 /** Endpoints of the OpenID Connect issuer. */
 export type IssuerEndpoint =
   | 'discovery'
+  | 'jwks'
   | 'authorize'
   | 'interaction'
   | 'par'

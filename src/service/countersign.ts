@@ -38,7 +38,7 @@ import {
 const deliveryGraceMs = 5_000
 
 /** What a reload replaced. */
-export type ReloadedOption = keyof ReplaceableOptions | 'tls'
+export type ReloadedOption = keyof ReplaceableOptions | 'tls' | 'oidc.clients' | 'oidc.people'
 
 /** A running service, with or without a port of its own. */
 export interface Countersign {
@@ -49,8 +49,16 @@ export interface Countersign {
    * `https://localhost:`) and the listening port.
    */
   readonly publicUrl: string
-  /** What is in use, as text for people: the store, the adapters and the Ed25519 verifier. Contains no secret. */
-  readonly description: { readonly store: string; readonly adapters: readonly string[]; readonly verifier: string }
+  /**
+   * What is in use, as text for people: the store, the adapters and the Ed25519 verifier; and the number of clients of
+   * the OpenID Connect issuer, if that is on. Contains no secret.
+   */
+  readonly description: {
+    readonly store: string
+    readonly adapters: readonly string[]
+    readonly verifier: string
+    readonly clients?: number | undefined
+  }
   /**
    * Serves a request of a node:http or node:http2 server of your own, before or behind body parsers. It is middleware
    * of Express and of what is built like it: `next` is called for what is not the service's own. Its own are the RPCs,
@@ -193,7 +201,8 @@ export async function createService(options: CountersignOptions, lan: Lan | unde
       shutdown: ends.shutdown.signal,
       log,
     })
-    const description = { store: store.description, adapters: adapterIds, verifier: verifier.kind }
+    const clients = issuer?.clientCount
+    const description = { store: store.description, adapters: adapterIds, verifier: verifier.kind, clients }
     return new Service({
       settings,
       description,
@@ -326,10 +335,10 @@ class Service implements Countersign {
     const hasNewPair = await keyFiles?.reload()
     const replaceClients = await issuer?.prepare()
     const changed = replace()
-    replaceClients?.()
+    const changedFiles = replaceClients?.() ?? []
     // The keys of ES256 follow from the secrets.
     if (changed.includes('secret')) (await issuer?.prepare())?.()
-    return [...(hasNewPair === true ? (['tls'] as const) : []), ...changed]
+    return [...(hasNewPair === true ? (['tls'] as const) : []), ...changed, ...changedFiles]
   }
 
   async close(graceMs = 10_000): Promise<void> {

@@ -1,6 +1,6 @@
 import type { ListedApp } from '../core/users/connected-apps.ts'
 import type { IssuerRoute, IssuerRoutes } from '../http/app.ts'
-import type { Issuer } from '../oidc/issuer.ts'
+import type { Issuer, IssuerFile } from '../oidc/issuer.ts'
 import type { IssuerParts } from '../oidc/parts.ts'
 import type { Settings } from './config.ts'
 
@@ -36,9 +36,14 @@ export class LiveIssuer implements IssuerRoutes {
     return (await this.#issuer?.listApps(userId)) ?? []
   }
 
-  /** Reads clients and keys again. Resolves with what puts them in force. */
-  async prepare(): Promise<() => void> {
-    return (await this.#issuer?.prepare()) ?? (() => {})
+  /** Number of clients. */
+  get clientCount(): number {
+    return this.#issuer?.clientCount ?? 0
+  }
+
+  /** Reads files and keys again. Resolves with what puts them in force, and returns the files that have changed. */
+  async prepare(): Promise<() => readonly IssuerFile[]> {
+    return (await this.#issuer?.prepare()) ?? (() => [])
   }
 
   /** Stops sending logouts, and waits for those on their way, for at most `graceMs`. */
@@ -58,9 +63,6 @@ export function issuerFor(
     throw new TypeError(
       'oidc.clients (COUNTERSIGN_OIDC_CLIENTS) cannot be set with sessionHost: the issuer needs the sessions of the service itself',
     )
-  }
-  if (claims !== undefined && people !== undefined) {
-    throw new TypeError('oidc.claims and oidc.people (COUNTERSIGN_OIDC_PEOPLE) cannot be set together: leave one out')
   }
   const { appName, basePath, pages, accessTokens, sessionAbsoluteTtlSeconds: sessionSeconds } = settings
   const { logoUrl, accentColor, textsFile } = pages

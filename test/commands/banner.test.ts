@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { banner, phonesText } from '../../src/commands/service.ts'
 
 function start(publicUrl: string, lan: boolean, hosts: readonly string[], tls = false) {
-  const description = { store: 'SQLite in memory', adapters: ['nimiq'], verifier: 'native' }
+  const description = { store: 'SQLite in memory', adapters: ['nimiq'], verifier: 'native', clients: 3 }
   return { service: { publicUrl, description }, port: 8080, lan, tls, hosts }
 }
 
@@ -41,6 +41,7 @@ test('at a terminal, the banner has the line for phones, and the loopback name f
   expect(banner(start('http://localhost:8080', false, hosts))).toMatch(/^ {2}Phones: {3}off\. Start with --lan/m)
   const onLan = banner(start('http://192.168.1.23:8080', true, hosts))
   expect(onLan).toMatch(/^ {2}Address: {2}http:\/\/localhost:8080$/m)
+  expect(onLan).toMatch(/^ {2}Clients: {2}3 of OpenID Connect$/m)
   expect(onLan).toMatch(/^ {2}Phones: {3}http:\/\/192\.168\.1\.23:8080 on the same network/m)
   expect(banner(start('https://wallet.example', false, hosts))).not.toContain('Phones')
 })

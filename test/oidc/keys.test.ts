@@ -104,6 +104,24 @@ test('while the key is rotated over two instances, no refresh fails and each ID 
   expect(kids.size).toBe(2)
 })
 
+test('the issuer’s own key set has the keys of its tokens, RSA first; that of access tokens has them, too', async () => {
+  const { url } = await startIssuer(undefined, { accessTokens: { audiences: ['api'], algorithm: 'EdDSA' } })
+  const { tokens, config } = await connect(url)
+  const own = String(config.serverMetadata().jwks_uri)
+  expect(own).toBe(`${url}/api/auth/oidc/jwks.json`)
+  const answer = await fetch(own)
+  expect(answer.headers.get('cache-control')).toBe('public, max-age=300')
+  const { keys } = await answer.json()
+  expect(keys.map(({ kty, alg }: { kty: string; alg: string }) => [kty, alg])).toEqual([
+    ['RSA', 'RS256'],
+    ['EC', 'ES256'],
+  ])
+  await compactVerify(tokens.id_token ?? '', createLocalJWKSet({ keys: [keys[0]] }))
+  const all = (await (await fetch(`${url}/.well-known/jwks.json`)).json()).keys
+  expect(all).toEqual(expect.arrayContaining(keys))
+  expect(all.map(({ kty }: { kty: string }) => kty)).toContain('OKP')
+})
+
 test('what is published has no private part', async () => {
   const { store } = await open()
   const keyring = new Keyring(['another secret for tests of the keys'])

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import * as client from 'openid-client'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { silentLogger } from '../../src/base/log.ts'
 import { AccessTokenError, createSessionVerifier, verifyAccessToken } from '../../src/integrations/backend/index.ts'
 import { navigate } from '../support/navigate.ts'
 import { rest } from '../support/rest.ts'
@@ -138,8 +139,9 @@ test('a clients file that is changed counts after a reload, all of it or nothing
   await expect(service.reload()).rejects.toThrow(/client 2/)
   expect([await status('shop'), await status('other')]).toEqual([303, 400])
   writeFileSync(file, JSON.stringify({ clients: [other] }))
-  await service.reload()
+  expect(await service.reload()).toEqual(['oidc.clients'])
   expect([await status('shop'), await status('other')]).toEqual([400, 303])
+  expect(await service.reload()).toEqual([])
 })
 
 test('without a clients file nothing of the issuer is loaded, and its addresses are nowhere', async () => {
@@ -310,7 +312,7 @@ test('claims of a people file are those of the user’s id, else of the wallet, 
     [session.userId]: { groups: ['admins'], role: 'authenticated', team: 'tulips' },
     [`nimiq:${compact}`]: { groups: ['staff'] },
   })
-  await service.reload()
+  expect(await service.reload()).toEqual(['oidc.people'])
   const admin = await claims()
   expect(admin).toMatchObject({ name: compact, groups: ['admins'], role: 'authenticated', team: 'tulips' })
   expect(admin).not.toHaveProperty('email')
@@ -319,6 +321,30 @@ test('claims of a people file are those of the user’s id, else of the wallet, 
     await expect(service.reload()).rejects.toThrow(/^oidc.people \(COUNTERSIGN_OIDC_PEOPLE\), the file .*people.json, /)
     expect(await claims()).toMatchObject({ groups: ['admins'] })
   }
+})
+
+test('claims of the application’s own add to those of the people file, and win', async () => {
+  const wallet = makeWallet()
+  const told: [string, unknown][] = []
+  const { url } = await startIssuer([shop], {
+    oidc: {
+      people: fileWith({
+        [`nimiq:${wallet.address}`]: { name: 'Ada', email: 'ada@old.example', email_verified: true, groups: ['staff'] },
+      }),
+      claims: async () => ({ email: 'ada@new.example', groups: ['admins'], sub: 'admin', aud: 'x' }),
+    },
+    logger: { ...silentLogger, warn: (text, fields) => void told.push([text, fields]) },
+  })
+  const [browser, config] = [new Browser(url), await discover(url)]
+  await browser.signIn(wallet)
+  const { address, redeem } = await request(config, { scope: 'openid profile email groups' })
+  const { claims, ...tokens } = await redeem(await decide(browser, await browser.open(address)))
+  // That another address is verified says nothing of this one.
+  const expected = { name: 'Ada', email: 'ada@new.example', email_verified: false, groups: ['admins'] }
+  expect(claims.call(tokens)).toMatchObject(expected)
+  expect(await client.fetchUserInfo(config, tokens.access_token, client.skipSubjectCheck)).toMatchObject(expected)
+  // Said once, however often it is asked.
+  expect(told).toEqual([[expect.stringContaining('reserved for the protocol'), { claim: 'sub' }]])
 })
 
 test('claims that the application fails to tell are an outage, not an account without them', async () => {

@@ -34,6 +34,7 @@ const routeNames = Object.keys({
   openapi: 1,
   options: 1,
   'oidc discovery': 1,
+  'oidc jwks': 1,
   'oidc authorize': 1,
   'oidc interaction': 1,
   'oidc par': 1,

@@ -300,7 +300,8 @@ const oidc = {
       otherwise: 'none',
     }),
     claims: optional({
-      about: 'Function that returns further claims of a user for a client of the issuer. Not with `people`.',
+      about:
+        'Function that returns further claims of a user for a client of the issuer. They add to those of `people`, and win where both name a claim.',
       kind: hook<OwnClaims>('OwnClaims'),
       otherwise: 'none',
     }),

@@ -1,0 +1,57 @@
+/** Shortest time in milliseconds between two reports of the same address and reason. */
+const samplePeriodMs = 1_000
+
+/** Time in milliseconds between two looks at what is to be written. */
+const flushIntervalMs = 250
+
+/** Most pairs of address and reason to tell apart at once. Beyond it, all other addresses count as one. */
+const maxSampledPairs = 1_000
+
+/** An address and a reason that was told a moment ago. */
+interface SampledPair {
+  /** Number of refusals that no report stands for yet. */
+  held: number
+  /** Tells of the newest refusal. */
+  tell: (repeated?: number) => void
+  toldAt: number
+}
+
+/**
+ * Thins out refusals of the same address and reason, which a caller can cause at will. Without any, it holds no memory
+ * and no timer.
+ */
+export class Sampler {
+  readonly #pairs = new Map<string, SampledPair>()
+  #timer: NodeJS.Timeout | undefined
+
+  /** Tells of the first of a pair at once. `tell` gets the number of refusals that it stands for, if it is not one. */
+  add(address: string, reason: string, tell: (repeated?: number) => void): void {
+    const own = `${reason} ${address}`
+    const key = this.#pairs.has(own) || this.#pairs.size < maxSampledPairs ? own : reason
+    const pair = this.#pairs.get(key)
+    if (pair === undefined) {
+      this.#pairs.set(key, { held: 0, tell, toldAt: performance.now() })
+      this.#timer ??= setInterval(() => this.#flush(), flushIntervalMs).unref()
+      tell()
+    } else {
+      pair.held++
+      pair.tell = tell
+    }
+  }
+
+  #flush(): void {
+    const now = performance.now()
+    for (const [key, pair] of this.#pairs) {
+      if (now - pair.toldAt < samplePeriodMs) continue
+      if (pair.held === 0) this.#pairs.delete(key)
+      else {
+        pair.tell(pair.held)
+        pair.held = 0
+        pair.toldAt = now
+      }
+    }
+    if (this.#pairs.size > 0) return
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+}
