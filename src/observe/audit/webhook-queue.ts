@@ -1,9 +1,6 @@
 import type { AuditEvent, AuditWallet } from '../../base/audit.ts'
-import { type Delivery, DeliveryQueue } from '../../store/delivery-queue.ts'
+import { DeliveryQueue } from '../../store/delivery-queue.ts'
 import type { Store } from '../../store/store.ts'
-
-/** An audit event that this instance, and no other, is to deliver now. */
-export type WebhookDelivery = Delivery<AuditEvent>
 
 /** Whom an event can tell of. */
 interface Party {
