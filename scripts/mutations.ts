@@ -187,6 +187,12 @@ const rows: Readonly<
     ['readBody', 'if (size > maxBytes) reject(refusals.bodyTooLarge()) else', '', 'e2e/bodies'],
     ['decompressed', 'maxOutputLength: maxBodyBytes', '', 'e2e/bodies'],
     ['isCompressedEnvelope', 'length > maxBodyBytes', 'false', 'e2e/bodies'],
+    [
+      'serve',
+      "await this.#parts.countNavigation(exchange.context, exchange.headers['sec-fetch-dest'] !== 'iframe')",
+      '',
+      'oidc/requests',
+    ],
     ['makeDomain', 'limits && new RateLimiter', 'limits && false && new RateLimiter', 'e2e/rate-limits'],
     ['limitBodies', 'maxBodyBytes', '1e9', 'better-auth/body-limit'],
     ['countWrongToken', 'isToken && limited instanceof CountersignError ? limited :', '', 'e2e/shared-limits'],
@@ -204,7 +210,7 @@ const rows: Readonly<
     ],
     ['observed', 'request: context', 'path: exchange.path, request: context', 'e2e/stopping e2e/reasons'],
     ['writeRefusal', "told.includes('message') ? message : undefined", 'message', 'observe/call-log'],
-    ['servedPage', "'cache-control': 'no-store',", '', 'http/pages/serve'],
+    ['htmlHeaders', "'cache-control': 'no-store',", '', 'http/pages/serve'],
   ],
   15: [
     ['readNonce', 'record.userId !== userId', 'false', 'better-auth/linking core/sign-in/nonce'],

@@ -4,7 +4,7 @@ import { CountersignError, internalError } from '../shared/errors.ts'
 import { encodedFor } from './bridge.ts'
 import type { SharedParts } from './parts.ts'
 
-type NavigationParts = Pick<SharedParts, 'publicUrl' | 'page' | 'log'>
+type NavigationParts = Pick<SharedParts, 'publicUrl' | 'page' | 'countNavigation' | 'log'>
 
 /** Shortest time in ms between two warnings of another host: any client can send one. */
 const noticeEveryMs = 3_600_000
@@ -27,6 +27,7 @@ export class Navigations {
     try {
       requireHttpMethod(exchange, methods)
       requirePage(exchange)
+      await this.#parts.countNavigation(exchange.context, exchange.headers['sec-fetch-dest'] !== 'iframe')
       const elsewhere = this.#ownAddress(exchange)
       if (elsewhere !== undefined) redirect(exchange, elsewhere)
       else await serve()

@@ -63,6 +63,11 @@ export interface IssuerParts {
   readonly spend: (stored: CountedRecord) => Promise<void>
   /** Reads the name of a wallet, as `nimiq:NQ…`, or without the adapter. `undefined` if no wallet can have it. */
   readonly readWallet: (text: string) => WalletName | undefined
+  /**
+   * Counts a request of a browser for its network, whatever its answer: an error page takes several times the CPU of the
+   * sign-in page. Rejects with RATE_LIMITED beyond the limit.
+   */
+  readonly countNavigation: (request: RequestContext, isWholePage: boolean) => Promise<void> | undefined
   /** Counts a wrong secret or token of a network. Rejects with RATE_LIMITED beyond its limit. */
   readonly countWrong: (request: RequestContext) => Promise<void> | undefined
   readonly log: Logger

@@ -183,6 +183,8 @@ export async function createService(options: CountersignOptions, lan: Lan | unde
         const now = store.now()
         nonces.add(now + lifeMs, now, typeof caller === 'string' ? request.ip : undefined, nonces.slotsOf(bytes))
       },
+      countNavigation: (request, isWholePage) =>
+        isWholePage ? domain.limiter?.spendNavigation('session', request) : domain.limiter?.spend('session', request),
       countWrong: (request) => domain.limiter?.countWrongToken(request),
       readWallet: (text) => readWalletName(text, adapterIds),
       log,

@@ -76,6 +76,20 @@ describe.each(stores)('on $name', ({ open }) => {
   })
 })
 
+test('error pages are limited, whichever address makes them, and those of frames for the page around them', async () => {
+  const { url } = await startIssuer([shop], { rateLimit: true, limits: { rates: { session: 4 } } })
+  const open = async (path: string, headers: Record<string, string> = {}) =>
+    await navigate(`${url}${base}/${path}`, { headers: { accept: 'text/html', ...headers } })
+  const frame = { 'sec-fetch-dest': 'iframe', 'sec-fetch-site': 'cross-site' }
+  const inFrames = await times(5, () => open('authorize?client_id=nothing&prompt=none', frame))
+  expect(inFrames.map(({ status }) => status).sort()).toEqual([400, 400, 400, 400, 429])
+  for (const path of ['authorize?client_id=nothing', 'authorize/gone', 'interaction/gone', 'logout?id_token_hint=x']) {
+    expect((await open(path)).status).toBe(400)
+  }
+  const refused = await open('authorize?client_id=nothing')
+  expect([refused.status, contentOf(await refused.text())]).toEqual([429, { kind: 'failure', reason: 'RATE_LIMITED' }])
+})
+
 describe('what is stored for a sender that need not be known counts', () => {
   const limits = { rateLimit: true, limits: { rates: { 'sign-in': 6 } } } as const
 
