@@ -25,6 +25,7 @@ export const nightly: readonly string[] = [
   'test/examples/next.test.ts',
   'test/examples/sveltekit.test.ts',
   'test/http/port/probes-large.test.ts',
+  'test/oidc/resume-flood.test.ts',
   'test/http/generated-inputs.test.ts',
   'test/http/port/floods.test.ts',
   // Downloads servers of Debian's next release.
