@@ -1,30 +1,31 @@
 /**
- * A record that is stored as JSON (nonce, order, user, session). `v` is the version of its shape; without it, the
- * version is 1.
+ * Version of the shape of a record that is stored as JSON (nonce, order, user, session): its field `v`.
  *
- * A field that older releases can ignore is added under the same version. Any other change is a new version, which is
- * written only from the release after the one that can read it, because two releases run side by side during an
- * upgrade.
+ * A field that older releases can ignore is added under the same version. Any other change is a new version of that
+ * kind, which is written only from the release after the one that can read it, because two releases run side by side
+ * during an upgrade.
  */
-export interface StoredRecord {
-  readonly v?: number
-}
+const recordVersion = 1
 
-/** A record that a newer release stored. */
+/** A record of another version, which a newer release stored. */
 class RecordVersionError extends Error {
   override readonly name = 'RecordVersionError'
 }
 
+/** The text of a record, to be stored. */
+export function recordText(record: object): string {
+  return JSON.stringify({ v: recordVersion, ...record })
+}
+
 /**
- * Parses a stored record. Throws a {@link RecordVersionError} if its version is above `newest`, the newest that this
- * release reads. `what` is the kind of record for the message, such as "order".
+ * Parses a stored record. Throws a {@link RecordVersionError} if this release cannot read its version. `what` is the
+ * kind of record for the message, such as "order".
  */
-export function parseRecord<R extends StoredRecord>(what: string, text: string, newest: number): R {
-  const record = JSON.parse(text) as R
-  const { v = 1 } = record
-  if (v <= newest) return record
+export function parseRecord<R>(what: string, text: string): R {
+  const { v, ...record } = JSON.parse(text)
+  if (v === recordVersion) return record
   throw new RecordVersionError(
-    `the stored ${what} has version ${v} of a newer Countersign; this release reads versions up to ${newest}: upgrade this instance`,
+    `the stored ${what} has version ${v}, and this release reads version ${recordVersion}: upgrade this instance`,
   )
 }
 

@@ -33,7 +33,7 @@ import type { ServiceHandlers } from '../rpc/methods.ts'
 import { orderHandlers } from '../rpc/order-service.ts'
 import { sessionHandlers } from '../rpc/session-service.ts'
 import type { CountersignOptions, PageOptions } from '../service/config.ts'
-import { formerClaimUrlTemplate } from '../shared/claim-url.ts'
+import { defaultClaimUrlTemplate } from '../shared/claim-url.ts'
 import { CountersignError } from '../shared/errors.ts'
 import { computerPaths, desktopOrderPaths, phoneOrderPaths } from '../shared/rest-paths.ts'
 import { type ServiceOptions, serviceOptionsPath } from '../shared/service-options.ts'
@@ -92,7 +92,7 @@ export interface CrossDeviceOptions
   /**
    * Template of the claim URL that the QR code shows, if an approval page of your own is there; as the service's
    * option. Default: the page that the plugin serves under Better Auth's base path or, if `pages` is false,
-   * `{origin}/cross-device/claim/{orderId}#token={claimToken}`.
+   * `{origin}/c/{orderId}#token={claimToken}`.
    */
   claimUrlTemplate?: string
   /**
@@ -148,7 +148,7 @@ export function crossDevice({ store, orderModelName = 'crossDeviceOrder', ...opt
           knownComputers,
           proximity,
           orderStartKeys,
-          claimUrlTemplate: ownPage ? ownClaimUrlTemplate(ctx) : (options.claimUrlTemplate ?? formerClaimUrlTemplate),
+          claimUrlTemplate: ownPage ? ownClaimUrlTemplate(ctx) : (options.claimUrlTemplate ?? defaultClaimUrlTemplate),
           publicOrigin: () => ownOrigin(context),
           handOverUrl: (ticket) =>
             pages === undefined ? `${ownOrigin(context)}${continuePath}/${ticket}` : ownHandOverUrl(ctx, ticket),

@@ -1,4 +1,5 @@
 import type { AuthContext } from '@better-auth/core'
+import { recordText } from '../base/record.ts'
 import { forgottenAt, type OrderRecord } from '../core/order/order.ts'
 import { type OrderRecords, parseOrder } from '../core/order/records.ts'
 import type { Watchers } from '../store/watchers.ts'
@@ -95,5 +96,5 @@ export class DatabaseOrders implements OrderRecords {
 }
 
 function columnsOf(order: OrderRecord): Record<string, unknown> {
-  return { status: order.status, record: JSON.stringify(order), expiresAt: new Date(forgottenAt(order)) }
+  return { status: order.status, record: recordText(order), expiresAt: new Date(forgottenAt(order)) }
 }

@@ -3,7 +3,6 @@ import type { RequestContext } from '../base/request.ts'
 import { readWalletName } from '../core/wallet/adapters.ts'
 import { toFailure } from '../rpc/errors.ts'
 import { isBuiltIn } from '../shared/adapters.ts'
-import { defaultClaimUrlTemplate, formerClaimUrlTemplate } from '../shared/claim-url.ts'
 import { cookieValue, sessionCookieName } from '../shared/header-text.ts'
 import { accountPath, type PageName, signInPath } from '../shared/page-names.ts'
 import { type Exchange, type Route, requireHttpMethod } from './exchange.ts'
@@ -136,13 +135,10 @@ function at(path: string): Place {
   return { path, matches: (asked) => asked === path }
 }
 
-/** Where claim URLs lead on the service's own origin, if they do: with the default, those of earlier releases, too. */
+/** Where claim URLs lead on the service's own origin, if they do. */
 function claimPlaces(template: string): readonly Place[] {
-  const templates = template === defaultClaimUrlTemplate ? [template, formerClaimUrlTemplate] : [template]
-  return templates.flatMap((each) => {
-    const path = claimPathTemplate(each)?.replace(/\{orderId\}.*/, '*')
-    return path === undefined ? [] : [{ path, matches: claimPath(each) }]
-  })
+  const path = claimPathTemplate(template)?.replace(/\{orderId\}.*/, '*')
+  return path === undefined ? [] : [{ path, matches: claimPath(template) }]
 }
 
 const unavailable: ServedFile = {

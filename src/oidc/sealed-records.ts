@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, hash, randomBytes } from 'node:crypto'
-import { parseRecord, type StoredRecord } from '../base/record.ts'
+import { parseRecord, recordText } from '../base/record.ts'
 import type { KeyPurpose, Keyring } from '../base/token.ts'
 import type { Life, Store } from '../store/store.ts'
 
@@ -30,9 +30,6 @@ export class UnknownSecretError extends Error {
 
 /** Largest text of a record in bytes. A store takes 64 KiB, and sealed text is longer by a third. */
 const maxBytes = 44 * 1024
-
-/** Newest version of a record that this release reads, and the one that it writes. */
-const recordVersion = 1
 
 const ivBytes = 12
 const tagBytes = 16
@@ -67,7 +64,7 @@ export class SealedRecords {
     const stored = await this.#store.get(keyOf(kind, id))
     if (stored === undefined) return undefined
     const { text, isOld } = this.#open(kind, id, stored.value)
-    return { record: parseRecord<T & StoredRecord>(kind, text, recordVersion), version: stored.version, isOld }
+    return { record: parseRecord<T>(kind, text), version: stored.version, isOld }
   }
 
   /**
@@ -99,7 +96,7 @@ export class SealedRecords {
   }
 
   #seal(kind: string, id: string, record: object): string {
-    const text = JSON.stringify({ v: recordVersion, ...record })
+    const text = recordText(record)
     if (Buffer.byteLength(text) > maxBytes)
       throw new RangeError(`a record of kind ${kind} is larger than ${maxBytes} bytes`)
     const iv = randomBytes(ivBytes)

@@ -1,8 +1,5 @@
 /** Claim URLs as the service writes them by default: short, for a QR code that is quick to scan. */
 export const defaultClaimUrlTemplate = '{origin}/c/{orderId}#token={claimToken}'
 
-/** The default of earlier releases, whose claim URLs still lead to the approval page. */
-export const formerClaimUrlTemplate = '{origin}/cross-device/claim/{orderId}#token={claimToken}'
-
 /** What the id of an order looks like: 16 bytes in base64url. */
 export const orderIdForm = '[A-Za-z0-9_-]{22}'

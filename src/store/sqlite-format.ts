@@ -1,9 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 
-/**
- * Newest version of the tables that this release reads, and the one that it writes; kept in the file as `user_version`.
- */
-const schemaVersion = 1
+/** Version of the tables and of what is in them, kept in the file as `user_version`. 1 was in use before 0.1.0. */
+const schemaVersion = 2
 
 /** "CSGN", kept in the file as `application_id`: tells a file of Countersign from other SQLite files. */
 const applicationId = 0x4353474e
@@ -57,8 +55,12 @@ export function requireKnownFormat(database: DatabaseSync): void {
     throw new Error(isEmpty(database) ? 'it is empty' : 'it is the SQLite file of another application')
   }
   const version = readPragma(database, 'user_version')
-  if (version <= schemaVersion) return
-  throw new Error(`it has schema version ${version} of a newer Countersign, and this one knows up to ${schemaVersion}`)
+  if (version === schemaVersion) return
+  throw new Error(
+    version < schemaVersion
+      ? 'it was written before version 0.1.0, so begin with an empty one'
+      : `it has schema version ${version} of a newer Countersign, and this one knows up to ${schemaVersion}`,
+  )
 }
 
 function isEmpty(database: DatabaseSync): boolean {

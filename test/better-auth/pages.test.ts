@@ -109,7 +109,7 @@ test('nothing but what the page is made of is served beside it', async () => {
 test('with pages off there is no page, and claim URLs lead where the application has its own', async () => {
   const auth = await makeAuth({ orders: { pages: false } })
   const { json } = await call(auth, '/cross-device/start', { kind: 'login' })
-  expect(json.claimUrl).toMatch(/^http:\/\/localhost:3000\/cross-device\/claim\/[\w-]+#token=csc_/)
+  expect(json.claimUrl).toMatch(/^http:\/\/localhost:3000\/c\/[\w-]{22}#token=csc_/)
   for (const path of [`/cross-device/claim/${json.orderId}`, '/cross-device/pages/style.css']) {
     const { status, json: refused } = await call(auth, path)
     expect([status, refused.code]).toEqual([404, 'ROUTE_NOT_FOUND'])

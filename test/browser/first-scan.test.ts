@@ -146,11 +146,8 @@ describe.skipIf(!hasBrowser)('a new user', { timeout: 60_000 }, () => {
     await screenshot(device.page, 'approval-without-wallet')
     for (const { page } of [desktop, device]) {
       expect(await keptKeys(page)).toEqual([])
-      // As left behind by a service that offered it, or by an earlier release.
-      await page.evaluate(() => {
-        localStorage.setItem('countersign.demo-wallet', '11'.repeat(32))
-        localStorage.setItem('countersign.toy-wallet', '11'.repeat(32))
-      })
+      // As left behind by a service that offered it.
+      await page.evaluate(() => localStorage.setItem('countersign.demo-wallet', '11'.repeat(32)))
       await page.reload()
       await expect.poll(() => keptKeys(page)).toEqual([])
     }

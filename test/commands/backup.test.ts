@@ -133,7 +133,7 @@ describe('a backup', () => {
   })
 
   test('a folder that is missing is named in one line', async () => {
-    makeFile(store, 'former-release')
+    makeFile(store, '0.1.0')
     const missing = join(dirname(copy), 'missing')
     expect(await run(['backup', join(missing, 'copy.db')])).toEqual({
       code: 1,
@@ -143,7 +143,7 @@ describe('a backup', () => {
   })
 
   test('takes the place of a former one only with --force', async () => {
-    makeFile(store, 'former-release')
+    makeFile(store, '0.1.0')
     expect(await run(['backup', copy])).toMatchObject({ code: 0 })
     const former = readFileSync(copy)
     const refused = await run(['backup', copy])
@@ -158,7 +158,7 @@ describe('a backup', () => {
   })
 
   test('does not take the place of the store itself, under any name of it', async () => {
-    makeFile(store, 'former-release')
+    makeFile(store, '0.1.0')
     for (const command of ['backup', 'restore']) {
       const { code, stderr } = await run([
         command,
@@ -179,7 +179,7 @@ describe('a backup', () => {
   })
 
   test.skipIf(!hasPart('prlimit'))('for which there is no room leaves the former one and no other file', async () => {
-    makeFile(store, 'former-release')
+    makeFile(store, '0.1.0')
     expect(await run(['backup', copy])).toMatchObject({ code: 0 })
     const former = readFileSync(copy)
     const { code, stderr } = await spawned(['prlimit', '--fsize=8192:'], ['backup', './copy.db', '--force'])
@@ -247,7 +247,7 @@ describe('a restored store', () => {
   })
 
   test('leaves no trace of what was dropped in the file', async () => {
-    const { userId } = makeFile(store, 'former-release')
+    const { userId } = makeFile(store, '0.1.0')
     await run(['backup', copy])
     expect(readFileSync(copy).includes('csd_') || readFileSync(copy).includes('"desktopTokenHash"')).toBe(true)
     await run(['restore', copy])
@@ -259,7 +259,7 @@ describe('a restored store', () => {
 
   test('is kept beside the one before it, with all that was in that', async () => {
     const wallet = makeWallet()
-    makeFile(store, 'former-release')
+    makeFile(store, '0.1.0')
     await run(['backup', copy])
     const service = await serve()
     const { session } = await signIn(service.url, wallet)
@@ -277,7 +277,7 @@ describe('a restored store', () => {
   })
 
   test('can be put where there was none', async () => {
-    makeFile(copy, 'former-release')
+    makeFile(copy, '0.1.0')
     const { code, stdout } = await run(['restore', copy])
     expect(stdout).toMatch(/: all sessions have ended\n$/)
     expect([code, existsSync(store)]).toEqual([0, true])
@@ -307,12 +307,12 @@ describe('a restore is refused, and changes nothing,', () => {
     ['from the database of another application', () => makeOther('CREATE TABLE t (c)'), /another application/],
     [
       'from a copy of a newer release',
-      () => makeOther('CREATE TABLE t (c); PRAGMA application_id = 1129531214; PRAGMA user_version = 2'),
-      /schema version 2 of a newer Countersign/,
+      () => makeOther('CREATE TABLE t (c); PRAGMA application_id = 1129531214; PRAGMA user_version = 3'),
+      /schema version 3 of a newer Countersign/,
     ],
     ['from half of a copy', () => makeHalf(), /malformed|damaged/],
   ])('%s', async (_, make, problem) => {
-    makeFile(store, 'former-release')
+    makeFile(store, '0.1.0')
     const before = readFileSync(store)
     make()
     const { code, stdout, stderr } = await run(['restore', copy])
@@ -324,7 +324,7 @@ describe('a restore is refused, and changes nothing,', () => {
   })
 
   test('if there are remains of a store that is gone', async () => {
-    makeFile(copy, 'former-release')
+    makeFile(copy, '0.1.0')
     copyFileSync(mainFile, `${store}-wal`)
     const { code, stderr } = await run(['restore', copy])
     expect(stderr).toMatch(/^countersign: Cannot replace [^\n]+store\.db-wal is left of a store that is gone[^\n]+\n$/)
@@ -338,7 +338,7 @@ describe('a restore is refused, and changes nothing,', () => {
   }
 
   function makeHalf(): void {
-    makeFile(copy, 'former-release')
+    makeFile(copy, '0.1.0')
     truncateSync(copy, statSync(copy).size / 2)
   }
 })

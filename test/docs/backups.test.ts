@@ -21,7 +21,7 @@ test('the commands of the section on backups make a copy, and restore it', async
   const folder = mkdtempSync(join(tmpdir(), 'countersign-snippet-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   mkdirSync(join(folder, 'backups'))
-  makeFile(join(folder, 'countersign.db'), 'former-release')
+  makeFile(join(folder, 'countersign.db'), '0.1.0')
   for (const snippet of snippets) {
     const child = spawn('sh', ['-euc', `countersign() { "$NODE" "$MAIN" "$@"; }\n${snippet}`], {
       cwd: folder,

@@ -107,7 +107,7 @@ test('the cookie is of one host, HttpOnly and SameSite=Lax', async () => {
 
 test('the pages refuse frames', async () => {
   const { url } = await startService()
-  for (const path of ['/', '/api/auth/sign-in', '/cross-device/claim/0123456789abcdefABCDEF']) {
+  for (const path of ['/', '/api/auth/sign-in', '/c/0123456789abcdefABCDEF']) {
     expect((await fetch(url + path)).headers.get('content-security-policy'), path).toContain("frame-ancestors 'none'")
   }
 })

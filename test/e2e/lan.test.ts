@@ -21,7 +21,7 @@ async function claimOriginFor(url: string, origin: string): Promise<string> {
 
 /** Whether the demo and the approval page may offer the demo wallet. */
 async function demoWallet(url: string): Promise<unknown[]> {
-  const paths = ['/', '/cross-device/claim/0123456789abcdefABCDEF']
+  const paths = ['/', '/c/0123456789abcdefABCDEF']
   const pages = await Promise.all(paths.map(async (path) => await (await fetch(url + path)).text()))
   return pages.map((html) => /name="countersign-demo-wallet" content="(\w+)"/.exec(html)?.[1])
 }

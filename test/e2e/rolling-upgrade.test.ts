@@ -12,8 +12,8 @@ import { type ServiceProcess, spawnService } from '../support/service.ts'
 import { redisUrl } from '../support/stores.ts'
 import { makeWallet, proofOf, type TestWallet } from '../support/wallet.ts'
 
-/** The commit of the release before this one. */
-const formerRelease = 'b6de3bd'
+/** The commit of the release before this one. There is none yet, so this commit takes its place. */
+const formerRelease = 'HEAD'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const git = ['-C', root]

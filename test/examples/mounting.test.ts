@@ -52,7 +52,7 @@ test.each(['express', 'fastify', 'hono-node', 'node-http'])(
     await expectEcho(fetch, url)
     for (const client of ['REST', 'Connect binary over HTTP/1.1']) await signInWith(signInClients[client]!(url))
     for (const client of ['REST', 'Connect over HTTP/1.1']) await completeOrder(orderClients[client]!(url))
-    expect((await fetch(`${url}/cross-device/claim/0123456789abcdefABCDEF`)).status).toBe(200)
+    expect((await fetch(`${url}/c/0123456789abcdefABCDEF`)).status).toBe(200)
     expect((await fetch(`${url}/nothing`)).status).toBe(404)
   },
 )

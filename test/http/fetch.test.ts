@@ -224,7 +224,7 @@ test('paths are its own as those of the handler are', async () => {
   expect((await get('/api/auth/session')).status).toBe(401)
   const keys = await get('/.well-known/jwks.json', { method: 'HEAD' })
   expect([keys.status, await keys.text()]).toEqual([200, ''])
-  const page = await get('/cross-device/claim/0123456789abcdefABCDEF')
+  const page = await get('/c/0123456789abcdefABCDEF')
   expect(page.headers.get('content-security-policy')).toContain("default-src 'none'")
   const [, asset = ''] = /src="(\/pages\/[^"]+)"/.exec(await page.text()) ?? []
   const head = await get(asset, { method: 'HEAD' })

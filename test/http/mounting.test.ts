@@ -116,7 +116,7 @@ test('a hook of Fastify serves before Fastify reads the body', async () => {
 })
 
 describe('what is not its own', () => {
-  const claimPath = '/cross-device/claim/0123456789abcdefABCDEF'
+  const claimPath = '/c/0123456789abcdefABCDEF'
 
   test('goes on to next, untouched, and the rest does not', async () => {
     const { url } = await mountService(
@@ -217,7 +217,6 @@ describe('a mount path', () => {
         '/readyz',
         '/pages/*',
         '/c/*',
-        '/cross-device/claim/*',
         '/cross-device/continue/*',
       ]),
     )

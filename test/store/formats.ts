@@ -20,10 +20,10 @@ export interface Holdings {
   readonly waiting: { readonly orderId: string; readonly desktopToken: string; readonly approval: object }
 }
 
-/** The formats of files that former services have left, oldest first. */
-export const formats: readonly string[] = ['former-release']
+/** The formats of files that today's service reads, oldest first: the releases that wrote them. */
+export const formats: readonly string[] = ['0.1.0']
 
-/** Makes a file as a service of a former release left it. */
+/** Makes a file as a service of a release left it. */
 export function makeFile(path: string, format: string): Holdings {
   const database = new DatabaseSync(path)
   database.exec(`PRAGMA journal_mode = WAL; BEGIN; ${fixture(`${format}.sql`)} COMMIT`)

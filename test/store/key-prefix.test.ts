@@ -62,7 +62,7 @@ describe('a key prefix', () => {
       expect((await server.cli('KEYS', '*')).split('\n').sort()).toEqual(['staging:a', 'staging:s'])
       expect(await other.get('a')).toBeUndefined()
       await other.create('a', 'of the other', life)
-      expect(await server.cli('GET', 'countersign:a')).toBe('1:of the other')
+      expect(await server.cli('GET', 'countersign:a')).toBe('1=of the other')
       await expect(readOnce(url, 'a')).rejects.toThrow()
       await Promise.all([store, other].map((each) => each.close()))
     },

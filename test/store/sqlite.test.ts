@@ -279,8 +279,8 @@ describe('opening a SQLite store refuses, in one line that names the setting,', 
     ['the database of another application', () => otherDatabase('CREATE TABLE notes (text)'), /another application/],
     [
       'a schema of a newer version',
-      () => otherDatabase('CREATE TABLE t (c); PRAGMA application_id = 1129531214; PRAGMA user_version = 2'),
-      /schema version 2 of a newer Countersign/,
+      () => otherDatabase('CREATE TABLE t (c); PRAGMA application_id = 1129531214; PRAGMA user_version = 3'),
+      /schema version 3 of a newer Countersign/,
     ],
   ])('%s', async (_, makePath, problem) => {
     const opening = openSqliteStore(makePath())

@@ -26,7 +26,7 @@ export async function offeredDemoWallet(
     const wallet = accepted.map((id) => openDemoWallet(id)).find((opened) => opened !== undefined)
     return wallet && { id: 'demo', name, kind: 'demo', adapterId: wallet.adapterId, connect: () => wallet }
   } catch {
-    // An earlier release of the service, or one that does not answer: then there is no such wallet.
+    // The service does not answer: then there is no such wallet.
     return undefined
   }
 }

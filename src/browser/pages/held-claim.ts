@@ -1,4 +1,3 @@
-import { formerClaimUrlTemplate } from '../../shared/claim-url.ts'
 import { newClaimKey, type OrderKind } from '../client/index.ts'
 import { tryStorage } from '../client/storage.ts'
 import { readClaimLink } from './claim-link.ts'
@@ -57,7 +56,7 @@ const storageKey = 'countersign.claim'
  */
 export function takeClaim(template: string): HeldClaim | undefined {
   const handOver = readHandOverLink(location.pathname)
-  const claim = readClaimLink(template, location) ?? readClaimLink(formerClaimUrlTemplate, location)
+  const claim = readClaimLink(template, location)
   history.replaceState(null, '', (handOver?.pathAfter ?? location.pathname) + location.search)
   const kept = readKept()
   if (handOver !== undefined) return holdNew(kept, handOver.orderId, { ticket: handOver.ticket })

@@ -21,9 +21,6 @@ export interface DemoWallet extends Wallet {
 
 const storageKey = 'countersign.demo-wallet'
 
-/** Under this name earlier releases kept a key, on https too. */
-const formerStorageKey = 'countersign.toy-wallet'
-
 const adapters: readonly Ed25519Adapter[] = [nimiq, ed25519]
 
 /** The demo wallet of this browser, made at the first call. `undefined` if it does not support the adapter. */
@@ -45,10 +42,7 @@ export function openDemoWallet(adapterId: string = nimiq.id): DemoWallet | undef
 /** Deletes the demo wallet. The next one has another key and address. */
 export function forgetDemoWallet(): void {
   unsaved = undefined
-  tryStorage('localStorage', (storage) => {
-    storage.removeItem(storageKey)
-    storage.removeItem(formerStorageKey)
-  })
+  tryStorage('localStorage', (storage) => storage.removeItem(storageKey))
 }
 
 /** Seed if storage is blocked. Such a wallet is lost with the page. */

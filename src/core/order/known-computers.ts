@@ -1,6 +1,6 @@
 import { createPublicKey, hash, type KeyObject, verify } from 'node:crypto'
 import type { AuditTrail } from '../../base/audit.ts'
-import { parseRecord, type StoredRecord } from '../../base/record.ts'
+import { parseRecord, recordText } from '../../base/record.ts'
 import type { RequestContext } from '../../base/request.ts'
 import { hashToken } from '../../base/token.ts'
 import { CountersignError } from '../../shared/errors.ts'
@@ -33,7 +33,7 @@ export interface FinalizingComputer {
 }
 
 /** What is stored of a wallet. Times are epoch milliseconds. */
-interface ComputersRecord extends StoredRecord {
+interface ComputersRecord {
   /** Newest first. */
   readonly computers: readonly KnownComputer[]
   /** Orders that make no computer known any more: they did, or were taken back. Newest first. */
@@ -43,9 +43,6 @@ interface ComputersRecord extends StoredRecord {
 }
 
 const noComputers: ComputersRecord = { computers: [], orders: [], closedUntil: 0 }
-
-/** Newest version of {@link ComputersRecord} that this release reads, and the one that it writes. */
-const recordVersion = 1
 
 /** Time in ms for which a computer is known. */
 const knownMs = 90 * 24 * 60 * 60_000
@@ -196,7 +193,7 @@ export class KnownComputers {
       const record = stored === undefined ? noComputers : readRecord(stored.value, now)
       const changed = change(record, now)
       if (changed === undefined) return false
-      const text = JSON.stringify({ ...changed, v: recordVersion } satisfies ComputersRecord)
+      const text = recordText(changed)
       const life = { ttlMs: Math.max(1, endOf(changed) - now) }
       const written =
         stored === undefined
@@ -214,11 +211,7 @@ function keyOf({ adapterId, subject }: WalletIdentity): string {
 
 /** A stored record without what is over. */
 function readRecord(text: string, now: number): ComputersRecord {
-  const { computers, orders, closedUntil } = parseRecord<ComputersRecord>(
-    'list of known computers',
-    text,
-    recordVersion,
-  )
+  const { computers, orders, closedUntil } = parseRecord<ComputersRecord>('list of known computers', text)
   return {
     computers: computers.filter(({ createdAt }) => now < createdAt + knownMs),
     orders: orders.filter(({ at }) => now < at + orderMs),

@@ -31,17 +31,8 @@ export interface StoredProof extends ProvenIdentity {
   readonly message?: string
 }
 
-/** Newest version of {@link OrderRecord} that this release reads. See record.ts. */
-export const orderVersion = 2
-
 /** An order as it is stored, as JSON. Times are epoch milliseconds. Contains hashes of tokens, and no token. */
 export interface OrderRecord {
-  /**
-   * 2 if the order was started with return codes or for one wallet only, or is approved over a text that names the
-   * account: releases before that would not check the former, and would return the wrong text for the latter. 1 for all
-   * other orders, so that both releases serve them during an upgrade.
-   */
-  readonly v: 1 | 2
   readonly orderId: string
   readonly kind: OrderKind
   /** Status of the last step of the history. */
@@ -501,7 +492,6 @@ function advance(order: OrderRecord, command: OrderCommand, now: number): Outcom
       return {
         order: {
           ...move(order, 'approved', now),
-          ...(command.proof.message === undefined ? {} : { v: orderVersion }),
           proof: command.proof,
           ...(command.approval === undefined ? {} : { approval: command.approval }),
         },

@@ -1,10 +1,10 @@
 import type { Observer } from '../../base/observer.ts'
-import { parseRecord } from '../../base/record.ts'
+import { parseRecord, recordText } from '../../base/record.ts'
 import type { OpenOrders } from '../../limits/concurrency.ts'
 import { internalError } from '../../shared/errors.ts'
 import type { Life, Store } from '../../store/store.ts'
 import type { ProvenIdentity } from '../wallet/wallet.ts'
-import { applyCommand, forgottenAt, isTerminal, type OrderRecord, orderVersion } from './order.ts'
+import { applyCommand, forgottenAt, isTerminal, type OrderRecord } from './order.ts'
 
 /**
  * Where orders are kept. Each method is one atomic step, also between the processes that share the orders.
@@ -71,7 +71,7 @@ export function storedOrders(
     async create(order) {
       const key = keyOf(order.orderId)
       const [created, counted] = await Promise.allSettled([
-        store.create(key, JSON.stringify(order), lifeOf(order)),
+        store.create(key, recordText(order), lifeOf(order)),
         open?.add(order),
       ])
       if (counted.status === 'rejected') {
@@ -88,7 +88,7 @@ export function storedOrders(
     },
     async compareAndSet(order, version) {
       const key = keyOf(order.orderId)
-      const stored = await store.compareAndSet(key, version, JSON.stringify(order), lifeOf(order), { wake: true })
+      const stored = await store.compareAndSet(key, version, recordText(order), lifeOf(order), { wake: true })
       // One that is taken back was over before.
       if (stored && isTerminal(order.status) && order.takenBack === undefined) open?.remove(order)
       return stored
@@ -99,7 +99,7 @@ export function storedOrders(
 
 /** Reads an order from its JSON. Throws a `RecordVersionError` if a newer release stored it. */
 export function parseOrder(text: string): OrderRecord {
-  return parseRecord<OrderRecord>('order', text, orderVersion)
+  return parseRecord<OrderRecord>('order', text)
 }
 
 /** What orders are looked for by: a user, and the wallets to which it is enough that the order names them. */

@@ -101,7 +101,6 @@ export function newOrder(
     expiresAt: issuedAt + settings.orderTtlSeconds * 1000,
   }
   const returnCodes = settings.confirmationCode === 'return'
-  const forOneWallet = expectedPublicKeyHex !== undefined || expectedAddress !== undefined
   const confirmationCode = returnCodes ? '' : newCode()
   const message = challengeMessage(settings.appName, challenge, {
     orderId,
@@ -114,7 +113,6 @@ export function newOrder(
   const claimToken = newToken('claim')
   const desktopToken = newToken('desktop')
   const order: OrderRecord = {
-    v: returnCodes || forOneWallet ? 2 : 1,
     orderId,
     kind,
     status: 'created',

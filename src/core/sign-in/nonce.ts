@@ -1,4 +1,4 @@
-import { mismatchReason, parseRecord, type StoredRecord } from '../../base/record.ts'
+import { mismatchReason, parseRecord, recordText } from '../../base/record.ts'
 import type { RequestContext } from '../../base/request.ts'
 import { applicationStepMs, applicationSteps } from '../../base/timing/time-limit.ts'
 import { newId } from '../../base/token.ts'
@@ -10,7 +10,7 @@ import type { OriginPolicy } from '../origin-policy.ts'
 import { makeChallenge, type PlainChallenge, requireLive } from './sign-in-challenge.ts'
 
 /** A stored nonce: the challenge and the exact text for the wallet to sign. */
-export interface NonceRecord extends PlainChallenge, StoredRecord {
+export interface NonceRecord extends PlainChallenge {
   readonly nonceId: string
   /** The user that it is good for, if it is for adding a wallet. Absent from a nonce for signing in. */
   readonly userId?: string
@@ -58,9 +58,6 @@ export interface NoncesParts {
  * own nonce store keeps it until its `ttlSeconds` have passed.
  */
 const afterlifeMs = 60_000
-
-/** Newest version of {@link NonceRecord} that this release reads, and the one that it writes. */
-const nonceVersion = 1
 
 /** Issues nonces, each for a single use. */
 export class Nonces {
@@ -110,14 +107,13 @@ export class Nonces {
     const ttlSeconds = this.#ttlSeconds
     const issuedAt = this.#now()
     const record: NonceRecord = {
-      v: nonceVersion,
       ...(link === undefined ? {} : { userId: link.userId }),
       nonceId: newId(),
       ...makeChallenge({ appName: this.#appName, origin, ttlSeconds, now: issuedAt, link }),
     }
     const message = make(record)
     this.#live?.add(endOf(record), issuedAt, ip)
-    await this.#store.set(keyOf(record.nonceId, link?.userId), JSON.stringify(record), { ttlSeconds })
+    await this.#store.set(keyOf(record.nonceId, link?.userId), recordText(record), { ttlSeconds })
     return message === record.message ? record : { ...record, message }
   }
 
@@ -159,7 +155,7 @@ export class Nonces {
 /** Takes the nonces for adding a wallet to a user out of a store. Reads all nonces of this kind. */
 export async function forgetLinkNonces(store: Store & Required<Pick<Store, 'scan'>>, userId: string): Promise<void> {
   for await (const { key, value } of store.scan(keyOf('', userId))) {
-    if (parseRecord<NonceRecord>('nonce', value, nonceVersion).userId === userId) await store.take(key)
+    if (parseRecord<NonceRecord>('nonce', value).userId === userId) await store.take(key)
   }
 }
 
@@ -181,7 +177,7 @@ function nonceNotFound(cause?: Error): CountersignError {
 
 /** Reads what the store returned. The application's own store may return anything, even another nonce's record. */
 function readNonce(stored: string, nonceId: string, userId: string | undefined): NonceRecord {
-  const record = parseRecord<NonceRecord>('nonce', stored, nonceVersion)
+  const record = parseRecord<NonceRecord>('nonce', stored)
   if (record.nonceId !== nonceId || !Number.isSafeInteger(record.expiresAt)) throw nonceNotFound()
   if (record.userId !== userId) throw nonceNotFound()
   return record

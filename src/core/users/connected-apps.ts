@@ -1,4 +1,4 @@
-import { parseRecord, type StoredRecord } from '../../base/record.ts'
+import { parseRecord, recordText } from '../../base/record.ts'
 import { hashToken, randomText } from '../../base/token.ts'
 import type { Store, VersionedValue } from '../../store/store.ts'
 import type { Session } from './host.ts'
@@ -37,11 +37,9 @@ export interface NewConnection extends Pick<ConnectedApp, 'clientId' | 'isOfOrde
   readonly isAllowed: boolean
 }
 
-interface AppsRecord extends StoredRecord {
+interface AppsRecord {
   readonly apps: readonly ConnectedApp[]
 }
-
-const recordVersion = 1
 
 /** Time in ms for which a use is not noted again, so that not every use is a write. */
 const noteEveryMs = 3_600_000
@@ -119,7 +117,7 @@ export class ConnectedApps {
       if (changed === app) return app
       const others = before.filter((each) => each !== app)
       const apps = changed === undefined ? others : [...others, changed]
-      const value = JSON.stringify({ v: recordVersion, apps } satisfies AppsRecord)
+      const value = recordText({ apps } satisfies AppsRecord)
       const isStored =
         stored === undefined
           ? await this.#store.create(key, value, 'forever')
@@ -168,7 +166,7 @@ function noted(app: ConnectedApp, now: number): ConnectedApp {
 }
 
 function read(stored: VersionedValue | undefined): readonly ConnectedApp[] {
-  return stored === undefined ? [] : parseRecord<AppsRecord>('list of applications', stored.value, recordVersion).apps
+  return stored === undefined ? [] : parseRecord<AppsRecord>('list of applications', stored.value).apps
 }
 
 function keyOf(userId: string): string {

@@ -1,4 +1,4 @@
-import { parseRecord, type StoredRecord } from '../../base/record.ts'
+import { parseRecord, recordText } from '../../base/record.ts'
 import { hashToken } from '../../base/token.ts'
 import type { Life, Store } from '../../store/store.ts'
 import type { Session } from './host.ts'
@@ -9,11 +9,9 @@ export type OfflineSession = Pick<
   'id' | 'userId' | 'adapterId' | 'publicKeyHex' | 'address' | 'createdAt' | 'orderId'
 >
 
-interface OfflineRecord extends StoredRecord {
+interface OfflineRecord {
   readonly session: OfflineSession
 }
-
-const recordVersion = 1
 
 /** Most sessions of a user with offline access. One more ends the one that expires soonest. */
 const maxPerUser = 100
@@ -37,7 +35,7 @@ export class OfflineAccess {
   async keep({ id, userId, adapterId, publicKeyHex, address, createdAt, orderId }: Session): Promise<void> {
     const wallet = { adapterId, publicKeyHex, address }
     const session: OfflineSession = { id, userId, ...wallet, createdAt, ...(orderId === undefined ? {} : { orderId }) }
-    const value = JSON.stringify({ v: recordVersion, session } satisfies OfflineRecord)
+    const value = recordText({ session } satisfies OfflineRecord)
     const life: Life = { ttlMs: this.lifeMs }
     // The list first: an id too many in it is harmless, a missing one is not.
     const surplus = await this.#store.addMember(indexOf(userId), id, life, maxPerUser)
@@ -55,7 +53,7 @@ export class OfflineAccess {
   /** The session with offline access that has this id, or `undefined`. */
   async find(id: string): Promise<OfflineSession | undefined> {
     const stored = await this.#store.get(keyOf(id))
-    return stored && parseRecord<OfflineRecord>('offline access', stored.value, recordVersion).session
+    return stored && parseRecord<OfflineRecord>('offline access', stored.value).session
   }
 
   /** Ends the offline access of a session, if it has some. */
@@ -79,7 +77,7 @@ export class OfflineAccess {
   /** All sessions with offline access. */
   async *all(scan: NonNullable<Store['scan']>): AsyncGenerator<OfflineSession> {
     for await (const { value } of scan(keyOf(''))) {
-      yield parseRecord<OfflineRecord>('offline access', value, recordVersion).session
+      yield parseRecord<OfflineRecord>('offline access', value).session
     }
   }
 }

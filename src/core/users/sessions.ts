@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { parseRecord, type StoredRecord } from '../../base/record.ts'
+import { parseRecord, recordText } from '../../base/record.ts'
 import { equalInConstantTime, hashToken, type KeyPurpose, type Keyring, newToken } from '../../base/token.ts'
 import type { CountersignError } from '../../shared/errors.ts'
 import type { Store, VersionedValue } from '../../store/store.ts'
@@ -25,13 +25,13 @@ export interface SessionSettings {
 }
 
 /** A session as it is stored while it lives. */
-interface LiveRecord extends StoredRecord {
+interface LiveRecord {
   readonly session: Session
   readonly tokenHash: string
 }
 
 /** What takes the place of a session that has ended, for a while. */
-interface EndedRecord extends StoredRecord {
+interface EndedRecord {
   readonly ended: true
   /** There if the session's order was taken back: whether the session was live then. */
   readonly wasLive?: boolean
@@ -54,9 +54,6 @@ const purposes = { token: 'session token', cookie: 'session cookie' } as const s
   KeyPurpose
 >
 
-/** Newest version of {@link SessionRecord} that this release reads, and the one that it writes. */
-const sessionVersion = 1
-
 /** Part of its lifetime after which a session is extended if it is used, so that not every read is a write. */
 const extendAfter = 0.1
 
@@ -70,7 +67,7 @@ const endedMs = 10 * 60_000
 const maxSessionsPerUser = 100
 
 /** The mark of a session that has ended in any way but by taking back its order. */
-const endedMark = JSON.stringify({ v: sessionVersion, ended: true } satisfies EndedRecord)
+const endedMark = recordText({ ended: true } satisfies EndedRecord)
 
 /** Asks the store why the user of a session must not have it. */
 type AskRefusal = () => Promise<CountersignError | undefined>
@@ -252,12 +249,12 @@ export class Sessions {
     const session: Session = { id, ...details, createdAt, expiresAt }
     const addressMs = this.#addressMs()
     const stored = addressMs === undefined ? session : { ...session, ip: '' }
-    const record: SessionRecord = { v: sessionVersion, session: stored, tokenHash: hashToken(secretPart) }
+    const record: SessionRecord = { session: stored, tokenHash: hashToken(secretPart) }
     const life = { ttlMs: expiresAt - createdAt }
     const list = indexOf(session.userId)
     // Sent together. The token is returned once all are stored, so no list misses a session that is in use.
     const [created, surplus] = await Promise.all([
-      this.#store.create(keyOf(id), JSON.stringify(record), life),
+      this.#store.create(keyOf(id), recordText(record), life),
       this.#store.addMember(list, id, life, maxSessionsPerUser),
       this.#keepAddress(session, Math.min(addressMs ?? 0, life.ttlMs)),
     ])
@@ -302,11 +299,11 @@ export class Sessions {
     if (found === undefined) return undefined
     const extended = this.#extend(found.session, now)
     if (extended === undefined) return { session: found.session, extended: false }
-    const record: SessionRecord = { v: sessionVersion, session: extended, tokenHash: found.tokenHash }
+    const record: SessionRecord = { session: extended, tokenHash: found.tokenHash }
     const life = { ttlMs: extended.expiresAt - now }
     // The list first: a list that contains an expired session is harmless, one that misses a live session is not.
     await this.#store.addMember(indexOf(extended.userId), extended.id, life, maxSessionsPerUser)
-    const replaced = await this.#store.compareAndSet(keyOf(extended.id), found.version, JSON.stringify(record), life)
+    const replaced = await this.#store.compareAndSet(keyOf(extended.id), found.version, recordText(record), life)
     if (replaced) return { session: extended, extended: true }
     // Another request was faster, and extended the session or ended it.
     const fresh = await this.find(token, form)
@@ -367,7 +364,7 @@ export class Sessions {
       }
       // A mark that is there for another reason is replaced too: it could end before a request that is in flight now.
       const wasLive = record !== undefined && isLive(record, this.#store.now())
-      const mark = JSON.stringify({ v: sessionVersion, ended: true, wasLive } satisfies EndedRecord)
+      const mark = recordText({ ended: true, wasLive } satisfies EndedRecord)
       const life = { ttlMs: endedMs }
       if (wasLive) await this.#stored.clients.noteEnd({ id, userId })
       const taken =
@@ -442,7 +439,7 @@ function isLive(record: SessionRecord, now: number): record is LiveRecord {
 }
 
 function readSession(text: string): SessionRecord {
-  return parseRecord<SessionRecord>('session', text, sessionVersion)
+  return parseRecord<SessionRecord>('session', text)
 }
 
 /** The id of the session whose token has this text before the dot. */

@@ -4,9 +4,7 @@ import { ConnectedApps } from './connected-apps.ts'
 import type { Session, UserWallet } from './host.ts'
 import { isOfWallet, StoredSessions } from './sessions.ts'
 import {
-  beingDeleted,
   type Claim,
-  derivedUserId,
   type FoundClaim,
   type StoredUser,
   UserRecords,
@@ -15,7 +13,6 @@ import {
   type WalletEntry,
   type WalletUser,
   walletIn,
-  withoutOwnWallet,
 } from './user-records.ts'
 import { endingWith, maxWallets, Users, type UsersParts } from './users.ts'
 
@@ -253,9 +250,7 @@ export class UserAdministration {
       if (stored === undefined || stored.record.deleting) return
       const { wallets, ...record } = stored.record
       const staying = wallets.filter((entry) => !isSame(entry, wallet) || entry.claim === found?.claim?.claim)
-      const isOwn = derivedUserId(wallet) === userId && staying.every((entry) => !isSame(entry, wallet))
-      const changed = { ...record, ...(isOwn ? { v: withoutOwnWallet } : {}), wallets: staying }
-      if (await this.#records.write(changed, stored)) return
+      if (await this.#records.write({ ...record, wallets: staying }, stored)) return
     }
   }
 
@@ -269,7 +264,7 @@ export class UserAdministration {
       if (stored === undefined || stored.record.deleting) return stored
       const held = await this.#users.holding(userId, stored.record.wallets)
       const wallets = held.map((each) => ({ ...each, leaving: true }) as const)
-      await this.#records.write({ ...stored.record, v: beingDeleted, deleting: true, wallets }, stored)
+      await this.#records.write({ ...stored.record, deleting: true, wallets }, stored)
     }
   }
 

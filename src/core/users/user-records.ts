@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { parseRecord, type StoredRecord } from '../../base/record.ts'
+import { parseRecord, recordText } from '../../base/record.ts'
 import { newId } from '../../base/token.ts'
 import type { Store, VersionedValue } from '../../store/store.ts'
 import type { WalletIdentity } from '../wallet/wallet.ts'
@@ -24,7 +24,7 @@ export interface WalletEntry extends UserWallet {
 }
 
 /** What is stored of a user. */
-export interface UserRecord extends WalletUser, StoredRecord {
+export interface UserRecord extends WalletUser {
   readonly wallets: readonly WalletEntry[]
   /**
    * The user is being deleted, or was: all that is left is this mark, which keeps a call in flight from storing the
@@ -32,18 +32,6 @@ export interface UserRecord extends WalletUser, StoredRecord {
    */
   readonly deleting?: true
 }
-
-/**
- * Newest version of {@link UserRecord} that this release reads. It writes 3 for a user who is being deleted; 2 once the
- * wallet that the user's id was made of is unlinked or moved; and else 1.
- */
-const newestUserVersion = 3
-
-/** The version of a record of a user whose id a wallet must not lead to any more. */
-export const withoutOwnWallet = 2
-
-/** The version of a record of a user who is being deleted. */
-export const beingDeleted = 3
 
 /** A user's record as read. */
 export interface StoredUser extends VersionedValue {
@@ -65,7 +53,7 @@ export class UserRecords {
 
   /** Stores a user's record in place of what was read. Resolves with false if that has changed. */
   async write(record: UserRecord, stored: StoredUser | undefined): Promise<boolean> {
-    const [key, text] = [userKey(record.id), JSON.stringify(record)]
+    const [key, text] = [userKey(record.id), recordText(record)]
     if (stored === undefined) return await this.#store.create(key, text, 'forever')
     return text === stored.value || (await this.#store.compareAndSet(key, stored.version, text, 'forever'))
   }
@@ -76,8 +64,8 @@ export class UserRecords {
    */
   async bury(stored: StoredUser, markMs: number): Promise<boolean> {
     const { id } = stored.record
-    const mark: UserRecord = { v: beingDeleted, id, createdAt: 0, deleting: true, wallets: [] }
-    return await this.#store.compareAndSet(userKey(id), stored.version, JSON.stringify(mark), { ttlMs: markMs })
+    const mark: UserRecord = { id, createdAt: 0, deleting: true, wallets: [] }
+    return await this.#store.compareAndSet(userKey(id), stored.version, recordText(mark), { ttlMs: markMs })
   }
 
   /** Reads the records of all users. One can come twice. */
@@ -92,7 +80,7 @@ function readUser(stored: VersionedValue | undefined): StoredUser | undefined {
 }
 
 function parseUser(text: string): UserRecord {
-  return parseRecord<UserRecord>('user', text, newestUserVersion)
+  return parseRecord<UserRecord>('user', text)
 }
 
 /** The entry of a record that is for a claim. */
@@ -106,7 +94,7 @@ export function walletIn({ adapterId, subject, publicKeyHex, address, linkedAt }
 }
 
 /** What a record says of the user alone. */
-export function userIn({ v: _version, wallets: _wallets, deleting: _deleting, ...user }: UserRecord): WalletUser {
+export function userIn({ wallets: _wallets, deleting: _deleting, ...user }: UserRecord): WalletUser {
   return user
 }
 
@@ -126,7 +114,7 @@ function userKey(id: string): string {
 }
 
 /** What every record that stands for a wallet can say. Times are epoch milliseconds. */
-interface WalletRecord extends StoredRecord {
+interface WalletRecord {
   /** When an operator blocked the wallet; absent if it is not blocked. */
   readonly blockedAt?: number
 }
@@ -157,12 +145,6 @@ export interface FoundClaim {
 }
 
 /**
- * Newest version of {@link Claim} and {@link Tombstone} that this release reads. It writes 2 for a wallet that is
- * blocked, and else 1: a release that knows no blocks must refuse that wallet.
- */
-const newestClaimVersion = 2
-
-/**
  * The records that stand for wallets in the store: whose a wallet is, whether it was unlinked, and whether it is
  * blocked.
  */
@@ -184,7 +166,7 @@ export class WalletClaims {
    */
   async make(wallet: WalletIdentity, found: FoundClaim | undefined, userId: string): Promise<Claim | undefined> {
     if (found?.blockedAt !== undefined) throw loginRefused()
-    const claim: Claim = { v: 1, userId, claim: newId() }
+    const claim: Claim = { userId, claim: newId() }
     return (await this.#write(wallet, claim, found)) ? claim : undefined
   }
 
@@ -251,7 +233,7 @@ export class WalletClaims {
       for (let stored = await this.#store.get(key); stored !== undefined; stored = await this.#store.get(key)) {
         const left = without(userId, parseWallet(stored.value), this.#store.now())
         if (left === undefined) break
-        if (await this.#store.compareAndSet(key, stored.version, textOf(left), 'forever')) break
+        if (await this.#store.compareAndSet(key, stored.version, recordText(left), 'forever')) break
       }
     }
   }
@@ -260,8 +242,8 @@ export class WalletClaims {
   async #write(wallet: WalletIdentity, record: Claim | Tombstone, found: FoundClaim | undefined): Promise<boolean> {
     const key = walletKey(wallet)
     return found === undefined
-      ? await this.#store.create(key, textOf(record), 'forever')
-      : await this.#store.compareAndSet(key, found.version, textOf(record), 'forever')
+      ? await this.#store.create(key, recordText(record), 'forever')
+      : await this.#store.compareAndSet(key, found.version, recordText(record), 'forever')
   }
 }
 
@@ -286,11 +268,7 @@ function without(userId: string, record: Claim | Tombstone, now: number): Claim 
 }
 
 function parseWallet(text: string): Claim | Tombstone {
-  return parseRecord<Claim | Tombstone>('claim of a wallet', text, newestClaimVersion)
-}
-
-function textOf(record: Claim | Tombstone): string {
-  return JSON.stringify({ ...record, v: record.blockedAt === undefined ? 1 : newestClaimVersion })
+  return parseRecord<Claim | Tombstone>('claim of a wallet', text)
 }
 
 /** What the keys of all wallets begin with. */

@@ -25,7 +25,6 @@ import {
   type WalletEntry,
   type WalletUser,
   walletIn,
-  withoutOwnWallet,
 } from './user-records.ts'
 
 /** Most wallets of a user. A record of so many stays below 64 KiB. */
@@ -196,7 +195,6 @@ export class Users {
       if (staying.length === 1) throw lastWallet()
       const left = {
         ...stored.record,
-        ...(derivedUserId(chosen) === userId ? { v: withoutOwnWallet } : {}),
         wallets: staying.map((entry) => (entry === chosen ? { ...entry, leaving: true as const } : entry)),
       }
       if (await this.#records.write(left, stored)) return await this.#finish(userId, chosen)
@@ -249,7 +247,7 @@ export class Users {
   async #entered(stored: StoredUser | undefined, claim: Claim, identity: ProvenIdentity): Promise<UserRecord> {
     const { userId: id, claim: name } = claim
     const now = this.#store.now()
-    const record: UserRecord = stored?.record ?? { v: 1, id, createdAt: now, wallets: [] }
+    const record: UserRecord = stored?.record ?? { id, createdAt: now, wallets: [] }
     const wallets = await this.holding(id, record.wallets)
     if (wallets.length >= maxWallets) {
       await this.#claims.bury(identity, claim)

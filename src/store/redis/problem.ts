@@ -74,6 +74,11 @@ const knownProblems: readonly KnownProblem[] = [
     advice: 'End that with SCRIPT KILL and start again, or name another server in COUNTERSIGN_STORE',
   },
   {
+    sign: /written before version/,
+    problem: () => 'it was written before version 0.1.0, so begin with an empty one',
+    advice: 'Delete its keys, set another COUNTERSIGN_KEY_PREFIX, or name another store in COUNTERSIGN_STORE',
+  },
+  {
     sign: /\bOOM\b/,
     problem: () => 'the server has no memory left for writes (OOM)',
     advice: 'Raise its maxmemory, or name another server in COUNTERSIGN_STORE',

@@ -3,6 +3,11 @@ import { type CommandParser, defineScript } from 'redis'
 // Each script touches one key, and the channel of the same name, so it runs on one node of a cluster. A life is a
 // number of milliseconds from now on the server's clock; an empty one means forever.
 
+/** Separates version and value in an entry. */
+export const separator = '='
+/** The same in entries that were written before 0.1.0. */
+export const formerSeparator = ':'
+
 /** A change of a value, as `Store.compareAndSet` describes it. */
 export interface Change {
   readonly version: number
@@ -25,7 +30,7 @@ const compareAndSet = defineScript({
 local stored = redis.call('GET', KEYS[1])
 local version = stored and string.match(stored, '^%d+')
 if version ~= ARGV[1] then return 0 end
-local entry = string.format('%.0f', version + 1) .. ':' .. ARGV[2]
+local entry = string.format('%.0f', version + 1) .. '${separator}' .. ARGV[2]
 if ARGV[3] == '' then redis.call('SET', KEYS[1], entry) else redis.call('SET', KEYS[1], entry, 'PX', ARGV[3]) end
 if ARGV[4] == '1' then redis.call('SPUBLISH', KEYS[1], '') end
 return 1`,

@@ -18,6 +18,7 @@ import {
 import { evictionPolicyOf, evictionWarning } from './examine.ts'
 import { explainProblem, withoutArguments } from './problem.ts'
 import { connectTo, keyOfEachServer } from './reach.ts'
+import { formerSeparator, separator } from './scripts.ts'
 import { type RedisTls, readTls } from './tls.ts'
 import { describeTarget, parseRedisUrl, type RedisTarget } from './url.ts'
 import { RedisWatches } from './watches.ts'
@@ -128,12 +129,22 @@ class RedisStore implements Store {
   async #proveServerOf(key: string): Promise<void> {
     const name = `${key}:${randomUUID()}`
     await exerciseStore(this, name)
+    await this.#requireFormat(key)
     // On the connection of the calls, so that no other one has to be made.
     const subscribe: Step<void> = async (client, channel) => {
       await client.sSubscribe(channel, ignore)
       await client.sUnsubscribe(channel, ignore)
     }
     await this.#run(name, subscribe, asItIs)
+  }
+
+  /**
+   * Reads the first of the server's entries that a step of a scan finds: it throws for one that was written before
+   * 0.1.0. A user without the permission for it learns of such entries when they are read.
+   */
+  async #requireFormat(key: string): Promise<void> {
+    const [found] = (await this.#scanStep(key, '', '0').catch(() => undefined))?.keys ?? []
+    if (found !== undefined) await this.get(found)
   }
 
   async #warnOfEviction(keys: readonly string[], log: Logger): Promise<void> {
@@ -155,7 +166,7 @@ class RedisStore implements Store {
       const expiry = ttlMs === undefined ? [] : ['PX', String(ttlMs)]
       return this.#run(
         key,
-        (client, name) => client.sendCommand<string | null>(['SET', name, `1:${value}`, 'NX', ...expiry]),
+        (client, name) => client.sendCommand<string | null>(['SET', name, `1${separator}${value}`, 'NX', ...expiry]),
         (reply) => reply === 'OK',
       )
     })
@@ -206,22 +217,26 @@ class RedisStore implements Store {
   }
 
   async *scan(beginning: string): AsyncGenerator<ScannedValue> {
-    const literally = `${this.#prefix}${beginning}`.replace(/[\\*?[\]]/g, '\\$&')
-    const scanned = { MATCH: `${literally}*`, COUNT: keysPerScan, TYPE: 'string' }
     for (const ofServer of keyOfEachServer(this.#servers, this.#prefix, this.#ownKey)) {
-      let cursor = '0'
+      let from = '0'
       do {
-        const from = cursor
-        const found = await this.#run(ofServer, (client) => client.scan(from, scanned), asItIs)
-        const keys = found.keys.map((name) => name.slice(this.#prefix.length))
+        const { keys, cursor } = await this.#scanStep(ofServer, beginning, from)
         const values = await Promise.all(keys.map((key) => this.get(key)))
         for (const [index, key] of keys.entries()) {
           const value = values[index]?.value
           if (value !== undefined) yield { key, value }
         }
-        cursor = found.cursor
-      } while (cursor !== '0')
+        from = cursor
+      } while (from !== '0')
     }
+  }
+
+  /** One step of a scan of the server of a key: the keys of some values, and where the next step begins. */
+  async #scanStep(ofServer: string, beginning: string, from: string): Promise<{ keys: string[]; cursor: string }> {
+    const literally = `${this.#prefix}${beginning}`.replace(/[\\*?[\]]/g, '\\$&')
+    const scanned = { MATCH: `${literally}*`, COUNT: keysPerScan, TYPE: 'string' }
+    const { keys, cursor } = await this.#run(ofServer, (client) => client.scan(from, scanned), asItIs)
+    return { keys: keys.map((name) => name.slice(this.#prefix.length)), cursor }
   }
 
   async ping(): Promise<void> {
@@ -292,10 +307,11 @@ function readEntry(entry: string | null): VersionedValue | undefined {
   return entry === null ? undefined : parseEntry(entry)
 }
 
-/** Splits an entry such as "1:value". Version and value are stored as one text, so that they change together. */
+/** Splits an entry such as "1=value". Version and value are stored as one text, so that they change together. */
 function parseEntry(entry: string): VersionedValue {
-  const colon = entry.indexOf(':')
-  return { value: entry.slice(colon + 1), version: Number(entry.slice(0, colon)) }
+  const end = entry.search(/\D/)
+  if (entry[end] === formerSeparator) throw new Error('an entry was written before version 0.1.0')
+  return { value: entry.slice(end + 1), version: Number(entry.slice(0, end)) }
 }
 
 /** Whether a server has become a replica. One that has lost its master may refuse even to read. */

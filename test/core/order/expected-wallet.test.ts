@@ -81,12 +81,4 @@ describe.each(stores)('orders for one wallet on $name', ({ open }) => {
     const unknown = { kind: 'sign', adapterId: 'other', expectedAddress } as const
     expect(await reasonOf(orders.start(unknown, desktop))).toBe('ADAPTER_UNKNOWN')
   })
-
-  test('are of version 2, which a release that would let any wallet approve refuses', async () => {
-    const { orders } = makeInstance(store)
-    for (const expected of [{ expectedPublicKeyHex }, { expectedAddress }]) {
-      const { orderId } = await orders.start({ ...sign, ...expected }, desktop)
-      expect((await storedOrders(store).load(orderId))?.order.v).toBe(2)
-    }
-  })
 })

@@ -345,8 +345,8 @@ describe.each(places)('known computers on $name', ({ open }) => {
     })
     await remember('a')
     const reader = new KnownComputers(newer)
-    await expect(reader.isKnown(wallet, 'a')).rejects.toThrow(/version 2 of a newer Countersign/)
-    await expect(remember('b', reader)).rejects.toThrow(/version 2 of a newer Countersign/)
+    await expect(reader.isKnown(wallet, 'a')).rejects.toThrow(/version 2, and this release reads version 1/)
+    await expect(remember('b', reader)).rejects.toThrow(/version 2, and this release reads version 1/)
     expect(stored).toEqual([])
   })
 

@@ -26,7 +26,6 @@ const otherProof = { ...proof, signatureHex: '33'.repeat(64) }
 const login = { userId: 'user', seedHash: 'seed', sessionId: 'session' }
 
 const created: OrderRecord = {
-  v: 1,
   orderId: 'order',
   kind: 'login',
   status: 'created',
@@ -83,7 +82,7 @@ const after = (...names: (keyof typeof commands)[]): OrderRecord => following(cr
 
 const waiting = after('claim', 'readChallenge')
 const finalized = following(waiting, 'approve', 'finalize')
-const withCode = following({ ...waiting, v: 2, confirmationCode: '', returnCodes: true }, 'approve')
+const withCode = following({ ...waiting, confirmationCode: '', returnCodes: true }, 'approve')
 /** With one wrong return code less than reject it. */
 const guessedAt = { ...withCode, wrongReturnCodes: 2 }
 
@@ -401,7 +400,7 @@ describe('expiry', () => {
 
   test('an order whose return code is to be entered keeps 180 seconds, and 60 if the computer is known', () => {
     const lastMoment = created.expiresAt - 1
-    const returning: OrderRecord = { ...waiting, v: 2, confirmationCode: '', returnCodes: true }
+    const returning: OrderRecord = { ...waiting, confirmationCode: '', returnCodes: true }
     for (const [knownComputer, life] of [
       [false, 180_000],
       [true, 60_000],

@@ -345,6 +345,8 @@ describe.each(stores)('orders on $name', ({ open }) => {
     const key = `order:{${order.orderId}}`
     const stored = await store.get(key)
     await store.compareAndSet(key, 1, String(stored?.value).replace('"v":1', '"v":3'), { ttlMs: 1000 })
-    await expect(orders.claim(order, phone)).rejects.toThrow(/version 3 of a newer Countersign.*upgrade this instance/)
+    await expect(orders.claim(order, phone)).rejects.toThrow(
+      /version 3, and this release reads version 1: upgrade this instance/,
+    )
   })
 })

@@ -211,15 +211,6 @@ describe.each(stores)('return codes on $name', ({ open }) => {
     expect((await comparing.orders.finalize({ ...order, returnCode }, desktop)).status).toBe('finalized')
   })
 
-  test('make the order one of version 2, which a release that would not ask for them refuses', async () => {
-    const versionOf = async (instance: ReturnType<typeof start>, input: StartOrder = { kind: 'login' }) => {
-      const { orderId } = await instance.orders.start(input, desktop)
-      return (await storedOrders(store).load(orderId))?.order.v
-    }
-    expect(await versionOf(start())).toBe(2)
-    expect(await versionOf(makeInstance(store))).toBe(1)
-  })
-
   describe('and known computers', () => {
     test('a computer that was remembered needs none for its next orders of either kind, with its key', async () => {
       const instance = start()

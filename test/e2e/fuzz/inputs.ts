@@ -108,7 +108,7 @@ function common({ fixture }: World, random: Random): RawRequest['headers'] {
 /** Paths that are read: of pages, streams, proxies and documents. VALUE is in place of what a client says. */
 const readPaths: readonly string[] = [
   ...['/', '/VALUE', '/demo/VALUE', '/pages/VALUE', '/healthz', '/readyz', '/openapi.json', '/.well-known/jwks.json'],
-  ...['/cross-device/claim/VALUE', '/cross-device/continue/VALUE', '/cross-device/VALUE/VALUE'],
+  ...['/c/VALUE', '/cross-device/continue/VALUE', '/cross-device/VALUE/VALUE'],
   ...[
     '/api/auth/sign-in',
     '/api/auth/forward-auth',

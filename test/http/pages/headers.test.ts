@@ -43,7 +43,7 @@ function expectedFor(html: string): typeof expected {
   return { ...expected, 'content-security-policy': policy }
 }
 
-const claimPath = '/cross-device/claim/0123456789abcdefABCDEF'
+const claimPath = '/c/0123456789abcdefABCDEF'
 const continuePath = `/cross-device/continue/csh_${'t'.repeat(43)}0123456789abcdefABCDEF`
 
 const signInPath = '/api/auth/sign-in'
@@ -78,7 +78,9 @@ test.each([
 
 test('so has the approval page of Better Auth’s plugin', async () => {
   const auth = await makeAuth()
-  const response = await auth.handler(new Request(`http://localhost:3000/api/auth${claimPath}`))
+  const response = await auth.handler(
+    new Request('http://localhost:3000/api/auth/cross-device/claim/0123456789abcdefABCDEF'),
+  )
   expect(response.status).toBe(200)
   expect(Object.fromEntries(response.headers)).toMatchObject(expectedFor(await response.text()))
 })

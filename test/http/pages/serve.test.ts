@@ -17,7 +17,7 @@ import { startService } from '../../support/service.ts'
 import { makeWallet, proofOf } from '../../support/wallet.ts'
 
 const signInPath = '/api/auth/sign-in'
-const claimPagePath = '/cross-device/claim/0123456789abcdefABCDEF'
+const claimPagePath = '/c/0123456789abcdefABCDEF'
 const continuePagePath = `/cross-device/continue/csh_${'t'.repeat(43)}0123456789abcdefABCDEF`
 
 async function asset(url: string, pattern: RegExp): Promise<string> {
@@ -134,7 +134,7 @@ test('the sign-in page asks for a session only if the browser has the cookie of 
 })
 
 test.each([
-  ['{origin}/cross-device/claim/{orderId}#token={claimToken}', '/cross-device/claim/x', '/cross-device/claim/x/y'],
+  ['{origin}/claims/{orderId}#token={claimToken}', '/claims/x', '/claims/x/y'],
   ['{origin}/c/{orderId}/go#{claimToken}', '/c/x/go', '/c/x'],
   ['{origin}/approve?order={orderId}#{claimToken}', '/approve?order=x', '/approve/x'],
 ])('the approval page is where %s leads', async (claimUrlTemplate, path, elsewhere) => {
@@ -143,11 +143,9 @@ test.each([
   expect((await fetch(url + elsewhere)).status).toBe(404)
 })
 
-test('by default the approval page is at the short path with an order’s id, and at that of earlier releases', async () => {
+test('by default the approval page is at the short path with an order’s id', async () => {
   const { url } = await startService()
-  for (const path of ['/c/0123456789abcdefABCDEF', '/cross-device/claim/0123456789abcdefABCDEF']) {
-    expect(await (await fetch(url + path)).text()).toContain('<title>')
-  }
+  expect(await (await fetch(url + claimPagePath)).text()).toContain('<title>')
   for (const path of ['/c/about', '/c/', '/c/0123456789abcdefABCDEF/x', '/c/0123456789abcdefABCDEFG']) {
     expect((await fetch(url + path)).status, path).toBe(404)
   }

@@ -498,7 +498,7 @@ describe.skipIf(!hasServer || !hasOpenssl)('Redis with TLS', () => {
     await store.create('k', 'a', 'forever')
     const unwatch = await store.watch('k', () => undefined)
     unwatch()
-    expect(await server.cli('GET', 'countersign:k')).toBe('1:a')
+    expect(await server.cli('GET', 'countersign:k')).toBe('1=a')
   })
 
   it('is reached by a service with the settings of these names', async () => {
@@ -593,7 +593,7 @@ describe.skipIf(!hasServer || !hasOpenssl)('Redis with TLS', () => {
     await expect.poll(() => node.cli('CLUSTER', 'INFO'), patience).toContain('cluster_state:ok')
     await using clustered = await opened(`rediss+cluster://127.0.0.1:${port}`, { redisTls: tls })
     await clustered.create('k', 'a', 'forever')
-    expect(await node.cli('GET', 'countersign:k')).toBe('1:a')
+    expect(await node.cli('GET', 'countersign:k')).toBe('1=a')
 
     const files = `tls-ca-cert-file ${authority.cert}\ntls-cert-file ${certificate.cert}\ntls-key-file ${certificate.key}`
     const settings = `tls-port ${await freePort()}\ntls-auth-clients yes\ntls-replication yes\n${files}`
@@ -601,7 +601,7 @@ describe.skipIf(!hasServer || !hasOpenssl)('Redis with TLS', () => {
     const [, sentinelPort] = /tls-port (\d+)/.exec(settings) ?? []
     await using guarded = await opened(`rediss+sentinel://127.0.0.1:${sentinelPort}/main`, { redisTls: tls })
     await guarded.create('guarded', 'a', 'forever')
-    expect(await server.cli('GET', 'countersign:guarded')).toBe('1:a')
+    expect(await server.cli('GET', 'countersign:guarded')).toBe('1=a')
     expect(sentinel.port).toBeGreaterThan(0)
   })
 })

@@ -41,7 +41,7 @@ describe.skipIf(!hasServer && !process.env.REDIS_URL)('a Redis store for ordinar
     const [passing, lasting] = [`${prefix}${randomUUID()}`, `${prefix}${randomUUID()}`]
     await store.create(passing, 'a', { ttlMs: 60_000 })
     await store.create(lasting, 'a', 'forever')
-    expect(await redisCli('-u', url, 'GET', `countersign:${passing}`)).toBe('1:a')
+    expect(await redisCli('-u', url, 'GET', `countersign:${passing}`)).toBe('1=a')
     expect(Number(await redisCli('-u', url, 'PTTL', `countersign:${passing}`))).toBeGreaterThan(0)
     expect(await redisCli('-u', url, 'PTTL', `countersign:${lasting}`)).toBe('-1')
   })
@@ -296,8 +296,23 @@ describe.skipIf(!hasServer)('opening a Redis store', () => {
     await store.create('k', 'a', 'forever')
     const unwatch = await store.watch('k', () => undefined)
     unwatch()
-    expect(await server.cli('-n', '3', 'GET', 'countersign:k')).toBe('1:a')
+    expect(await server.cli('-n', '3', 'GET', 'countersign:k')).toBe('1=a')
     expect(store.description).toBe(`Redis at 127.0.0.1:${server.port}, database 3`)
+  })
+
+  it('refuses a server with what was written before 0.1.0; without the permission to look, when it is read', async () => {
+    await using server = await RedisServer.start()
+    await server.cli('SET', 'countersign:user:u', '1:{"v":1}')
+    await refused(
+      server.url,
+      /: it was written before version 0\.1\.0, so begin with an empty one\. Delete its keys, or/,
+    )
+    await server.cli('ACL', 'SETUSER', 'default', '-scan')
+    await using store = await opened(server.url)
+    await expect(store.get('user:u')).rejects.toMatchObject({
+      reason: 'STORE_UNAVAILABLE',
+      cause: { message: 'an entry was written before version 0.1.0' },
+    })
   })
 
   it('tells a wrong password from an absent server, in one line without the password', async () => {

@@ -285,7 +285,7 @@ describe.skipIf(!hasServer)('a Redis store behind sentinels', () => {
     const woken = Promise.withResolvers<void>()
     await store.create('k', 'a', 'forever')
     await store.watch('k', woken.resolve)
-    expect(await master.cli('-a', 'pass', '--no-auth-warning', '-n', '2', 'GET', 'countersign:k')).toBe('1:a')
+    expect(await master.cli('-a', 'pass', '--no-auth-warning', '-n', '2', 'GET', 'countersign:k')).toBe('1=a')
     // The replica has it, and the sentinels know of the replica and of each other.
     await master.replicated('k', '-a', 'pass', '--no-auth-warning')
     await Promise.all(sentinelsKnow.splice(0))
