@@ -434,7 +434,7 @@ describe.skipIf(!hasServer)('opening a Redis store refuses, in one line that say
 
   it('TLS for a port without it', { timeout: 60_000 }, async () => {
     await refused(
-      at('s3cret@').replace('redis:', 'rediss:'),
+      at(':s3cret@').replace('redis:', 'rediss:'),
       /If the port does not use TLS, write redis in place of rediss/,
     )
     // Other servers than Redis answer.

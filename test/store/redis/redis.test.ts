@@ -305,7 +305,7 @@ describe.skipIf(!hasServer)('opening a Redis store', () => {
     await server.cli('SET', 'countersign:user:u', '1:{"v":1}')
     await refused(
       server.url,
-      /: it was written before version 0\.1\.0, so begin with an empty one\. Delete its keys, or/,
+      /: it was written before version 0\.1\.0, so begin with an empty one\. Delete its keys, set/,
     )
     await server.cli('ACL', 'SETUSER', 'default', '-scan')
     await using store = await opened(server.url)
