@@ -28,6 +28,8 @@ export const nightly: readonly string[] = [
   'test/oidc/resume-flood.test.ts',
   'test/http/generated-inputs.test.ts',
   'test/http/port/floods.test.ts',
+  // Installs libraries that sign in by OpenID Connect.
+  'test/oidc/applications.test.ts',
   // Downloads servers of Debian's next release.
   'test/store/redis/newer-servers.test.ts',
   'test/store/redis/topologies.test.ts',

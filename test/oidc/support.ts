@@ -103,9 +103,14 @@ export class Browser {
     const target = new URL(address, this.url)
     const cookie = this.cookie(target.pathname)
     const own = { accept: 'text/html', ...(cookie === '' ? {} : { cookie }) }
-    const response = await navigate(target, { ...others, headers: { ...own, ...headers } })
+    const response = await this.send(target, { ...others, headers: { ...own, ...headers } })
     for (const cookie of response.headers.getSetCookie()) this.#keep(cookie)
     return response
+  }
+
+  /** Sends a request, and follows no redirect. */
+  protected async send(target: URL, navigation: Navigation): Promise<Response> {
+    return await navigate(target, navigation)
   }
 
   /** Opens an address and follows redirects on this service, as far as they lead. */

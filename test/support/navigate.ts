@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import http from 'node:http'
+import https from 'node:https'
 import { buffer } from 'node:stream/consumers'
 
 /** A navigation beside its address. Headers that Fetch Metadata has are those of a whole page, unless given. */
@@ -19,7 +20,8 @@ export async function navigate(
 ): Promise<Response> {
   const form = body instanceof URLSearchParams ? { 'content-type': 'application/x-www-form-urlencoded' } : {}
   const page = { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
-  const sent = http.request(address, { method, headers: { ...page, ...form, ...headers } })
+  const { request } = new URL(address).protocol === 'https:' ? https : http
+  const sent = request(address, { method, headers: { ...page, ...form, ...headers } })
   sent.end(body?.toString())
   const [answer] = (await once(sent, 'response')) as [http.IncomingMessage]
   const received = new Headers()

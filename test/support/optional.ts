@@ -27,6 +27,8 @@ const checks: Readonly<Record<string, readonly [string, ...string[]]>> = {
   ],
   'webkit2gtk-driver': ['sh', '-c', 'command -v WebKitWebDriver && command -v Xvfb'],
   'libapache2-mod-auth-openidc': ['sh', '-c', 'apache2 -v && test -e /usr/lib/apache2/modules/mod_auth_openidc.so'],
+  'go-oidc': ['test', '-d', '/usr/share/gocode/src/github.com/coreos/go-oidc'],
+  'python3-social-django': [systemPython, '-c', 'import django, jose, social_django'],
   nginx: ['nginx', '-v'],
   caddy: ['caddy', 'version'],
   haproxy: ['haproxy', '-v'],

@@ -1,0 +1,352 @@
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { hasBrowser, useBrowser } from '../browser/support.ts'
+import { type Navigation, navigate } from '../support/navigate.ts'
+import { hasPart, systemPython } from '../support/optional.ts'
+import { freePort } from '../support/redis-server.ts'
+import { startService } from '../support/service.ts'
+import { trustedAuthority } from '../support/tls.ts'
+import { makeWallet, type TestWallet } from '../support/wallet.ts'
+import { Browser, clientsFile, contentOf, decide } from './support.ts'
+
+const run = promisify(execFile)
+const minuteMs = 60_000
+const parts = ['npm registry', 'openssl', 'go', 'go-oidc', 'python3-social-django']
+const isComplete = parts.every(hasPart)
+
+/** What a sign-in at an application is like. Those that are not set are as for most. */
+interface Application {
+  readonly name: string
+  readonly command: (folder: string) => readonly [string, ...string[]]
+  /** Path of its redirect URI. */
+  readonly callback: string
+  /** Begins a sign-in. Resolves with the address of the issuer that the browser is led to. */
+  readonly begin?: (browser: Browser) => Promise<URL>
+  /** Does not send PKCE. */
+  readonly isWithoutPkce?: true
+  /** Asks for `openid` only, so that it learns no e-mail address. */
+  readonly asksNoEmail?: true
+  /** What its last address has if there is no e-mail address, without which it signs nobody in. */
+  readonly refusal?: string
+}
+
+const node = (file: string) => (folder: string) => [process.execPath, join(folder, file)] as const
+
+async function post(browser: Browser, path: string, body: object | URLSearchParams): Promise<Response> {
+  const isForm = body instanceof URLSearchParams
+  const headers = { origin: browser.url, ...(isForm ? {} : { 'content-type': 'application/json' }) }
+  return await browser.fetch(path, { method: 'POST', headers, body: isForm ? body : JSON.stringify(body) })
+}
+
+/** Of Better Auth, the path that begins a sign-in and what names the provider. */
+const betterAuth = (path: string, provider: object) => async (browser: Browser) => {
+  const answer = await post(browser, path, { ...provider, callbackURL: '/' })
+  return new URL((await answer.json()).url)
+}
+
+const applications: readonly Application[] = [
+  { name: 'express-openid-connect', command: node('express-openid-connect.mjs'), callback: '/callback' },
+  {
+    name: 'Auth.js',
+    command: node('auth-js.mjs'),
+    callback: '/auth/callback/countersign',
+    async begin(browser) {
+      const { csrfToken } = await (await browser.fetch('/auth/csrf')).json()
+      const form = new URLSearchParams({ csrfToken, callbackUrl: browser.url })
+      const answer = await post(browser, '/auth/signin/countersign', form)
+      return new URL(answer.headers.get('location') ?? '')
+    },
+  },
+  {
+    name: 'Better Auth, generic OAuth',
+    command: node('better-auth-generic.mjs'),
+    callback: '/api/auth/callback/countersign',
+    begin: betterAuth('/api/auth/sign-in/social', { provider: 'countersign' }),
+    refusal: 'error=email_not_found',
+  },
+  {
+    name: 'Better Auth, SSO',
+    command: node('better-auth-sso.mjs'),
+    callback: '/api/auth/sso/callback/countersign',
+    begin: betterAuth('/api/auth/sign-in/sso', { providerId: 'countersign' }),
+    refusal: 'error=invalid_provider',
+  },
+  { name: 'Fastify', command: node('fastify.mjs'), callback: '/callback' },
+  { name: 'Hono', command: node('hono.mjs'), callback: '/callback' },
+  {
+    name: 'passport-openidconnect',
+    command: node('passport-openidconnect.mjs'),
+    callback: '/callback',
+    isWithoutPkce: true,
+    asksNoEmail: true,
+  },
+  {
+    name: 'social-auth',
+    command: (folder) => [systemPython, join(folder, 'social-auth.py')],
+    callback: '/complete/oidc/',
+    begin: async (browser) => (await browser.open('/login/oidc/')).address,
+    isWithoutPkce: true,
+  },
+  {
+    name: 'go-oidc',
+    command: (folder) => [join(folder, 'go-oidc')],
+    callback: '/callback',
+    isWithoutPkce: true,
+  },
+]
+
+/** Packages of the applications: those that ran, which docs/oidc-applications.md names. */
+const packages = [
+  '@auth/express@0.12.3',
+  '@better-auth/core@1.7.5',
+  '@better-auth/sso@1.7.5',
+  '@fastify/cookie@11.1.5',
+  '@fastify/oauth2@8.3.0',
+  '@hono/node-server@2.1.9',
+  '@hono/oidc-auth@1.8.1',
+  'better-auth@1.7.5',
+  'express@5.3.0',
+  'express-openid-connect@3.4.0',
+  'express-session@1.19.0',
+  'fastify@5.12.8',
+  'hono@4.13.19',
+  'oidc-client-ts@3.5.0',
+  'passport@0.7.0',
+  'passport-openidconnect@0.1.2',
+]
+
+const authority = isComplete ? await trustedAuthority() : undefined
+let folder = ''
+beforeAll(async () => {
+  if (!isComplete) return
+  folder = mkdtempSync(join(tmpdir(), 'countersign-applications-'))
+  cpSync(fileURLToPath(new URL('applications', import.meta.url)), folder, { recursive: true })
+  writeFileSync(join(folder, 'package.json'), '{"private":true,"type":"module"}')
+  await run('npm', ['install', '--no-audit', '--no-fund', '--loglevel=error', ...packages], { cwd: folder })
+  const go = { GO111MODULE: 'off', GOPATH: '/usr/share/gocode', GOCACHE: join(folder, 'go-cache') }
+  await run('go', ['build', '-o', 'go-oidc', 'go-oidc.go'], { cwd: folder, env: { ...process.env, ...go } })
+}, 15 * minuteMs)
+afterAll(() => void (folder && rmSync(folder, { recursive: true, force: true })))
+
+const appUrl = 'https://app.example'
+const secret = 'secret-of-the-application-and-the-issuer'
+
+/** A browser of an application, through what ends TLS in front of it. */
+class AppBrowser extends Browser {
+  readonly #port: number
+
+  constructor(port: number) {
+    super(appUrl)
+    this.#port = port
+  }
+
+  protected override async send(
+    { host, pathname, search }: URL,
+    { headers, ...others }: Navigation,
+  ): Promise<Response> {
+    const forwarded = { host, 'x-forwarded-host': host, 'x-forwarded-proto': 'https' }
+    const address = `http://127.0.0.1:${this.#port}${pathname}${search}`
+    return await navigate(address, { ...others, headers: { ...headers, ...forwarded } })
+  }
+}
+
+/** Starts the program of an application, which is stopped when the test ends. Resolves with its port. */
+async function startApplication({ command }: Application, issuer: string, clientId: string): Promise<number> {
+  const port = await freePort()
+  const [program, ...args] = command(folder)
+  const own = mkdtempSync(join(folder, 'run-'))
+  const child = spawn(program, args, {
+    cwd: own,
+    env: {
+      ...process.env,
+      NODE_EXTRA_CA_CERTS: authority!.cert,
+      REQUESTS_CA_BUNDLE: authority!.cert,
+      SSL_CERT_FILE: authority!.cert,
+      ISSUER: issuer,
+      CLIENT_ID: clientId,
+      CLIENT_SECRET: secret,
+      APP_URL: appUrl,
+      APP_SECRET: 'secret-of-the-application-alone-long-enough',
+      PORT: `${port}`,
+    },
+    stdio: ['ignore', 'inherit', 'inherit'],
+  })
+  const exited = once(child, 'exit')
+  onTestFinished(async () => {
+    child.kill('SIGKILL')
+    await exited
+  })
+  const home = () =>
+    new AppBrowser(port).fetch('/').then(
+      ({ status }) => status,
+      () => undefined,
+    )
+  await expect.poll(home, { timeout: minuteMs }).toBe(200)
+  return port
+}
+
+/**
+ * Plays the browser of a user from an application to the issuer and back, signing the wallet in where the issuer asks.
+ * Resolves with how often there was a page of consent, and with where it ended.
+ */
+async function signIn(app: Browser, issuer: Browser, wallet: TestWallet, begin: NonNullable<Application['begin']>) {
+  let consents = 0
+  let address = await begin(app)
+  for (let step = 0; step < 10; step++) {
+    const browser = address.origin === issuer.url ? issuer : app
+    const opened = await browser.open(address.href)
+    const returnTo = opened.address.searchParams.get('returnTo')
+    if (opened.address.origin !== browser.url) {
+      address = opened.address
+    } else if (browser === app) {
+      return { consents, address: opened.address }
+    } else if (contentOf(opened.text).kind === 'consent') {
+      consents++
+      address = await decide(issuer, opened)
+    } else if (opened.address.pathname === '/api/auth/sign-in' && returnTo !== null) {
+      await issuer.signIn(wallet)
+      address = new URL(returnTo, issuer.url)
+    } else {
+      throw new Error(`${opened.response.status} at ${opened.address}: ${opened.text.slice(0, 500)}`)
+    }
+  }
+  throw new Error(`no end in ten steps, ${consents} times consent`)
+}
+
+const login = async (browser: Browser): Promise<URL> => (await browser.open('/login')).address
+
+/** A people file with what it has of one wallet. */
+function peopleFile({ address }: TestWallet, person: object): string {
+  const file = join(folder, `people-${Math.random()}.json`)
+  writeFileSync(file, JSON.stringify({ [`nimiq:${address}`]: person }))
+  return file
+}
+
+const template = '{user_id}@users.example'
+const wallet = makeWallet()
+
+/** Settings of the issuer, and the e-mail address that an application learns, which asks for it. */
+interface Setting {
+  readonly name: string
+  readonly options: () => object
+  email?(userId: string): string
+}
+
+const settings: readonly Setting[] = [
+  { name: 'without e-mail', options: () => ({}) },
+  {
+    name: 'with the template',
+    options: () => ({ email: template }),
+    email: (userId) => template.replace('{user_id}', userId),
+  },
+  {
+    name: 'with a people file that has groups only',
+    options: () => ({ people: peopleFile(wallet, { groups: ['staff'] }) }),
+  },
+  {
+    name: 'with a people file that has an e-mail address',
+    options: () => ({ people: peopleFile(wallet, { email: 'ada@company.example' }) }),
+    email: () => 'ada@company.example',
+  },
+]
+
+async function startIssuer(options: object, client: object): Promise<string> {
+  const tls = await authority!.issue('localhost')
+  const port = await freePort()
+  const publicUrl = `https://localhost:${port}`
+  await startService({ publicUrl, port, tls, oidc: { ...options, clients: clientsFile(client) } })
+  return publicUrl
+}
+
+describe.skipIf(!isComplete).each(settings)('$name', ({ options, email }) => {
+  test.each(applications)(
+    '$name shows one page of consent, knows the user, and shows none the next time',
+    async (application) => {
+      const { callback, begin = login, isWithoutPkce, asksNoEmail, refusal } = application
+      const metadata = {
+        client_id: 'app',
+        client_name: application.name,
+        client_secret: secret,
+        redirect_uris: [appUrl + callback],
+        grant_types: ['authorization_code', 'refresh_token'],
+      }
+      const url = await startIssuer(options(), { metadata, ...(isWithoutPkce && { pkce: 'optional' }) })
+      const port = await startApplication(application, url, 'app')
+      const issuer = new Browser(url)
+      for (const expectedConsents of [1, 0]) {
+        const app = new AppBrowser(port)
+        const { consents, address } = await signIn(app, issuer, wallet, begin)
+        expect(consents).toBe(expectedConsents)
+        const { session } = await (await issuer.fetch('/api/auth/session')).json()
+        const mail = asksNoEmail ? undefined : email?.(session.userId)
+        if (refusal !== undefined && mail === undefined) {
+          expect(address.href).toContain(refusal)
+          continue
+        }
+        const user = await (await app.fetch('/')).json()
+        expect(user.sub).toBe(session.userId)
+        // Some write it in lower case.
+        expect(user.email?.toLowerCase()).toBe(mail?.toLowerCase())
+      }
+    },
+    3 * minuteMs,
+  )
+})
+
+describe.skipIf(!isComplete || !hasBrowser)('oidc-client-ts', () => {
+  const browser = useBrowser()
+
+  /** A server of files that knows no user. */
+  async function startPage(issuer: () => string): Promise<string> {
+    const { cert, key } = await authority!.issue('localhost')
+    const files: Record<string, () => [string, string]> = {
+      '/oidc-client-ts.js': () => [
+        'text/javascript',
+        readFileSync(join(folder, 'node_modules/oidc-client-ts/dist/browser/oidc-client-ts.min.js'), 'utf8'),
+      ],
+      '/settings.json': () => ['application/json', JSON.stringify({ issuer: issuer(), clientId: 'page' })],
+    }
+    const page = (): [string, string] => ['text/html', readFileSync(join(folder, 'oidc-client-ts.html'), 'utf8')]
+    const server = createServer({ cert: readFileSync(cert), key: readFileSync(key) }, (asked, response) => {
+      const [type, content] = (files[new URL(asked.url ?? '/', 'https://localhost').pathname] ?? page)()
+      response.setHeader('content-type', type).end(content)
+    }).listen(0, '127.0.0.1')
+    onTestFinished(() => void server.close())
+    await once(server, 'listening')
+    return `https://localhost:${(server.address() as AddressInfo).port}`
+  }
+
+  test.each(settings)(
+    '$name, a page without a server shows one page of consent and knows the user',
+    async ({ options }) => {
+      let issuer = ''
+      const own = await startPage(() => issuer)
+      const metadata = { client_id: 'page', redirect_uris: [`${own}/callback`], token_endpoint_auth_method: 'none' }
+      issuer = await startIssuer(options(), { metadata })
+      const { page } = await browser.open({ ignoreHTTPSErrors: true })
+      const elsewhere = new Browser(issuer)
+      const { session } = await elsewhere.signIn(wallet)
+      const kept = [...elsewhere.cookies.values()].map(({ name, value }) => ({
+        name,
+        value,
+        url: issuer,
+        secure: true,
+      }))
+      await page.context().addCookies(kept)
+      const user = JSON.stringify({ sub: session.userId })
+      await page.goto(`${own}/login`)
+      await page.getByRole('button', { name: 'Allow' }).click()
+      await page.waitForURL(`${own}/`)
+      await expect.poll(() => page.textContent('body')).toBe(user)
+    },
+    3 * minuteMs,
+  )
+})

@@ -1,0 +1,24 @@
+import { serve } from '@hono/node-server'
+import { getAuth, initOidcAuthMiddleware, oidcAuthMiddleware, processOAuthCallback } from '@hono/oidc-auth'
+import { Hono } from 'hono'
+
+const { ISSUER, CLIENT_ID, CLIENT_SECRET, APP_URL, APP_SECRET, PORT } = process.env
+
+const app = new Hono()
+app.use(
+  initOidcAuthMiddleware({
+    OIDC_ISSUER: ISSUER,
+    OIDC_CLIENT_ID: CLIENT_ID,
+    OIDC_CLIENT_SECRET: CLIENT_SECRET,
+    OIDC_AUTH_SECRET: APP_SECRET,
+    OIDC_REDIRECT_URI: `${APP_URL}/callback`,
+    OIDC_AUTH_EXTERNAL_URL: APP_URL,
+  }),
+)
+app.get('/callback', (c) => processOAuthCallback(c))
+app.get('/login', oidcAuthMiddleware(), (c) => c.redirect('/'))
+app.get('/', async (c) => {
+  const user = await getAuth(c)
+  return c.json({ sub: user?.sub, email: user?.email || undefined })
+})
+serve({ fetch: app.fetch, port: Number(PORT), hostname: '127.0.0.1' })

@@ -1,0 +1,42 @@
+"""An application of Django that signs users in with social-auth."""
+
+import os
+
+import django
+from django.conf import settings
+from django.core.management import call_command
+from django.http import JsonResponse
+from django.urls import include, path
+
+settings.configure(
+    ALLOWED_HOSTS=['app.example'],
+    AUTHENTICATION_BACKENDS=['social_core.backends.open_id_connect.OpenIdConnectAuth'],
+    DATABASES={'default': {'ENGINE': 'django.db.backends.sqlite3', 'NAME': 'users.db'}},
+    DEFAULT_AUTO_FIELD='django.db.models.AutoField',
+    INSTALLED_APPS=['django.contrib.auth', 'django.contrib.contenttypes', 'django.contrib.sessions', 'social_django'],
+    LOGIN_REDIRECT_URL='/',
+    MIDDLEWARE=[
+        'django.contrib.sessions.middleware.SessionMiddleware',
+        'django.contrib.auth.middleware.AuthenticationMiddleware',
+    ],
+    ROOT_URLCONF=__name__,
+    SECRET_KEY=os.environ['APP_SECRET'],
+    SECURE_PROXY_SSL_HEADER=('HTTP_X_FORWARDED_PROTO', 'https'),
+    SOCIAL_AUTH_OIDC_OIDC_ENDPOINT=os.environ['ISSUER'],
+    SOCIAL_AUTH_OIDC_KEY=os.environ['CLIENT_ID'],
+    SOCIAL_AUTH_OIDC_SECRET=os.environ['CLIENT_SECRET'],
+)
+django.setup()
+
+
+def home(request):
+    if not request.user.is_authenticated:
+        return JsonResponse({})
+    sub = request.user.social_auth.get(provider='oidc').uid
+    return JsonResponse({'sub': sub, **({'email': request.user.email} if request.user.email else {})})
+
+
+urlpatterns = [path('', home), path('', include('social_django.urls', namespace='social'))]
+
+call_command('migrate', verbosity=0)
+call_command('runserver', '127.0.0.1:' + os.environ['PORT'], '--noreload', '--nothreading')
