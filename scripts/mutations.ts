@@ -437,7 +437,7 @@ const rows: Readonly<
   46: [
     ['offeredTo', 'clients?.includes(clientId) !== false', 'true', 'oidc/resources'],
     ['offeredTo', 'scopes: each.scopes.filter(isOwn)', 'scopes: each.scopes', 'oidc/resources'],
-    ['grantView', 'stillOffered(allowed, offeredTo(client, offered))', 'allowed', 'oidc/resources'],
+    ['grantView', 'stillOffered(allowed, offeredTo(client, offered))', 'allowed', 'oidc/scopes'],
     ['permissionsIn', 'resources.get(address)?.scopes.includes(each)', 'true', 'oidc/resources'],
     ['holderOf', 'if (scopes === undefined)', 'if (false)', 'oidc/resources'],
     ['postToPublic', 'isIP(host) !== 0 && isSpecialAddress(host)', 'false', 'oidc/back-channel'],

@@ -1,10 +1,22 @@
 import { writeFileSync } from 'node:fs'
+import * as client from 'openid-client'
 import { describe, expect, test } from 'vitest'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { openStore } from '../../src/store/open.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
-import { Browser, clientsFile, contentOf, decide, discover, fileWith, request, shop, startIssuer } from './support.ts'
+import {
+  Browser,
+  clientsFile,
+  connect,
+  contentOf,
+  decide,
+  discover,
+  fileWith,
+  request,
+  shop,
+  startIssuer,
+} from './support.ts'
 
 const firstParty = { ...shop, first_party: true }
 const usual = { scope: 'openid email profile' }
@@ -74,6 +86,19 @@ describe('what is advertised, asked for and granted is one list', () => {
     const { ask } = await start([{ metadata }])
     expect(await ask({ scope: 'openid email' })).toMatchObject({ isAsked: true, scope: 'openid' })
     expect(await ask({ scope: 'openid profile' })).toMatchObject({ error: 'invalid_scope' })
+  })
+
+  test('also for tokens that are out once the file takes a scope away', async () => {
+    const file = clientsFile(shop)
+    const { url, service } = await startService({ oidc: { clients: file } })
+    const { config, tokens, session } = await connect(url, { scope: 'openid profile' })
+    writeFileSync(file, JSON.stringify({ clients: [{ metadata: { ...shop.metadata, scope: 'openid' } }] }))
+    await service.reload()
+    const claims = await client.fetchUserInfo(config, tokens.access_token, session.userId)
+    expect(claims).not.toHaveProperty('preferred_username')
+    const next = await client.refreshTokenGrant(config, tokens.refresh_token ?? '')
+    expect(next.scope).toBe('openid')
+    expect(next.claims()).not.toHaveProperty('preferred_username')
   })
 
   test('of which a scope that is none stops the start', async () => {
