@@ -150,6 +150,8 @@ describe.runIf(hasBrowser)('an application of React in Chromium', () => {
 
     // With a wallet on this device.
     await press(page, 'Use a wallet on this device')
+    // A developer without a wallet has the demo wallet, whose service the client of the page names.
+    await page.getByRole('button', { name: /^Demo wallet/ }).waitFor()
     await page.getByRole('button', { name: /^House wallet/ }).click()
     await expect.poll(() => text(page, 'session'), polling).toBe(`signed-in ${wallet.address} `)
     expect((await noted(page)).at(-1)).toBe(`signed in ${wallet.address}`)

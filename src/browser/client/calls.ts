@@ -29,8 +29,18 @@ export interface ClientCallsOptions extends Omit<SignInOptions, 'signal' | 'chal
   readonly knownComputer?: boolean | undefined
 }
 
+/** Where a client's service is. */
+export interface ServiceAddress {
+  /** Address of the service; empty for the page's own origin. */
+  readonly baseUrl: string
+  /** Path of the REST endpoints. Default /api/auth. */
+  readonly basePath?: string | undefined
+}
+
 /** The calls that all clients have. They reject with a `CountersignClientError`. */
 export interface ClientCalls extends SignInCalls, OrderCalls, SessionCalls, UserWalletCalls {
+  /** Where the service is. `<countersign-sign-in>` asks it whether it offers the demo wallet, on a developer's computer. */
+  readonly service: ServiceAddress
   /**
    * Calls `listener` with the session after a sign-in, and with `undefined` when the session has ended: here, in
    * another tab of the page's origin, or by another client in this one, if their `baseUrl` and `tokenStorageKey` are
@@ -60,7 +70,10 @@ export interface ClientParts {
 }
 
 /** The calls of a client. */
-export function clientCalls({ tokens, ...api }: ClientParts, options: ClientCallsOptions): ClientCalls {
+export function clientCalls(
+  { tokens, ...api }: ClientParts,
+  options: ClientCallsOptions & Pick<ServiceAddress, 'basePath'>,
+): ClientCalls {
   const { baseUrl = '', appName, wallet, requestAddressBeforeVerify, autoPersistToken = true } = options
   const { timeoutMs = defaultTimeoutMs, heartbeatTimeoutMs = defaultHeartbeatTimeoutMs } = options
   const proofDefaults = { wallet, requestAddressBeforeVerify }
@@ -93,6 +106,7 @@ export function clientCalls({ tokens, ...api }: ClientParts, options: ClientCall
     },
   })
   return {
+    service: { baseUrl, basePath: options.basePath },
     ...signIns,
     ...orders,
     ...sessions,

@@ -2,7 +2,7 @@
 
 export type { ErrorReason } from '../../shared/errors.ts'
 export type { CallOptions } from './call.ts'
-export type { ClientCalls, ClientCallsOptions, OrderCalls } from './calls.ts'
+export type { ClientCalls, ClientCallsOptions, OrderCalls, ServiceAddress } from './calls.ts'
 export { type CountersignClient, type CountersignClientOptions, createCountersignClient } from './client.ts'
 export type { DesktopCalls, FinalizeOrderOptions, StartOrderCallOptions } from './desktop-orders.ts'
 export { type ClientErrorCode, type ClientErrorOptions, CountersignClientError } from './errors.ts'

@@ -5,7 +5,7 @@
 
 export type { ErrorReason } from '../../shared/errors.ts'
 export type { CallOptions } from './call.ts'
-export type { ClientCalls, ClientCallsOptions, OrderCalls } from './calls.ts'
+export type { ClientCalls, ClientCallsOptions, OrderCalls, ServiceAddress } from './calls.ts'
 export type { DesktopCalls, FinalizeOrderOptions, StartOrderCallOptions } from './desktop-orders.ts'
 export { type ClientErrorCode, type ClientErrorOptions, CountersignClientError } from './errors.ts'
 export { isTerminal, type WatchOrderOptions } from './order-watch.ts'

@@ -1,4 +1,5 @@
 import type { Language } from '../../shared/languages.ts'
+import type { ClientCalls } from '../client/calls.ts'
 import type { DesktopCalls } from '../client/desktop-orders.ts'
 import { CountersignClientError, failureOf, isPassing } from '../client/errors.ts'
 import { isTerminal } from '../client/order-watch.ts'
@@ -42,10 +43,14 @@ export type StartOrderOnBackend = (request: {
   readonly signal: AbortSignal
 }) => Promise<StartedOrder>
 
-/** The calls that the element makes: any client has them. Without those for a direct sign-in, it offers none. */
+/**
+ * The calls that the element makes: any client has them. Without those for a direct sign-in, it offers none, and
+ * without `service`, no demo wallet.
+ */
 export interface SignInClient
   extends Pick<DesktopCalls, 'computerKey' | 'startOrder' | 'watchOrder' | 'finalizeOrder' | 'cancelOrder'>,
-    Partial<SignInCalls> {}
+    Partial<SignInCalls>,
+    Partial<Pick<ClientCalls, 'service'>> {}
 
 /** An order that the element has started. */
 interface RunningOrder {
@@ -462,10 +467,9 @@ export class CountersignSignIn extends Base {
       })
       const listed = this.getAttribute('adapter-id') ?? this.getAttribute('adapter-ids')
       const adapterIds = listed?.split(',').map((id) => id.trim())
-      // A client of the page's own does not say where its service is.
       const name = this.#texts.wallets?.demoWallet ?? englishDeviceTexts.demoWallet
-      const demo =
-        this.#given === undefined ? await offeredDemoWallet(this.#service(), { adapterIds, name }) : undefined
+      const service = this.#given === undefined ? this.#service() : this.#given.service
+      const demo = service && (await offeredDemoWallet(service, { adapterIds, name }))
       if (this.#device !== opened) return
       opened.signIn = new DeviceSignIn(place, {
         client: this.#given !== undefined && hasSignIn(this.#given) ? this.#given : this.#service(),

@@ -1,12 +1,10 @@
 import { isLoopbackHost } from '../../shared/origin.ts'
 import { type ServiceOptions, serviceOptionsPath } from '../../shared/service-options.ts'
+import { defaultTimeoutMs } from '../client/call.ts'
+import type { ServiceAddress } from '../client/calls.ts'
 import { loadOnDemand } from '../client/page.ts'
 import { defaultBasePath } from '../client/rest-api.ts'
 import type { FoundWallet } from '../wallets/found.ts'
-import type { ElementService } from './desktop.ts'
-
-/** Time for the service's answer, in milliseconds. It is on the same computer. */
-const patienceMs = 2000
 
 /**
  * The demo wallet, for developers: offered if the service says so, and only if page and service are both at http
@@ -14,7 +12,7 @@ const patienceMs = 2000
  * pages can read the wallet's key. Its code is loaded only if it is offered.
  */
 export async function offeredDemoWallet(
-  service: ElementService,
+  service: ServiceAddress,
   { adapterIds, name }: { readonly adapterIds: readonly string[] | undefined; readonly name: string },
 ): Promise<FoundWallet | undefined> {
   if (![location.href, new URL(service.baseUrl, location.href).href].every(isOnThisComputer)) return undefined
@@ -32,9 +30,9 @@ export async function offeredDemoWallet(
 }
 
 /** The service's options. They are the same for every caller: the answer allows no credentials. */
-async function optionsOf({ baseUrl, basePath = defaultBasePath }: ElementService): Promise<ServiceOptions> {
+async function optionsOf({ baseUrl, basePath = defaultBasePath }: ServiceAddress): Promise<ServiceOptions> {
   const address = baseUrl.replace(/\/+$/, '') + basePath + serviceOptionsPath
-  const answer = await fetch(address, { credentials: 'omit', signal: AbortSignal.timeout(patienceMs) })
+  const answer = await fetch(address, { credentials: 'omit', signal: AbortSignal.timeout(defaultTimeoutMs) })
   return (await answer.json()) as ServiceOptions
 }
 
