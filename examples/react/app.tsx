@@ -1,7 +1,7 @@
 import type { CountersignClientError } from 'countersign/client/rest'
 import { SignIn, useSession } from 'countersign/react'
 import { useState } from 'react'
-import { client } from './client.ts'
+import { client } from './client'
 
 export function App() {
   const { status, session, signOut } = useSession(client)

@@ -1,6 +1,6 @@
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
-import { App } from './app.tsx'
+import { App } from './app'
 
 const root = document.querySelector('#root')
 if (root === null) throw new Error('the page has no #root')

@@ -87,8 +87,7 @@ let loaded: PageFiles | undefined
  */
 export async function loadPageFiles(): Promise<PageFiles | undefined> {
   try {
-    // A literal for bundlers, but not for TypeScript, which would take the file for a source.
-    loaded ??= pageFilesOf((await import('#pages' as string, { with: { type: 'json' } })).default)
+    loaded ??= pageFilesOf((await import('#pages', { with: { type: 'json' } })).default)
   } catch (error) {
     if (!/MODULE_NOT_FOUND$/.test((error as NodeJS.ErrnoException).code ?? '')) throw error
   }

@@ -1,84 +1,124 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
-import { expect, onTestFinished, test } from 'vitest'
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { packPackage } from '../../scripts/pack.ts'
+import { addressOf, reviewOnPhone } from '../browser/flows.ts'
+import { useBrowser } from '../browser/support.ts'
 import { signInClients } from '../support/clients.ts'
 import { completeOrder, signInWith } from '../support/flows.ts'
 import { orderClients } from '../support/orders.ts'
 import { freePort } from '../support/redis-server.ts'
-import { root } from '../types/emit.ts'
+import { namedFiles, writeFiles } from '../support/snippets.ts'
 
 const run = promisify(execFile)
 const minuteMs = 60_000
 
-/** The environment of npm and of Next.js: on the Node that runs this test, and without messages to its maker. */
+const folder = await mkdtemp(join(tmpdir(), 'countersign-next-'))
+const application = join(folder, 'application')
+const next = join(application, 'node_modules/next/dist/bin/next')
+
+/**
+ * The environment of npm and of Next.js: on the Node that runs this test, without messages to its maker, and without the
+ * fonts that the new application downloads from Google at each build.
+ */
 const environment = {
   ...process.env,
   PATH: [dirname(process.execPath), process.env.PATH].join(delimiter),
   NODE_ENV: undefined,
   NEXT_TELEMETRY_DISABLED: '1',
+  NEXT_FONT_GOOGLE_MOCKED_RESPONSES: join(folder, 'fonts.cjs'),
 }
+const fonts = ['Geist', 'Geist+Mono'].map((name) => [
+  `https://fonts.googleapis.com/css2?family=${name}:wght@100..900&display=swap`,
+  `@font-face { font-family: '${name}'; font-style: normal; src: local('Arial') }`,
+])
 
-/** The files of docs/mounting.md that name themselves in their first line. */
-async function documented(): Promise<Map<string, string>> {
-  const page = await readFile(join(root, 'docs/mounting.md'), 'utf8')
-  const blocks = page.matchAll(/```(?:ts|js)\n\/\/ ((?:lib|app|next)[^\n]*)\n([\s\S]*?)```/g)
-  return new Map([...blocks].map(([, path = '', text = '']) => [path, text]))
-}
+/** The application as create-next-app makes it by default, with the files of the documents and with nothing else. */
+beforeAll(async () => {
+  await writeFile(
+    environment.NEXT_FONT_GOOGLE_MOCKED_RESPONSES,
+    `module.exports = ${JSON.stringify(Object.fromEntries(fonts))}`,
+  )
+  const options = { cwd: folder, env: environment }
+  await run('npx', ['--yes', 'create-next-app@latest', 'application', '--yes', '--use-npm'], options)
+  const install = ['install', '--no-audit', '--no-fund', 'next@latest', await packPackage()]
+  await run('npm', install, { ...options, cwd: application })
+  for (const document of ['docs/mounting.md', 'docs/react.md']) {
+    const files = await namedFiles(document)
+    await writeFiles(application, new Map([...files].filter(([path]) => /^(app|lib)\//.test(path))))
+  }
+  await run(process.execPath, [next, 'build'], { cwd: application, env: environment, timeout: 10 * minuteMs })
+}, 20 * minuteMs)
+afterAll(() => rm(folder, { recursive: true, force: true }))
 
-test(
-  'an application of Next.js as docs/mounting.md describes it signs in, and completes an order with its events',
-  async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'countersign-next-'))
-    onTestFinished(() => rm(folder, { recursive: true, force: true }))
-    const application = join(folder, 'application')
-    const files = await documented()
-    expect([...files.keys()].sort()).toEqual([
-      'app/api/auth/[...path]/route.ts',
-      'app/cross-device/[...path]/route.ts',
-      'app/pages/[...path]/route.ts',
-      'lib/countersign.ts',
-      'next.config.mjs',
-    ])
-    files.set('package.json', '{"private":true,"type":"module"}')
-    files.set(
-      'app/layout.tsx',
-      'export default function Layout({ children }: { children: React.ReactNode }) {\n  return <html lang="en"><body>{children}</body></html>\n}\n',
-    )
-    files.set('app/page.tsx', 'export default function Page() {\n  return <p>The application</p>\n}\n')
-    for (const [path, text] of files) {
-      await mkdir(dirname(join(application, path)), { recursive: true })
-      await writeFile(join(application, path), text)
-    }
-    const packages = ['next', 'react', 'react-dom', 'typescript@5', '@types/react', '@types/node']
-    const install = ['install', '--no-audit', '--no-fund', ...packages, await packPackage()]
-    await run('npm', install, { cwd: application, env: environment })
-    const next = join(application, 'node_modules/next/dist/bin/next')
-    await run(process.execPath, [next, 'build'], { cwd: application, env: environment, timeout: 10 * minuteMs })
+const heading = (page: Page, name: string) => page.getByRole('heading', { name })
 
-    const port = await freePort()
-    const url = `http://localhost:${port}`
-    const child = spawn(process.execPath, [next, 'start', '--port', String(port), '--hostname', 'localhost'], {
-      cwd: application,
-      env: { ...environment, APP_URL: url },
-      stdio: ['ignore', 'ignore', 'inherit'],
-    })
-    onTestFinished(async () => {
-      const exited = once(child, 'exit')
-      child.kill()
-      await exited
-    })
-    const page = async (): Promise<string> => await (await fetch(url)).text()
-    await expect.poll(() => page().catch(() => ''), { timeout: minuteMs }).toContain('The application')
-    await signInWith(signInClients.REST!(url))
-    await completeOrder(orderClients.REST!(url))
-    const approval = await fetch(`${url}/cross-device/claim/0123456789abcdefABCDEF`)
-    const [, asset = ''] = /src="(\/pages\/[^"]+)"/.exec(await approval.text()) ?? []
-    expect((await fetch(url + asset)).status).toBe(200)
-  },
-  15 * minuteMs,
-)
+describe('Next.js', () => {
+  const browser = useBrowser()
+
+  test.each(['start', 'dev'])(
+    'with next %s, the application of the documents signs in on this device and with a phone, and has the service’s pages',
+    async (command) => {
+      const port = await freePort()
+      const url = `http://localhost:${port}`
+      const child = spawn(process.execPath, [next, command, '--port', String(port), '--hostname', 'localhost'], {
+        cwd: application,
+        env: { ...environment, APP_URL: url },
+        stdio: ['ignore', 'ignore', 'inherit'],
+      })
+      onTestFinished(async () => {
+        const exited = once(child, 'exit')
+        child.kill()
+        await exited
+      })
+      // The development server compiles at the first request, for longer than a page waits if the machine is busy.
+      const answers = (path: string) =>
+        fetch(url + path).then(
+          ({ ok }) => ok,
+          () => false,
+        )
+      for (const path of ['/', '/api/auth/options', '/c/0123456789abcdefABCDEF']) {
+        await expect.poll(() => answers(path), { timeout: 4 * minuteMs }).toBe(true)
+      }
+      const { page, trail } = await browser.open()
+      page.setDefaultTimeout(minuteMs)
+
+      // On this device, with the demo wallet. What says who is signed in is a server component.
+      await page.goto(url)
+      await heading(page, 'The tulip shop').waitFor()
+      const code = page.getByRole('img', { name: 'QR code for your phone' })
+      await code.waitFor()
+      await page.getByRole('button', { name: 'Use a wallet on this device' }).click()
+      await page.getByRole('button', { name: 'Demo wallet' }).click()
+      await page.getByText(/^Signed in as NQ/).waitFor()
+      await page.reload()
+      await page.getByText(/^Signed in as NQ/).waitFor()
+      await page.getByRole('link', { name: 'Your account' }).click()
+      await heading(page, 'Your account').waitFor()
+      await page.goto(url)
+      await page.getByRole('button', { name: 'Sign out' }).click()
+
+      // With a phone, which opens the approval page.
+      await code.waitFor()
+      const { page: phone, trail: phoneTrail } = await browser.open()
+      phone.setDefaultTimeout(minuteMs)
+      await reviewOnPhone(phone, code)
+      const address = await addressOf(phone)
+      await phone.getByRole('button', { name: 'Approve' }).click()
+      await page.getByText(`Signed in as ${address}`).waitFor()
+
+      await phone.goto(`${url}/api/auth/sign-in`)
+      await heading(phone, 'Sign in').waitFor()
+      expect([...trail.faults, ...phoneTrail.faults]).toEqual([])
+
+      await signInWith(signInClients.REST!(url))
+      await completeOrder(orderClients.REST!(url))
+    },
+    20 * minuteMs,
+  )
+})

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -23,6 +23,21 @@ export async function executedSnippets(path: string): Promise<Snippet[]> {
   const page = await readFile(join(root, path), 'utf8')
   const form = /<!-- executed by test\/docs -->\n```(\w+)\n([\s\S]*?)```\n(?:\n```json\n([\s\S]*?)```)?/g
   return [...page.matchAll(form)].map(([, language = '', code = '', output = '']) => ({ language, code, output }))
+}
+
+/** The files of a document that name themselves in their first line, such as `// app/page.tsx`, by their paths. */
+export async function namedFiles(path: string): Promise<Map<string, string>> {
+  const page = await readFile(join(root, path), 'utf8')
+  const blocks = page.matchAll(/```(?:tsx?|js)\n\/\/ (\S+\.\S+)\n([\s\S]*?)```/g)
+  return new Map([...blocks].map(([, file = '', text = '']) => [file, text]))
+}
+
+/** Writes files into a folder. */
+export async function writeFiles(folder: string, files: ReadonlyMap<string, string>): Promise<void> {
+  for (const [path, text] of files) {
+    await mkdir(dirname(join(folder, path)), { recursive: true })
+    await writeFile(join(folder, path), text)
+  }
 }
 
 /** What a program printed. */

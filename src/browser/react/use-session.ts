@@ -1,3 +1,5 @@
+'use client'
+
 import { useSyncExternalStore } from 'react'
 import { loading, type SessionClient, type SessionState, storeOf } from './session-store.ts'
 

@@ -1,3 +1,5 @@
+'use client'
+
 import { useCallback, useEffect, useRef, useState } from 'react'
 import type { ClientCalls } from '../client/calls.ts'
 import { type CountersignClientError, failureOf } from '../client/errors.ts'
