@@ -72,6 +72,17 @@ const steps: readonly Step[] = [
     limitMinutes: 15,
   },
   {
+    name: 'a flood of resumes at the issuer, on a small Redis',
+    command: 'vitest run test/oidc/resume-flood.test.ts',
+    limitMinutes: 5,
+  },
+  {
+    // Installs each application's library; social-auth and go-oidc are Debian packages of `NIGHTLY=1 bash .ci/prepare`.
+    name: 'applications sign in at the issuer, with each setting for e-mail',
+    command: 'vitest run test/oidc/applications.test.ts',
+    limitMinutes: 20,
+  },
+  {
     name: '30,000 odd inputs over every protocol',
     command: 'vitest run test/http/generated-inputs.test.ts',
     limitMinutes: 15,

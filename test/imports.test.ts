@@ -51,7 +51,7 @@ const rooms: Readonly<Record<string, Room>> = {
   // The issuer stands beside the service's own routes. Only its own folder names the library, and nothing imports that
   // folder but by `import()`, once there is a clients file.
   oidc: {
-    may: ['shared', 'base', 'store', 'http', 'oidc-provider', 'jose', 'node:'],
+    may: ['shared', 'base', 'store', 'wire', 'http', 'oidc-provider', 'jose', 'node:'],
     types: ['core'],
     // Whether a browser takes an answer compressed.
     except: { 'bridge.ts': ['wire'] },
