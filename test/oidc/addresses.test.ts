@@ -74,7 +74,8 @@ async function documentsOf(url: string): Promise<Record<string, Wanted & { reado
       headers: html,
       status: 303,
     },
-    'an error page': { path: `${base}/authorize?${unregistered}`, headers: html, status: 400 },
+    // The page for an unregistered redirect URI shows the one that was sent.
+    'an error page': { path: `${base}/authorize?client_id=unknown`, headers: html, status: 400 },
     'an error as JSON': {
       path: `${base}/authorize?${unregistered}`,
       headers: { accept: 'application/json' },
