@@ -53,8 +53,6 @@ const rooms: Readonly<Record<string, Room>> = {
   oidc: {
     may: ['shared', 'base', 'store', 'wire', 'http', 'oidc-provider', 'jose', 'node:'],
     types: ['core'],
-    // Whether a browser takes an answer compressed.
-    except: { 'bridge.ts': ['wire'] },
   },
   service: {
     may: [...server, '@connectrpc/connect'],

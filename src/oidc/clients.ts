@@ -127,7 +127,14 @@ function readClient(entry: unknown, check: Check): FileClient {
     'backchannel_logout_uri must be https on port 443; for others set "private_network": true',
   )
   const flags = { isFirstParty, requiresPkce, isInPrivateNetwork }
-  return { metadata: metadata as ClientMetadata, ...flags, refreshGraceSeconds: grace }
+  const withSpellings = { ...(metadata as ClientMetadata), redirect_uris: uris.flatMap(spellings) }
+  return { metadata: withSpellings, ...flags, refreshGraceSeconds: grace }
+}
+
+/** On loopback, both spellings of an address without a path (RFC 3986, 6.2.3): the library compares texts. */
+function spellings(uri: unknown): readonly string[] {
+  const [, origin] = /^(http:\/\/(?:127\.0\.0\.1|\[::1\]|localhost)(?::\d+)?)\/?$/.exec(String(uri)) ?? []
+  return origin === undefined ? [uri as string] : [origin, `${origin}/`]
 }
 
 /**

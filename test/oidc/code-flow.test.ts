@@ -76,3 +76,18 @@ test('openid-client with a wrong clock pushes its request, binds its tokens to a
   const refresh = client.refreshTokenGrant(config, tokens.refresh_token ?? '', undefined, { DPoP })
   expect(await refusalOf(refresh)).toBe('invalid_grant')
 })
+
+test('an address on loopback without a path is taken in both spellings, with any port for an application on the device', async () => {
+  const metadata = { ...shop.metadata, application_type: 'native', redirect_uris: ['http://127.0.0.1'] }
+  const { url } = await startIssuer([{ metadata }])
+  const config = await discover(url, metadata)
+  const browser = new Browser(url)
+  await browser.signIn()
+  for (const redirect_uri of ['http://127.0.0.1', 'http://127.0.0.1/', 'http://127.0.0.1:5000/']) {
+    const { address } = await request(config, { redirect_uri })
+    const answer = await decide(browser, await browser.open(address))
+    expect([answer.origin, answer.searchParams.has('code')]).toEqual([new URL(redirect_uri).origin, true])
+  }
+  const { address } = await request(config, { redirect_uri: 'http://127.0.0.1/elsewhere' })
+  expect(contentOf((await browser.open(address)).text).kind).toBe('error')
+})
