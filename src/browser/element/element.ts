@@ -469,7 +469,9 @@ export class CountersignSignIn extends Base {
       const adapterIds = listed?.split(',').map((id) => id.trim())
       const name = this.#texts.wallets?.demoWallet ?? englishDeviceTexts.demoWallet
       const service = this.#given === undefined ? this.#service() : this.#given.service
-      const demo = service && (await offeredDemoWallet(service, { adapterIds, name }))
+      // A page that has a demo wallet itself, as the service's own sign-in page, gets no second one.
+      const hasDemo = this.#extraWallets.some(({ kind }) => kind === 'demo')
+      const demo = service === undefined || hasDemo ? undefined : await offeredDemoWallet(service, { adapterIds, name })
       if (this.#device !== opened) return
       opened.signIn = new DeviceSignIn(place, {
         client: this.#given !== undefined && hasSignIn(this.#given) ? this.#given : this.#service(),
