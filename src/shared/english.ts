@@ -351,6 +351,7 @@ export const english = {
   'notice.INTERNAL': 'The service had an error. Try again.',
   'notice.WALLET_DECLINED': 'You declined in your wallet. Nothing was signed.',
   'notice.WALLET_CLOSED': 'The wallet closed without an answer. Nothing was signed.',
+  'notice.WALLET_BLOCKED': 'Your browser blocked the wallet’s window. Allow pop-ups for this site, then try again.',
   'notice.WALLET_BUSY': 'Your wallet already shows a request. Answer it first, then try again.',
   'notice.WALLET_FAILED': 'The wallet failed. Nothing was approved.',
   'notice.WALLET_WRONG_KEY': 'The wallet used a different key from the one requested. Nothing was approved.',

@@ -5,7 +5,8 @@ import type { ErrorReason, ReasonsOf } from '../../shared/errors.ts'
  *
  * - WALLET_MISSING: this page has no wallet.
  * - WALLET_DECLINED: the user declined in the wallet.
- * - WALLET_CLOSED: the wallet's window closed without an answer, or could not be opened.
+ * - WALLET_CLOSED: the wallet's window closed without an answer.
+ * - WALLET_BLOCKED: the wallet's window could not be opened: the browser blocks pop-up windows of the page.
  * - WALLET_BUSY: the wallet already shows a request, which its user has to answer first.
  * - WALLET_WRONG_KEY: the wallet signed with another key or account than asked for, its user switched accounts in
  *   between, or its key is not an Ed25519 key.
@@ -23,6 +24,7 @@ export type ClientErrorCode =
   | 'WALLET_MISSING'
   | 'WALLET_DECLINED'
   | 'WALLET_CLOSED'
+  | 'WALLET_BLOCKED'
   | 'WALLET_BUSY'
   | 'WALLET_WRONG_KEY'
   | 'WALLET_FAILED'

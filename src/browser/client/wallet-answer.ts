@@ -35,7 +35,7 @@ const maxBytes = 16_384
 /**
  * Reads a wallet's answer to a request to sign: an object with the public key and the signature under one of their
  * usual names. Each may be hex, hex after 0x, base64, base64url, bytes in an array, a buffer or a view, or an object
- * with a method `toHex`.
+ * with a method `toHex` or `toBytes`; for `solana` also base58.
  *
  * `adapterId` is the service's adapter for the wallet. For those of Ed25519 (nimiq, ed25519, solana, and if none is
  * named), the key has 32 bytes and the signature 64. For all others the lengths are the adapter's to judge, the key may
@@ -47,24 +47,24 @@ const maxBytes = 16_384
  */
 export function readWalletAnswer(answer: unknown, adapterId?: string): WalletSignature {
   try {
-    return signsEd25519(adapterId) ? readEd25519(answer) : readAny(answer)
+    return signsEd25519(adapterId) ? readEd25519(answer, adapterId === 'solana') : readAny(answer)
   } catch (thrown) {
     // Getters and toHex are the wallet's own code.
     throw walletFailure(thrown)
   }
 }
 
-function readEd25519(answer: unknown): WalletSignature {
+function readEd25519(answer: unknown, isBase58: boolean): WalletSignature {
   if (!isObject(answer)) throw new CountersignClientError('WALLET_FAILED', 'The wallet did not answer with an object')
   if (answer.error) throw walletFailure(answer.error)
-  const publicKeyHex = readHex(part(answer, 'publicKey'), 32)
+  const publicKeyHex = readHex(part(answer, 'publicKey'), 32, isBase58)
   if (publicKeyHex === undefined) {
     throw new CountersignClientError(
       'WALLET_WRONG_KEY',
       'The wallet answered without an Ed25519 public key of 32 bytes',
     )
   }
-  const signatureHex = readHex(part(answer, 'signature'), 64)
+  const signatureHex = readHex(part(answer, 'signature'), 64, isBase58)
   if (signatureHex === undefined) {
     throw new CountersignClientError('WALLET_FAILED', 'The wallet answered without a signature of 64 bytes')
   }
@@ -96,15 +96,29 @@ function part(answer: Record<string, unknown>, name: keyof typeof names): unknow
 }
 
 /**
- * Lower-case hex of a value of exactly `length` bytes, which also tells hex from base64. Without a length: of at most
- * {@link maxBytes} bytes, and a text has to be hex.
+ * Lower-case hex of a value of exactly `length` bytes, which also tells hex from base64 and, with `isBase58`, from
+ * base58. Without a length: of at most {@link maxBytes} bytes, and a text has to be hex.
  */
-function readHex(value: unknown, length?: number): string | undefined {
-  if (typeof value === 'string') return hexOfText(value.trim(), length)
-  if (!isObject(value)) return undefined
+function readHex(value: unknown, length?: number, isBase58 = false): string | undefined {
+  if (typeof value === 'string') {
+    const text = value.trim()
+    return (isBase58 ? hexOfBase58(text, length) : undefined) ?? hexOfText(text, length)
+  }
   const bytes = bytesOf(value)
   if (bytes !== undefined) return bytes.length === (length ?? bytes.length) ? hexOf(bytes) : undefined
-  return typeof value.toHex === 'function' ? readHex(String(value.toHex()), length) : undefined
+  return isObject(value) && typeof value.toHex === 'function' ? readHex(String(value.toHex()), length) : undefined
+}
+
+const base58 = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
+
+/** Hex of base58 of so many bytes; a 1 at its begin is a zero byte. No text is that and hex of the same length. */
+function hexOfBase58(text: string, length = 0): string | undefined {
+  const digits = [...text].map((character) => base58.indexOf(character))
+  if (text.length > 1.4 * length || digits.includes(-1)) return undefined
+  const number = digits.reduce((sum, digit) => sum * 58n + BigInt(digit), 0n)
+  const hex = number === 0n ? '' : number.toString(16)
+  const zeros = /^1*/.exec(text)?.[0].length ?? 0
+  return zeros + Math.ceil(hex.length / 2) === length ? hex.padStart(2 * length, '0') : undefined
 }
 
 function hexOfText(text: string, length: number | undefined): string | undefined {
@@ -119,10 +133,18 @@ function hexOfText(text: string, length: number | undefined): string | undefined
   return hexOf(Uint8Array.from(atob(base64), (character) => character.charCodeAt(0)))
 }
 
-/** The bytes of an array, a buffer or a view, even if it came through JSON or from another window. */
-function bytesOf(value: Record<string, unknown>): Uint8Array | undefined {
+/**
+ * The bytes of an array, a buffer, a view or an object with `toBytes`, even if it came through JSON or from another
+ * window. `undefined` for anything else, and for more than {@link maxBytes}.
+ */
+export function bytesOf(value: unknown): Uint8Array | undefined {
+  if (!isObject(value)) return undefined
   const bytes = viewOf(value)
   if (bytes !== undefined) return bytes.length <= maxBytes ? bytes : undefined
+  if (typeof value.toBytes === 'function') {
+    const given: unknown = value.toBytes()
+    return isObject(given) && 'toBytes' in given ? undefined : bytesOf(given)
+  }
   const list = value.type === 'Buffer' ? value.data : value
   const items = Array.isArray(list) ? list : isObject(list) && '0' in list ? Object.values(list) : undefined
   const isByte = (item: unknown): boolean => Number.isInteger(item) && (item as number) >= 0 && (item as number) <= 255
@@ -141,11 +163,16 @@ function hexOf(bytes: Uint8Array): string {
 }
 
 /**
- * Codes of EIP-1193 and EIP-1474 that tell what words may not: in other languages, or in errors of the wallet's own.
+ * Codes of EIP-1193, EIP-1474 and WalletConnect that tell what words may not: in other languages, or in errors of the wallet's own.
  */
-const failuresByCode: Readonly<Record<number, readonly [code: ClientErrorCode, message: string]>> = {
+const failuresByCode: Readonly<Record<number, Failure>> = {
   4001: ['WALLET_DECLINED', 'The request was declined in the wallet'],
   4100: ['WALLET_DECLINED', 'The wallet does not allow this page to use the account'],
+  // Those of WalletConnect: the request, its chains, its methods, its events.
+  5000: ['WALLET_DECLINED', 'The request was declined in the wallet'],
+  5001: ['WALLET_DECLINED', 'The request was declined in the wallet'],
+  5002: ['WALLET_DECLINED', 'The request was declined in the wallet'],
+  5003: ['WALLET_DECLINED', 'The request was declined in the wallet'],
   4900: ['WALLET_FAILED', 'The wallet is not connected to any chain'],
   4901: ['WALLET_FAILED', 'The wallet is not connected to its chain'],
   [-32002]: ['WALLET_BUSY', 'The wallet already shows a request'],
@@ -153,38 +180,68 @@ const failuresByCode: Readonly<Record<number, readonly [code: ClientErrorCode, m
 
 /**
  * The coded error for a wallet's own error. Wallets have no common codes, but EIP-1193's and similar words: the Nimiq
- * Hub says CANCELED or "Connection was closed", and Nimiq Pay's error has the type PermissionDenied.
+ * Hub says CANCELED or "Connection was closed", and Nimiq Pay's error has the type PermissionDenied. Libraries put the
+ * wallet's error into one of their own; the outermost that says something counts, codes before words.
  */
 export function walletFailure(cause: unknown): CountersignClientError {
   if (cause instanceof CountersignClientError) return cause
-  const byCode = failuresByCode[codeOf(cause) ?? 0]
-  if (byCode !== undefined) return new CountersignClientError(...byCode, { cause })
-  const words = describe(cause)
-  if (/\b4001\b|declin|denied|reject|refus|cancel|abort|not ?allowed/i.test(words)) {
-    return new CountersignClientError('WALLET_DECLINED', 'The request was declined in the wallet', { cause })
-  }
-  if (/clos|dismiss|pop-?up/i.test(words)) {
-    return new CountersignClientError('WALLET_CLOSED', 'The wallet was closed without an answer', { cause })
-  }
-  return new CountersignClientError('WALLET_FAILED', 'The wallet failed', { cause })
+  const levels = levelsOf(cause)
+  const first = (read: (level: unknown) => Failure | undefined): Failure | undefined =>
+    levels.map(read).find((failure) => failure !== undefined)
+  const [code, message] = first((level) => failuresByCode[codeOf(level) ?? 0]) ?? first(failureInWords) ?? failed
+  return new CountersignClientError(code, message, { cause })
 }
 
-function codeOf(cause: unknown): number | undefined {
+type Failure = readonly [code: ClientErrorCode, message: string]
+
+const failed: Failure = ['WALLET_FAILED', 'The wallet failed']
+
+function failureInWords(level: unknown): Failure | undefined {
+  const words = describe(level)
+  if (/\b4001\b|declin|denied|reject|refus|cancel|abort|not ?allowed/i.test(words)) {
+    return ['WALLET_DECLINED', 'The request was declined in the wallet']
+  }
+  if (/clos|dismiss/i.test(words)) return ['WALLET_CLOSED', 'The wallet was closed without an answer']
+  return /pop[- ]?up/i.test(words) ? ['WALLET_BLOCKED', 'The window of the wallet could not be opened'] : undefined
+}
+
+/** Where errors have others: `cause` of JavaScript, `data.originalError` of MetaMask, `info.error` of ethers. */
+const innerErrors = ['cause', 'error', 'originalError', 'data', 'info'] as const
+
+/** Most errors that are looked at: a wallet can answer with any number, and with a circle. */
+const maxLevels = 10
+
+/** An error and those inside it, from the outside in. */
+function levelsOf(cause: unknown): unknown[] {
+  const levels = [cause]
+  for (const level of levels) {
+    for (const name of innerErrors) {
+      const inner = read(level, name)
+      const isNew = inner !== undefined && inner !== null && !levels.includes(inner)
+      if (isNew && levels.length < maxLevels) levels.push(inner)
+    }
+  }
+  return levels
+}
+
+/** A field of a wallet's object. A getter is the wallet's own code, and may throw. */
+function read(value: unknown, name: string): unknown {
   try {
-    return isObject(cause) && /^-?\d+$/.test(String(cause.code)) ? Number(cause.code) : undefined
+    return isObject(value) ? value[name] : undefined
   } catch {
-    // A getter is the wallet's own code.
     return undefined
   }
 }
 
-function describe(cause: unknown): string {
-  try {
-    if (!isObject(cause)) return String(cause)
-    return [cause.name, cause.type, cause.code, cause.message].filter((word) => word !== undefined).join(' ')
-  } catch {
-    return ''
-  }
+function codeOf(level: unknown): number | undefined {
+  const code = read(level, 'code')
+  return typeof code === 'number' || (typeof code === 'string' && /^-?\d+$/.test(code)) ? Number(code) : undefined
+}
+
+function describe(level: unknown): string {
+  if (!isObject(level)) return typeof level === 'string' ? level : ''
+  const words = ['name', 'type', 'code', 'message'].map((name) => read(level, name))
+  return words.filter((word) => typeof word === 'string' || typeof word === 'number').join(' ')
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

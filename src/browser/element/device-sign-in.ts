@@ -200,6 +200,7 @@ export class DeviceSignIn {
 const failures: Readonly<Partial<Record<ClientErrorCode, DeviceTextName>>> = {
   WALLET_DECLINED: 'declined',
   WALLET_CLOSED: 'closed',
+  WALLET_BLOCKED: 'blocked',
   WALLET_BUSY: 'answerFirst',
   WALLET_WRONG_KEY: 'switched',
   WALLET_FAILED: 'walletFailed',
@@ -230,6 +231,7 @@ export const englishDeviceTexts: Omit<DeviceTexts, keyof ChooserTexts> = {
   verifying: 'One moment.',
   declined: 'You declined in your wallet. Choose it to try again.',
   closed: 'The wallet was closed without an answer. Choose it to try again.',
+  blocked: 'Your browser blocked the wallet’s window. Allow pop-ups for this site, then choose the wallet again.',
   answerFirst: 'Your wallet already shows a request. Answer it first, then choose the wallet again.',
   switched: 'The account or network in the wallet has changed. Choose the wallet again to sign in with the new one.',
   walletFailed: 'The wallet did not sign. Check that it is unlocked, then choose it again.',

@@ -7,6 +7,8 @@ const wallets: Omit<DeviceTexts, keyof ChooserTexts> = {
   verifying: 'Einen Moment.',
   declined: 'Du hast in deiner Wallet abgelehnt. Wähle sie noch einmal, um es erneut zu versuchen.',
   closed: 'Die Wallet wurde ohne Antwort geschlossen. Wähle sie noch einmal, um es erneut zu versuchen.',
+  blocked:
+    'Dein Browser hat das Fenster der Wallet blockiert. Erlaube Pop-ups für diese Website und wähle die Wallet noch einmal.',
   answerFirst:
     'Deine Wallet zeigt schon eine Anfrage. Beantworte zuerst diese Anfrage, dann wähle die Wallet noch einmal.',
   switched:

@@ -68,6 +68,8 @@ export interface DeviceTexts extends ChooserTexts {
   readonly verifying: string
   readonly declined: string
   readonly closed: string
+  /** The browser blocked the wallet's window. */
+  readonly blocked: string
   /** The wallet already shows a request. */
   readonly answerFirst: string
   /** The user has switched to another account or network since the text to sign was made. */

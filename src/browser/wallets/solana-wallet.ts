@@ -1,13 +1,14 @@
 import { getWallets } from '@wallet-standard/app'
 import { CountersignClientError } from '../client/errors.ts'
-import { walletFailure } from '../client/wallet-answer.ts'
+import { bytesOf, walletFailure } from '../client/wallet-answer.ts'
 import { type Account, AccountWatch, type SwitchingWallet } from './account-watch.ts'
 import { cleanIcon, cleanName, type Search } from './list.ts'
 
 /** An account of Wallet Standard. */
 export interface StandardAccount {
   readonly address: string
-  readonly publicKey: ArrayLike<number>
+  /** Bytes, in any form that `readWalletAnswer` reads. */
+  readonly publicKey: unknown
   readonly chains: readonly string[]
 }
 
@@ -21,8 +22,8 @@ export interface StandardWallet {
 }
 
 interface Signed {
-  readonly signedMessage: ArrayLike<number>
-  readonly signature: ArrayLike<number>
+  readonly signedMessage: unknown
+  readonly signature: unknown
   readonly signatureType?: string
 }
 
@@ -49,7 +50,7 @@ interface OffchainInput {
 }
 
 interface Offchain {
-  readonly signedOffchainMessage: ArrayLike<number>
+  readonly signedOffchainMessage: unknown
 }
 
 /** The features of which a wallet needs one to sign a text. */
@@ -165,8 +166,9 @@ function described({ address, chains }: StandardAccount): Account {
 }
 
 /** Whether signed bytes are a text, or an off-chain envelope of Solana around it, in which hardware wallets sign. */
-function holds(signed: ArrayLike<number>, text: string): boolean {
-  const bytes = Array.from(signed)
+function holds(signed: unknown, text: string): boolean {
+  const bytes = bytesOf(signed)
+  if (bytes === undefined) return false
   const [wanted, envelope] = [[...utf8.encode(text)], [0xff, ...utf8.encode('solana offchain')]]
   const header = bytes.length - wanted.length
   const isEnvelope = header > envelope.length && envelope.every((byte, index) => bytes[index] === byte)
@@ -177,7 +179,7 @@ function answer({ signature, signatureType = 'ed25519' }: Signed, { address, pub
   if (signatureType !== 'ed25519') {
     throw new CountersignClientError('WALLET_FAILED', 'The wallet signed with another scheme than Ed25519')
   }
-  return { publicKey: Uint8Array.from(publicKey), signature: Uint8Array.from(signature), address }
+  return { publicKey, signature, address }
 }
 
 function switched(): CountersignClientError {

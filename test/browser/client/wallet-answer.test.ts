@@ -1,3 +1,4 @@
+import { base58 } from '@scure/base'
 import fc from 'fast-check'
 import { parseSignature, signatureToCompactSignature } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
@@ -37,6 +38,7 @@ const forms: Record<string, (bytes: Uint8Array) => unknown> = {
   'a Uint8Array that went through JSON': (bytes) => JSON.parse(JSON.stringify(bytes)),
   'a Buffer that went through JSON': (bytes) => JSON.parse(JSON.stringify(Buffer.from(bytes))),
   'an object that can toHex()': (bytes) => ({ toHex: () => hex(bytes) }),
+  'an object that can toBytes()': (bytes) => ({ toBytes: () => bytes }),
 }
 
 describe('readWalletAnswer', () => {
@@ -146,6 +148,26 @@ describe('readWalletAnswer', () => {
     expect(readWalletAnswer({ publicKey: base64(publicKey), signature: base64(signed) }, 'mine')).toEqual(expected)
   })
 
+  test('reads base58 of wallets of Solana, and hex and base64 of theirs as ever', () => {
+    const texts = [base58.encode, hex, (bytes: Uint8Array) => Buffer.from(bytes).toString('base64')]
+    // Zero bytes in front are letters of their own in base58.
+    const zeros = fc.tuple(fc.nat(5), fc.uint8Array({ minLength: 64, maxLength: 64 }))
+    fc.assert(
+      fc.property(zeros, fc.constantFrom(...texts), ([count, bytes], text) => {
+        const [publicKey, signed] = [bytes.slice(0, 32).fill(0, 0, count), bytes.fill(0, 0, count)]
+        expect(readWalletAnswer({ publicKey: text(publicKey), signature: text(signed) }, 'solana')).toEqual({
+          publicKeyHex: hex(publicKey),
+          signatureHex: hex(signed),
+        })
+      }),
+    )
+    const publicKey = new Uint8Array(32).fill(7)
+    for (const length of [63, 65]) {
+      const answer = { publicKey, signature: base58.encode(new Uint8Array(length).fill(9)) }
+      expect(() => readWalletAnswer(answer, 'solana')).toThrow('64 bytes')
+    }
+  })
+
   test('tells a key of another kind from an answer that is broken', () => {
     const signed = new Uint8Array(64)
     const code = (answer: unknown): string => {
@@ -171,7 +193,26 @@ describe('a wallet that fails', () => {
     ['words', new Error('User rejected the request.'), 'WALLET_DECLINED'],
     ['the Nimiq Hub: cancelled', new Error('CANCELED'), 'WALLET_DECLINED'],
     ['the Nimiq Hub: closed', new Error('Connection was closed'), 'WALLET_CLOSED'],
-    ['the Nimiq Hub: blocked', new Error('Failed to open popup'), 'WALLET_CLOSED'],
+    ['the Nimiq Hub: blocked', new Error('Failed to open popup'), 'WALLET_BLOCKED'],
+    ['a window that the browser blocked', new Error('Pop up window was blocked'), 'WALLET_BLOCKED'],
+    ['a window that was closed', new Error('Popup closed by the user'), 'WALLET_CLOSED'],
+    ...[5000, 5001, 5002, 5003].map((code): [string, unknown, string] => [
+      `WalletConnect: ${code}`,
+      { code, message: 'Nein.' },
+      'WALLET_DECLINED',
+    ]),
+    ['inside: data.originalError', { code: -32603, data: { originalError: { code: 4001 } } }, 'WALLET_DECLINED'],
+    ['inside: cause', new Error('Signing failed', { cause: { code: 4001 } }), 'WALLET_DECLINED'],
+    [
+      'inside: cause of a cause',
+      { cause: new Error('x', { cause: new Error('User said no: denied') }) },
+      'WALLET_DECLINED',
+    ],
+    ['inside: error', { name: 'WalletSignMessageError', error: { code: '4001' } }, 'WALLET_DECLINED'],
+    ['inside: a text', { message: 'Signing failed', error: 'User rejected' }, 'WALLET_DECLINED'],
+    ['inside: info.error', { code: 'UNKNOWN_ERROR', info: { error: { code: 4001 } } }, 'WALLET_DECLINED'],
+    ['inside: busy', { code: -32603, data: { code: -32002 } }, 'WALLET_BUSY'],
+    ['inside: nothing that says more', { code: -32603, cause: { code: 7 } }, 'WALLET_FAILED'],
     [
       'a browser\u2019s own dialogue',
       new DOMException('The request is not allowed', 'NotAllowedError'),
@@ -194,6 +235,20 @@ describe('a wallet that fails', () => {
     if (cause === undefined) return
     const answering: Wallet = { sign: async () => ({ error: cause }) }
     await expect(proveWithWallet('m', { wallet: answering })).rejects.toMatchObject({ code, cause })
+  })
+
+  test('with an error that leads to itself, or throws when it is looked at, has failed', async () => {
+    const circle: { cause?: unknown } = {}
+    circle.cause = { error: circle }
+    const throwing = {
+      get cause() {
+        throw new Error('detached')
+      },
+    }
+    for (const cause of [circle, throwing]) {
+      const wallet: Wallet = { sign: () => Promise.reject(cause) }
+      await expect(proveWithWallet('m', { wallet })).rejects.toMatchObject({ code: 'WALLET_FAILED' })
+    }
   })
 
   test('is missing when there is none, or it cannot sign', async () => {

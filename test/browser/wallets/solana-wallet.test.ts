@@ -1,7 +1,9 @@
 import { base58 } from '@scure/base'
 import type { SolanaSignOffchainMessageInput } from '@solana/wallet-standard-features'
+import { createSignInMessage, type SolanaSignInInputWithRequiredFields } from '@solana/wallet-standard-util'
 import nacl from 'tweetnacl'
 import { describe, expect, test } from 'vitest'
+import { readWalletAnswer } from '../../../src/browser/client/wallet-answer.ts'
 import { solanaWallet } from '../../../src/browser/wallets/index.ts'
 import { isSolanaWallet } from '../../../src/browser/wallets/solana-wallet.ts'
 import { formText } from '../../../src/core/wallet/form.ts'
@@ -101,6 +103,43 @@ describe('a wallet of Solana', () => {
     ]) {
       expectSignature(await signed(wallet, text), text)
       expect(provider.calls).toEqual(calls)
+    }
+  })
+
+  test.each<[string, (bytes: Uint8Array) => unknown]>([
+    ['a Buffer that went through JSON', (bytes) => JSON.parse(JSON.stringify(Buffer.from(bytes)))],
+    ['a Uint8Array that went through JSON', (bytes) => JSON.parse(JSON.stringify(bytes))],
+    ['an ArrayBuffer', (bytes) => Uint8Array.from(bytes).buffer],
+    ['an array', (bytes) => [...bytes]],
+    ['an object with toBytes', (bytes) => ({ toBytes: () => bytes })],
+  ])('whose key, text and signature are each %s signs the form and an order', async (_, form) => {
+    const provider = new TestSolana()
+    const [pair] = provider.keys
+    const account = { ...provider.account, publicKey: form(pair!.publicKey) }
+    const sign = (message: Uint8Array) => ({
+      signedMessage: form(message),
+      signature: form(nacl.sign.detached(message, pair!.secretKey)),
+    })
+    const wallet = solanaWallet({
+      ...provider,
+      accounts: [account],
+      features: {
+        ...provider.features,
+        'solana:signIn': {
+          signIn: async (input: SolanaSignInInputWithRequiredFields) => [
+            { account, ...sign(createSignInMessage(input)) },
+          ],
+        },
+        'solana:signMessage': {
+          signMessage: async ({ message }: { message: Uint8Array }) => [sign(message)],
+        },
+      },
+    })
+    await wallet.getAccount()
+    for (const text of [formFor(account.address), order]) {
+      const { publicKeyHex, signatureHex } = readWalletAnswer(await wallet.sign(text), 'solana')
+      const [signature, key] = [signatureHex, publicKeyHex].map((hex) => Buffer.from(hex, 'hex'))
+      expect(nacl.sign.detached.verify(new TextEncoder().encode(text), signature!, key!)).toBe(true)
     }
   })
 

@@ -301,6 +301,8 @@ export const german: Texts = {
   'notice.INTERNAL': 'Der Dienst hatte einen Fehler. Versuche es noch einmal.',
   'notice.WALLET_DECLINED': 'Du hast in deiner Wallet abgelehnt. Es wurde nichts signiert.',
   'notice.WALLET_CLOSED': 'Die Wallet wurde ohne Antwort geschlossen. Es wurde nichts signiert.',
+  'notice.WALLET_BLOCKED':
+    'Dein Browser hat das Fenster der Wallet blockiert. Erlaube Pop-ups für diese Website und versuche es noch einmal.',
   'notice.WALLET_BUSY':
     'Deine Wallet zeigt schon eine Anfrage. Beantworte zuerst diese Anfrage, dann versuche es noch einmal.',
   'notice.WALLET_FAILED': 'Die Wallet hatte einen Fehler. Es wurde nichts bestätigt.',
