@@ -11,8 +11,8 @@ import type {
   OrderSession,
   Session,
 } from '../core/users/host.ts'
-import { loginRefused, sessionInvalid, sessionNotFresh, sessionRequired } from '../core/users/refusals.ts'
 import type { ProvenIdentity } from '../core/wallet/wallet.ts'
+import { refused } from '../shared/errors.ts'
 import { guarded } from './failures.ts'
 import { originsOf } from './request.ts'
 import { cookieOf, credentialOf, sessionOf, signedToken, unsignedToken, WalletSessions } from './sessions.ts'
@@ -50,7 +50,7 @@ export class EndpointHost implements LinkingHost {
     return await guarded(async () => {
       const user = await this.#ctx.context.internalAdapter.findUserById(userId)
       // Deleted since it was resolved.
-      if (user === null) throw loginRefused()
+      if (user === null) throw refused('LOGIN_REFUSED')
       const session = await this.#sessions.create({ userId, identity, request, order })
       await setSessionCookie(this.#ctx, { session, user }, false)
       return { token: signedToken(session.token, this.#ctx.context), session: sessionOf(session), cookies: [] }
@@ -72,14 +72,14 @@ export class EndpointHost implements LinkingHost {
   async currentSession(request: RequestContext): Promise<CurrentSession> {
     const credential = credentialOf(this.#ctx, request)
     if (credential === undefined) {
-      throw sessionRequired()
+      throw refused('SESSION_REQUIRED')
     }
     if (credential.fromCookie) originsOf(this.#ctx.context, this.#settings).requireTrusted(request)
     const current = await guarded(() => getAuthoritativeSessionFromCtx(this.#ctx))
     // The session found must be that of the request's own credential: an invalid bearer token does not fall back on the
     // cookie.
     if (current === null || current.session.token !== unsignedToken(credential.signed, this.#ctx.context)) {
-      throw sessionInvalid()
+      throw refused('SESSION_INVALID')
     }
     return { session: sessionOf(current.session), cookies: [] }
   }
@@ -119,7 +119,7 @@ export class EndpointHost implements LinkingHost {
   /** By Better Auth's own rule, as its `freshSessionMiddleware` has it: `session.freshAge` in seconds, 0 for none. */
   requireFresh({ createdAt }: Session): void {
     const { freshAge } = this.#ctx.context.sessionConfig
-    if (freshAge !== 0 && Date.now() - createdAt >= freshAge * 1000) throw sessionNotFresh()
+    if (freshAge !== 0 && Date.now() - createdAt >= freshAge * 1000) throw refused('SESSION_NOT_FRESH')
   }
 
   async linkWallet({ userId }: Session, identity: ProvenIdentity): Promise<void> {

@@ -7,8 +7,9 @@ import { symmetricDecrypt, symmetricEncrypt } from 'better-auth/crypto'
 import { bearerToken, type RequestContext } from '../base/request.ts'
 import { equalInConstantTime, newToken, tokenFromBytes } from '../base/token.ts'
 import type { OrderGrant, OrderSession, Session } from '../core/users/host.ts'
-import { loginRefused, orderSessionEnded } from '../core/users/refusals.ts'
+import { orderSessionEnded } from '../core/users/refusals.ts'
 import type { ProvenIdentity } from '../core/wallet/wallet.ts'
+import { refused } from '../shared/errors.ts'
 import { KeyedLock, Marks } from './marks.ts'
 
 /** One for the process: the memory adapter, which needs it, is known to one process only. */
@@ -207,7 +208,7 @@ export class WalletSessions {
       { deferSecondaryStorageWrites: this.#inDatabase },
     )
     // A hook of the application answers false for one it does not want.
-    if (session === null) throw loginRefused()
+    if (session === null) throw refused('LOGIN_REFUSED')
     return session
   }
 

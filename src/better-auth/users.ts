@@ -5,9 +5,8 @@ import type { User } from 'better-auth'
 import { newId } from '../base/token.ts'
 import { askResolveLogin } from '../core/users/application.ts'
 import type { Session } from '../core/users/host.ts'
-import { loginRefused, walletTaken } from '../core/users/refusals.ts'
 import { type ProvenIdentity, type WalletIdentity, walletOf } from '../core/wallet/wallet.ts'
-import { hostUnavailable } from '../shared/errors.ts'
+import { hostUnavailable, refused } from '../shared/errors.ts'
 import { bytesToHex } from '../shared/hex.ts'
 import { guarded } from './failures.ts'
 import { KeyedLock } from './marks.ts'
@@ -53,7 +52,7 @@ export class WalletUsers {
   async link(userId: string, identity: ProvenIdentity): Promise<void> {
     await lock.run(keyOf(identity), async () => {
       const owner = await this.#owner(identity)
-      if (owner !== undefined && owner.id !== userId) throw walletTaken()
+      if (owner !== undefined && owner.id !== userId) throw refused('WALLET_TAKEN')
       if (owner === undefined) await this.#addUntaken(userId, identity)
       const user = owner ?? (await this.#context.internalAdapter.findUserById(userId))
       if (user !== null) await this.#sync(user, identity)
@@ -66,7 +65,7 @@ export class WalletUsers {
     } catch (cause) {
       // Another instance may have added it to another user meanwhile.
       const owner = await this.#owner(identity)
-      throw owner !== undefined && owner.id !== userId ? walletTaken() : cause
+      throw owner !== undefined && owner.id !== userId ? refused('WALLET_TAKEN') : cause
     }
   }
 
@@ -96,7 +95,7 @@ export class WalletUsers {
         { method: 'wallet' },
       )
       // A hook of the application refused.
-      if (created === null) throw loginRefused()
+      if (created === null) throw refused('LOGIN_REFUSED')
       await this.#addAccount(created.id, identity)
       return created
     })
@@ -105,7 +104,7 @@ export class WalletUsers {
   async #addAccount(userId: string, identity: ProvenIdentity): Promise<void> {
     const { internalAdapter } = this.#context
     const account = await internalAdapter.linkAccount({ userId, ...accountKey(identity) })
-    if (account === null) throw loginRefused()
+    if (account === null) throw refused('LOGIN_REFUSED')
     try {
       // No index of Better Auth keeps two instances from adding one wallet to two users. An instance that sees both
       // undoes its own.

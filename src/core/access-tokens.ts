@@ -1,6 +1,6 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
 import { type Keyring, newId } from '../base/token.ts'
-import { CountersignError } from '../shared/errors.ts'
+import { refused } from '../shared/errors.ts'
 import type { Store } from '../store/store.ts'
 import type { Session } from './users/host.ts'
 
@@ -38,11 +38,7 @@ export class AccessTokens {
   async issue(session: Session, audience: string): Promise<AccessToken> {
     const { audiences, ttlSeconds, issuer, keys, store } = this.#parts
     if (!audiences.includes(audience)) {
-      throw new CountersignError(
-        'AUDIENCE_UNKNOWN',
-        'No access tokens are issued for this audience; to change that, add it to accessTokens.audiences (COUNTERSIGN_ACCESS_TOKEN_AUDIENCES)',
-        { metadata: { setting: 'COUNTERSIGN_ACCESS_TOKEN_AUDIENCES' } },
-      )
+      throw refused('AUDIENCE_UNKNOWN', { metadata: { setting: 'COUNTERSIGN_ACCESS_TOKEN_AUDIENCES' } })
     }
     const now = store.now()
     const expiry = inSeconds(Math.min(now + ttlSeconds * 1000, session.expiresAt))

@@ -5,7 +5,7 @@ import type { OriginPolicy } from '../core/origin-policy.ts'
 import { toFailure } from '../rpc/errors.ts'
 import type { CallObserver, CallOutcome, Invoker, IssuerEndpoint, RouteName } from '../rpc/invoke.ts'
 import { isUnary, type Method } from '../rpc/methods.ts'
-import { CountersignError } from '../shared/errors.ts'
+import { CountersignError, refused } from '../shared/errors.ts'
 import { serviceOptionsPath } from '../shared/service-options.ts'
 import type { WireMethod } from '../wire/contract.ts'
 import { type Output, ResponseOutput, StreamOutput } from '../wire/output.ts'
@@ -276,7 +276,7 @@ function createRouting(parts: AppParts): Routing {
   })
   const notFound = observed('unknown', observe, ({ path }) => {
     const shown = path.slice(0, 200)
-    throw new CountersignError('ROUTE_NOT_FOUND', `There is nothing at ${shown}`, { metadata: { path: shown } })
+    throw refused('ROUTE_NOT_FOUND', { metadata: { path: shown } })
   })
   const { basePath } = settings
   const isUnderBase = (path: string): boolean =>

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from '
 import type { IncomingHttpHeaders as Http2Headers, Http2ServerRequest, ServerHttp2Stream } from 'node:http2'
 import { type RawHeaders, type RawRequest, type RequestContext, readRequest } from '../base/request.ts'
 import type { Call, Protocol, ResponseHeaders } from '../rpc/methods.ts'
-import { CountersignError } from '../shared/errors.ts'
+import { type CountersignError, refused } from '../shared/errors.ts'
 import { type RequestBody, StreamBody } from '../wire/body.ts'
 import type { Answering, NodeResponse, Output, StreamOutput } from '../wire/output.ts'
 import { refusals } from './refusals.ts'
@@ -35,9 +35,7 @@ export function requireHttpMethod(
   if (allowed.includes(method)) return
   const list = allowed.join(', ')
   output.setHeaders({ allow: list })
-  throw new CountersignError('METHOD_NOT_ALLOWED', `${path} is for ${list}, not ${method}`, {
-    metadata: { path, method, allowed: list },
-  })
+  throw refused('METHOD_NOT_ALLOWED', { metadata: { path, method, allowed: list } })
 }
 
 /** The parts of a request's target. The query can hold a secret. */

@@ -1,23 +1,17 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { toConnectError } from '../rpc/errors.ts'
 import { undecodable } from '../rpc/read-input.ts'
-import { CountersignError, type ErrorMetadata } from '../shared/errors.ts'
+import { CountersignError, type ErrorMetadata, refused } from '../shared/errors.ts'
 import { maxBodyBytes, type Refusals } from '../wire/contract.ts'
 
 /** The errors for requests that cannot be read. */
 export const refusals: Refusals = {
   malformedBody: (problem, cause) => invalid(`The body ${problem}`, { cause }),
   endedEarly: (cause) => invalid('The request ended before its body did', { cause }),
-  bodyTooLarge: () =>
-    new CountersignError('REQUEST_TOO_LARGE', `The body is larger than ${maxBodyBytes} bytes`, {
-      metadata: { max_bytes: String(maxBodyBytes) },
-    }),
+  bodyTooLarge: () => refused('REQUEST_TOO_LARGE', { metadata: { max_bytes: String(maxBodyBytes) } }),
   malformedHeader: (name) => invalid(`The header ${name} is malformed`, { metadata: { header: name } }),
   undecodable,
-  unknownEncoding: (supported) =>
-    new CountersignError('COMPRESSION_UNSUPPORTED', `The compression is not supported; supported: ${supported}`, {
-      metadata: { encodings: supported },
-    }),
+  unknownEncoding: (supported) => refused('COMPRESSION_UNSUPPORTED', { metadata: { encodings: supported } }),
   isUnknownEncoding: (thrown) => thrown instanceof CountersignError && thrown.reason === 'COMPRESSION_UNSUPPORTED',
   toConnectError,
 }

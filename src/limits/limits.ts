@@ -1,4 +1,4 @@
-import { CountersignError } from '../shared/errors.ts'
+import { CountersignError, reasons } from '../shared/errors.ts'
 
 /** Group of calls with one limit in common, for each client address. */
 export type RateLimitGroup = 'sign-in' | 'start-order' | 'order' | 'session'
@@ -56,6 +56,6 @@ const messages: Partial<Readonly<Record<LimitName, string>>> = {
 
 /** The refusal at a limit. `retryAfterMs`: time in ms after which a retry can succeed. */
 export function rateLimited(limit: LimitName, retryAfterMs: number, cause?: unknown): CountersignError {
-  const message = messages[limit] ?? 'Too many requests from this address or its network; try again later'
+  const message = messages[limit] ?? reasons.RATE_LIMITED.text
   return new CountersignError('RATE_LIMITED', message, { retryAfterMs, metadata: { limit }, cause })
 }

@@ -6,7 +6,7 @@ import type { ListedApp } from '../core/users/connected-apps.ts'
 import type { IssuerRoute } from '../http/app.ts'
 import { type Exchange, requireHttpMethod } from '../http/exchange.ts'
 import { isForm, isJson, notJson } from '../http/refusals.ts'
-import { CountersignError } from '../shared/errors.ts'
+import { CountersignError, refused } from '../shared/errors.ts'
 import type { DeliveryOutcome } from '../store/delivery-line.ts'
 import { BackChannel, type Logout } from './back-channel.ts'
 import { askLibrary, type Callback, encodedFor, type LibraryAnswer } from './bridge.ts'
@@ -316,7 +316,7 @@ export class Issuer {
     const answer = await requestState.run(state, () => askLibrary(this.#current.callback, exchange, asked))
     if (answer.status !== 404) return answer
     const { path } = exchange
-    throw new CountersignError('ROUTE_NOT_FOUND', `There is nothing at ${path}`, { metadata: { path } })
+    throw refused('ROUTE_NOT_FOUND', { metadata: { path } })
   }
 
   /** Sends an answer. The library's cookies stay here. */

@@ -13,7 +13,7 @@ import { type CurrentSession, type Host, reaches, type Session } from '../core/u
 import type { OfflineAccess } from '../core/users/offline-access.ts'
 import { sessionOutOfReach } from '../core/users/refusals.ts'
 import { type WalletIdentity, walletOf } from '../core/wallet/wallet.ts'
-import { CountersignError, type ErrorReason } from '../shared/errors.ts'
+import { CountersignError, type ErrorReason, refused } from '../shared/errors.ts'
 import { type Call, type ServiceHandlers, sessionFields, setCookies } from './methods.ts'
 
 /** Parts of {@link sessionHandlers} beside the host. */
@@ -94,12 +94,12 @@ export function sessionHandlers(host: Host, parts: SessionParts): ServiceHandler
       async handle({ sessionId }, call) {
         const own = await current(call)
         const session = (await host.listSessions(own.userId, call.request)).find(({ id }) => id === sessionId)
-        if (session === undefined) throw sessionNotFound()
+        if (session === undefined) throw refused('SESSION_NOT_FOUND')
         if (!reaches(own, session)) throw sessionOutOfReach()
         // First: if the call fails in between, a retry finds the session and ends it. The other way round, the retry
         // would not find it, and the computer would stay known.
         if (computers !== undefined) await forgetComputerOf(session, computers)
-        if (!(await revoke(own, sessionId, call))) throw sessionNotFound()
+        if (!(await revoke(own, sessionId, call))) throw refused('SESSION_NOT_FOUND')
         return { ok: true }
       },
     },
@@ -146,7 +146,7 @@ export function sessionHandlers(host: Host, parts: SessionParts): ServiceHandler
         const own = await current(call)
         const forgotten = await Promise.all((await walletsOf(own)).map((wallet) => known.forget(wallet, id)))
         if (!forgotten.includes(true)) {
-          throw new CountersignError('COMPUTER_NOT_FOUND', 'You have no known computer with this id')
+          throw refused('COMPUTER_NOT_FOUND')
         }
         const { userId, id: sessionId } = own
         audit.tell({ type: 'computer.forgotten', computerId: id, userId, sessionId }, call.request)
@@ -183,10 +183,6 @@ export function sessionHandlers(host: Host, parts: SessionParts): ServiceHandler
       },
     },
   }
-}
-
-function sessionNotFound(): CountersignError {
-  return new CountersignError('SESSION_NOT_FOUND', 'You have no session with this id')
 }
 
 function enabled(computers: KnownComputers | undefined): KnownComputers {

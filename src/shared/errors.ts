@@ -12,6 +12,8 @@ export type CodeName =
 
 /** What the service does with a reason. */
 interface Reason {
+  /** What happened and what to do, if the code that refuses has no better words. `{name}` is a value of the metadata. */
+  readonly text: string
   /** Kind of failure. */
   readonly class: ReasonClass
   /** Code of Connect and gRPC. */
@@ -68,7 +70,7 @@ const classes = {
 
 type ReasonClass = keyof typeof classes
 
-type Row = Pick<Reason, 'class'> & Partial<Reason>
+type Row = Pick<Reason, 'class' | 'text'> & Partial<Reason>
 
 /** Metadata about an origin that is refused. */
 const origin = ['origin', 'origin_source', 'setting', 'proxy_setting'] as const
@@ -80,74 +82,122 @@ const origin = ['origin', 'origin_source', 'setting', 'proxy_setting'] as const
  * The list is that of `ErrorReason` in proto/countersign/v1/error_reason.proto, without the prefix, which a test
  * checks. The comments there say what each reason means and what a caller can do about it.
  */
-// biome-ignore format: a row is one line, or two.
+// biome-ignore format: what differs, then the text.
 const rows = {
   INVALID_REQUEST: { class: 'input', any: 'input',
-    metadata: ['field', 'type', 'header', 'allowed', 'expected', 'bytes'] },
-  REQUEST_TOO_LARGE: { class: 'input', code: 'resource_exhausted', http: 413, any: 'body', metadata: ['max_bytes'] },
-  ROUTE_NOT_FOUND: { class: 'input', code: 'unimplemented', http: 404, metadata: ['path'] },
-  METHOD_NOT_ALLOWED: { class: 'input', code: 'unimplemented', http: 405, metadata: ['path', 'method', 'allowed'] },
+    metadata: ['field', 'type', 'header', 'allowed', 'expected', 'bytes'],
+    text: 'The request is malformed' },
+  REQUEST_TOO_LARGE: { class: 'input', code: 'resource_exhausted', http: 413, any: 'body', metadata: ['max_bytes'],
+    text: 'The body is larger than {max_bytes} bytes' },
+  ROUTE_NOT_FOUND: { class: 'input', code: 'unimplemented', http: 404, metadata: ['path'],
+    text: 'There is nothing at {path}' },
+  METHOD_NOT_ALLOWED: { class: 'input', code: 'unimplemented', http: 405, metadata: ['path', 'method', 'allowed'],
+    text: '{path} is for {allowed}, not {method}' },
   RATE_LIMITED: { class: 'limit', any: 'call', retry: 'after a time', shown: ['notice', 'element'],
-    metadata: ['limit'] },
+    metadata: ['limit'],
+    text: 'Too many requests from this address or its network; try again later' },
   STORE_UNAVAILABLE: { class: 'outage', any: 'call', log: ['message', 'cause'], retry: 'after a time',
-    shown: ['notice', 'element'] },
-  INTERNAL: { class: 'fault', any: 'call', retry: 'same call', shown: ['notice'] },
-  SERVER_BUSY: { class: 'busy', any: 'call', retry: 'after a time', shown: ['notice'] },
+    shown: ['notice', 'element'],
+    text: 'The store does not answer; try again shortly' },
+  INTERNAL: { class: 'fault', any: 'call', retry: 'same call', shown: ['notice'],
+    text: 'The server failed; its log has the cause under {reference}' },
+  SERVER_BUSY: { class: 'busy', any: 'call', retry: 'after a time', shown: ['notice'],
+    text: 'The server has as much to do as it can; try again shortly' },
   HOST_UNAVAILABLE: { class: 'fault', code: 'unavailable', http: 503, retry: 'after a time', shown: ['notice'],
-    metadata: ['reference', 'nonce_used'] },
-  NOT_ENABLED: { class: 'setup', log: ['message'] },
-  COMPRESSION_UNSUPPORTED: { class: 'input', code: 'unimplemented', http: 415, any: 'body', metadata: ['encodings'] },
+    metadata: ['reference', 'nonce_used'],
+    text: "The application that decides about users and sessions failed or did not answer; try again shortly. The server's log has the cause under {reference}" },
+  NOT_ENABLED: { class: 'setup', log: ['message'],
+    text: 'This service is not set up for it' },
+  COMPRESSION_UNSUPPORTED: { class: 'input', code: 'unimplemented', http: 415, any: 'body', metadata: ['encodings'],
+    text: 'The compression is not supported; supported: {encodings}' },
 
   ORIGIN_NOT_TRUSTED: { class: 'refused', audit: 'call', log: ['message'], shown: ['notice', 'element'],
-    metadata: origin },
-  ORIGIN_MISMATCH: { class: 'refused', audit: 'call', log: ['message'], metadata: [...origin, 'expected', 'bound_to'] },
-  APP_NAME_MISMATCH: { class: 'input', metadata: ['app_name', 'setting'] },
+    metadata: origin,
+    text: 'The origin {origin}, of the {origin_source}, is not trusted' },
+  ORIGIN_MISMATCH: { class: 'refused', audit: 'call', log: ['message'], metadata: [...origin, 'expected', 'bound_to'],
+    text: 'The origin {origin}, of the {origin_source}, is not {expected}; call from there' },
+  APP_NAME_MISMATCH: { class: 'input', metadata: ['app_name', 'setting'],
+    text: 'The application name of this service is "{app_name}"; correct appName in the client or on the server ({setting})' },
 
   NONCE_NOT_FOUND: { class: 'token', audit: 'signature', log: ['cause'], retry: 'new nonce',
-    shown: ['notice', 'device'] },
-  NONCE_EXPIRED: { class: 'state', http: 410, audit: 'signature', retry: 'new nonce', shown: ['notice', 'device'] },
-  SIGNATURE_INVALID: { class: 'token', audit: 'signature', retry: 'new nonce', shown: ['notice'] },
-  ADDRESS_MISMATCH: { class: 'token', audit: 'signature', retry: 'new nonce' },
+    shown: ['notice', 'device'],
+    text: 'The nonce is unknown or was used already; ask for a new challenge' },
+  NONCE_EXPIRED: { class: 'state', http: 410, audit: 'signature', retry: 'new nonce', shown: ['notice', 'device'],
+    text: 'The challenge has expired; ask for a new one' },
+  SIGNATURE_INVALID: { class: 'token', audit: 'signature', retry: 'new nonce', shown: ['notice'],
+    text: 'The signature does not prove control of the public key' },
+  ADDRESS_MISMATCH: { class: 'token', audit: 'signature', retry: 'new nonce',
+    text: 'The address does not belong to the public key' },
   ADAPTER_UNKNOWN: { class: 'input', audit: 'signature', retry: 'other wallet', shown: ['device'],
-    metadata: ['adapters'] },
+    metadata: ['adapters'],
+    text: 'Name one of the configured wallet adapters as adapter_id: {adapters}' },
   LOGIN_REFUSED: { class: 'refused', audit: 'signature else call', retry: 'other wallet', shown: ['notice', 'device'],
-    metadata: ['application_message'] },
+    metadata: ['application_message'],
+    text: 'This wallet is not allowed to sign in' },
   CONTRACT_WALLET_NEEDS_RPC: { class: 'input', audit: 'signature', retry: 'other wallet', shown: ['notice', 'device'],
-    metadata: ['chain_id', 'setting'] },
+    metadata: ['chain_id', 'setting'],
+    text: 'The signature is that of a contract wallet, and the server has no RPC of chain {chain_id} to ask ({setting}); sign in with another wallet' },
   EVM_RPC_UNAVAILABLE: { class: 'outage', log: ['cause'], retry: 'new nonce', shown: ['notice'],
-    metadata: ['chain_id'] },
+    metadata: ['chain_id'],
+    text: 'The RPC of chain {chain_id} does not answer, so that the contract wallet cannot be checked; try again shortly' },
 
-  SESSION_REQUIRED: { class: 'token' },
-  SESSION_INVALID: { class: 'token', audit: 'call' },
-  SESSION_NOT_FOUND: { class: 'state', code: 'not_found', http: 404 },
-  SESSION_NOT_FRESH: { class: 'refused', audit: 'call' },
-  COMPUTER_NOT_FOUND: { class: 'state', code: 'not_found', http: 404 },
-  AUDIENCE_UNKNOWN: { class: 'input', metadata: ['setting'] },
+  SESSION_REQUIRED: { class: 'token',
+    text: 'Sign in first: send the session token as Authorization: Bearer, or the session cookie' },
+  SESSION_INVALID: { class: 'token', audit: 'call',
+    text: 'The session is unknown, expired or revoked; sign in again' },
+  SESSION_NOT_FOUND: { class: 'state', code: 'not_found', http: 404,
+    text: 'You have no session with this id' },
+  SESSION_NOT_FRESH: { class: 'refused', audit: 'call',
+    text: 'You signed in too long ago to change your wallets; sign in again, then try again' },
+  COMPUTER_NOT_FOUND: { class: 'state', code: 'not_found', http: 404,
+    text: 'You have no known computer with this id' },
+  AUDIENCE_UNKNOWN: { class: 'input', metadata: ['setting'],
+    text: 'No access tokens are issued for this audience; to change that, add it to accessTokens.audiences ({setting})' },
 
   ORDER_NOT_FOUND: { class: 'state', code: 'not_found', http: 404, log: ['cause'], retry: 'new order',
-    shown: ['ending'] },
+    shown: ['ending'],
+    text: 'No order has this id, or it ended more than ten minutes ago; start a new one' },
   ORDER_TOKEN_INVALID: { class: 'token', audit: 'call', counts: 'order-wrong-token', retry: 'new order',
-    shown: ['ending'] },
-  ORDER_EXPIRED: { class: 'state', http: 410, retry: 'new order', shown: ['ending', 'element'] },
-  ORDER_ALREADY_CLAIMED: { class: 'state', audit: 'call', retry: 'new order', shown: ['ending'] },
-  ORDER_NOT_APPROVED: { class: 'state' },
-  ORDER_ALREADY_APPROVED: { class: 'state', shown: ['ending'] },
-  ORDER_CHALLENGE_NOT_READ: { class: 'state' },
-  ORDER_REJECTED: { class: 'state', retry: 'new order', shown: ['ending', 'element'] },
-  ORDER_CANCELLED: { class: 'state', retry: 'new order', shown: ['ending', 'element'] },
-  ORDER_FINALIZED: { class: 'state', retry: 'new order', shown: ['ending'] },
-  RETURN_CODE_REQUIRED: { class: 'input' },
-  RETURN_CODE_WRONG: { class: 'code', metadata: ['tries_left'] },
+    shown: ['ending'],
+    text: 'The token is not the one of this order that this call takes' },
+  ORDER_EXPIRED: { class: 'state', http: 410, retry: 'new order', shown: ['ending', 'element'],
+    text: 'The order has expired; start a new one' },
+  ORDER_ALREADY_CLAIMED: { class: 'state', audit: 'call', retry: 'new order', shown: ['ending'],
+    text: 'Another phone has already claimed the order' },
+  ORDER_NOT_APPROVED: { class: 'state',
+    text: 'The phone has not approved the order yet' },
+  ORDER_ALREADY_APPROVED: { class: 'state', shown: ['ending'],
+    text: 'The phone has already approved the order' },
+  ORDER_CHALLENGE_NOT_READ: { class: 'state',
+    text: 'The phone has not read the challenge yet; read it first' },
+  ORDER_REJECTED: { class: 'state', retry: 'new order', shown: ['ending', 'element'],
+    text: 'The order was rejected on the phone, or by three wrong codes; start a new one' },
+  ORDER_CANCELLED: { class: 'state', retry: 'new order', shown: ['ending', 'element'],
+    text: 'The order was cancelled on the desktop; start a new one' },
+  ORDER_FINALIZED: { class: 'state', retry: 'new order', shown: ['ending'],
+    text: 'The order is finalized, and its result can no longer be fetched; start a new one' },
+  RETURN_CODE_REQUIRED: { class: 'input',
+    text: 'Enter the code that the phone shows' },
+  RETURN_CODE_WRONG: { class: 'code', metadata: ['tries_left'],
+    text: 'The code is not the one that the phone shows' },
   COMPUTER_PROOF_INVALID: { class: 'token', audit: 'call', counts: 'order-wrong-token', retry: 'new order',
-    shown: ['element'] },
-  HANDOVER_INVALID: { class: 'token', audit: 'call', counts: 'order-wrong-token', shown: ['ending'] },
-  NETWORK_MISMATCH: { class: 'refused', audit: 'call', retry: 'new order', shown: ['notice'] },
-  START_KEY_REQUIRED: { class: 'token', audit: 'call', counts: 'order-wrong-token', metadata: ['setting'] },
-  WRONG_WALLET: { class: 'refused', audit: 'signature', retry: 'other wallet', shown: ['notice'] },
+    shown: ['element'],
+    text: 'The order was started by a computer with a key, and computer_proof does not prove possession of it' },
+  HANDOVER_INVALID: { class: 'token', audit: 'call', counts: 'order-wrong-token', shown: ['ending'],
+    text: 'The ticket is wrong, used, replaced or more than 60 seconds old; make a new one' },
+  NETWORK_MISMATCH: { class: 'refused', audit: 'call', retry: 'new order', shown: ['notice'],
+    text: 'The phone is not on the network of the computer, or that cannot be told; connect both to the same network, and start again' },
+  START_KEY_REQUIRED: { class: 'token', audit: 'call', counts: 'order-wrong-token', metadata: ['setting'],
+    text: 'Orders are started by the backend of the application, with one of orderStartKeys ({setting}) as Authorization: Bearer' },
+  WRONG_WALLET: { class: 'refused', audit: 'signature', retry: 'other wallet', shown: ['notice'],
+    text: 'The order asks for another wallet than the one that signed' },
 
-  WALLET_TAKEN: { class: 'state', audit: 'signature', retry: 'other wallet' },
-  WALLET_NOT_FOUND: { class: 'state', code: 'not_found', http: 404 },
-  LAST_WALLET: { class: 'state' },
+  WALLET_TAKEN: { class: 'state', audit: 'signature', retry: 'other wallet',
+    text: 'The wallet belongs to another user: it was added there, or has signed in by itself; sign in with it and unlink it there first, which needs another wallet there if it is the only one' },
+  WALLET_NOT_FOUND: { class: 'state', code: 'not_found', http: 404,
+    text: 'You have no wallet with this adapter and address' },
+  LAST_WALLET: { class: 'state',
+    text: 'This is your only wallet, and without it you could not sign in any more; add another one first' },
 } as const satisfies Record<string, Row>
 
 /** What is so unless the class or the row says otherwise. */
@@ -218,16 +268,18 @@ export class CountersignError extends Error {
   }
 }
 
+/** The failure of a reason in the words of its row. */
+export function refused(reason: ErrorReason, options: CountersignErrorOptions = {}): CountersignError {
+  const text = reasons[reason].text.replace(/\{(\w+)\}/g, (_, name: string) => options.metadata?.[name] ?? '')
+  return new CountersignError(reason, text, options)
+}
+
 /**
  * A failure that is the server's own fault: INTERNAL. The caller gets a reference and nothing else; the log has the
  * cause under it.
  */
 export function internalError(cause: unknown): CountersignError {
-  const reference = crypto.randomUUID()
-  return new CountersignError('INTERNAL', `The server failed; its log has the cause under ${reference}`, {
-    metadata: { reference },
-    cause,
-  })
+  return refused('INTERNAL', { metadata: { reference: crypto.randomUUID() }, cause })
 }
 
 /**
@@ -235,12 +287,8 @@ export function internalError(cause: unknown): CountersignError {
  * unusable, or did not answer in time. The caller gets a reference and nothing else; the log has the cause under it.
  */
 export function hostUnavailable(cause: unknown): CountersignError {
-  const reference = crypto.randomUUID()
-  return new CountersignError(
-    'HOST_UNAVAILABLE',
-    `${hostFailed}; try again shortly. The server's log has the cause under ${reference}`,
-    { retryAfterMs: 1000, metadata: { reference, nonce_used: 'false' }, cause },
-  )
+  const metadata = { reference: crypto.randomUUID(), nonce_used: 'false' }
+  return refused('HOST_UNAVAILABLE', { retryAfterMs: 1000, metadata, cause })
 }
 
 /**
@@ -249,21 +297,14 @@ export function hostUnavailable(cause: unknown): CountersignError {
  */
 export function afterNonceUsed(thrown: unknown): unknown {
   if (!(thrown instanceof CountersignError) || thrown.reason !== 'HOST_UNAVAILABLE') return thrown
-  const { metadata, cause } = thrown
-  return new CountersignError(
-    'HOST_UNAVAILABLE',
-    `${hostFailed}; sign again, with a new challenge. The server's log has the cause under ${metadata.reference}`,
-    { metadata: { ...metadata, nonce_used: 'true' }, cause },
-  )
+  const { message, metadata, cause } = thrown
+  const text = message.replace('try again shortly', 'sign again, with a new challenge')
+  return new CountersignError('HOST_UNAVAILABLE', text, { metadata: { ...metadata, nonce_used: 'true' }, cause })
 }
-
-const hostFailed = 'The application that decides about users and sessions failed or did not answer'
 
 /** The refusal of what is beyond a ceiling. Nothing was done. */
 export function serverBusy(): CountersignError {
-  return new CountersignError('SERVER_BUSY', 'The server has as much to do as it can; try again shortly', {
-    retryAfterMs: 1000,
-  })
+  return refused('SERVER_BUSY', { retryAfterMs: 1000 })
 }
 
 /** How a call can end that has no reason, with what its caller is told. */

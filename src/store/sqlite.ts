@@ -4,7 +4,7 @@ import { totalmem } from 'node:os'
 import { resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Logger } from '../base/log.ts'
-import { CountersignError } from '../shared/errors.ts'
+import { CountersignError, refused } from '../shared/errors.ts'
 import { exerciseStore, StoreOpenError, withTtl } from './implementation.ts'
 import { Batcher } from './sqlite-batcher.ts'
 import { prepareFormat } from './sqlite-format.ts'
@@ -384,7 +384,7 @@ class SqliteStore implements Store {
 
   #failureOf(cause: unknown): CountersignError {
     this.#failing = true
-    return unavailable('The store does not answer', cause)
+    return refused('STORE_UNAVAILABLE', { retryAfterMs, cause })
   }
 
   #sweepIn(delayMs: number): NodeJS.Timeout {
@@ -406,12 +406,8 @@ class SqliteStore implements Store {
   }
 }
 
-function unavailable(message: string, cause?: unknown): CountersignError {
-  return new CountersignError('STORE_UNAVAILABLE', message, { retryAfterMs, cause })
-}
-
 function closedError(): CountersignError {
-  return unavailable('The store is closed')
+  return new CountersignError('STORE_UNAVAILABLE', 'The store is closed', { retryAfterMs })
 }
 
 // A statement with RETURNING is run with all(), because get() would stop it before its commit and hide a failure of

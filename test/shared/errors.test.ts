@@ -9,7 +9,7 @@ import { englishTexts, errorText } from '../../src/browser/element/texts.ts'
 import { endingOf } from '../../src/browser/pages/endings.ts'
 import { toConnectError } from '../../src/rpc/errors.ts'
 import { english } from '../../src/shared/english.ts'
-import { CountersignError, type ErrorReason, reasons } from '../../src/shared/errors.ts'
+import { CountersignError, type ErrorReason, reasons, refused } from '../../src/shared/errors.ts'
 
 const names = Object.keys(reasons) as ErrorReason[]
 
@@ -39,6 +39,16 @@ test.each(Object.entries(reasons))(
     expect(row.metadata.toSorted()).toEqual(keys.toSorted())
   },
 )
+
+test.each(names)('%s: its text has only what is in its metadata', (name) => {
+  const metadata = Object.fromEntries(reasons[name].metadata.map((key) => [key, `the ${key}`]))
+  const { message, reason } = refused(name, { metadata })
+  expect(reason).toBe(name)
+  const used = [...reasons[name].text.matchAll(/\{(\w+)\}/g)].map(([, key]) => String(key))
+  expect(reasons[name].metadata).toEqual(expect.arrayContaining(used))
+  for (const key of used) expect(message).toContain(`the ${key}`)
+  expect(message).not.toMatch(/[{}]|\.$/)
+})
 
 test.each(Object.entries(reasons))('%s: its class, status and level agree', (_name, row) => {
   expect(row.http >= 500).toBe(['busy', 'outage', 'fault'].includes(row.class))

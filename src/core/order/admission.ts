@@ -9,10 +9,9 @@ import {
   withParts,
 } from '../../base/request.ts'
 import { equalInConstantTime, hashToken, tokenMatches } from '../../base/token.ts'
-import { CountersignError } from '../../shared/errors.ts'
+import { CountersignError, refused } from '../../shared/errors.ts'
 import { parseOrigin } from '../../shared/origin.ts'
 import type { OriginPolicy } from '../origin-policy.ts'
-import { refused } from './change.ts'
 import type { OrderRecord } from './order.ts'
 import type { GivenRequester, OrderSettings, Requester } from './start.ts'
 
@@ -62,11 +61,7 @@ function requireStartKey(keys: readonly string[], request: RequestContext): void
   // Each is compared, so that the time does not tell which one comes close.
   const right = keys.map((key) => equalInConstantTime(hashToken(key), given))
   if (right.includes(true)) return
-  throw new CountersignError(
-    'START_KEY_REQUIRED',
-    'Orders are started by the backend of the application, with one of orderStartKeys (COUNTERSIGN_ORDER_START_KEYS) as Authorization: Bearer',
-    { metadata: { setting: 'COUNTERSIGN_ORDER_START_KEYS' } },
-  )
+  throw refused('START_KEY_REQUIRED', { metadata: { setting: 'COUNTERSIGN_ORDER_START_KEYS' } })
 }
 
 function networkField(network: string | undefined): { readonly network?: string } {
@@ -139,7 +134,7 @@ export class Admission {
   /** Checked before anything about the order's origin is told. */
   #requireHolder(order: OrderRecord, { token, hashes, refusal = 'ORDER_TOKEN_INVALID' }: ShownToken): void {
     const mismatch = mismatchReason(order, this.#settings.appName, this.#origins)
-    if (mismatch !== undefined) throw refused('ORDER_NOT_FOUND', mismatch)
+    if (mismatch !== undefined) throw refused('ORDER_NOT_FOUND', { cause: mismatch })
     if (!matchesAny(token, hashes)) throw refused(refusal)
   }
 
@@ -169,10 +164,7 @@ export class Admission {
   requireNearby(order: OrderRecord, request: RequestContext): void {
     if (this.#settings.proximity !== 'enforce') return
     if (sameNetwork(order.requester.network, networkOfRequest(request)) === true) return
-    throw new CountersignError(
-      'NETWORK_MISMATCH',
-      'The phone is not on the network of the computer, or that cannot be told; connect both to the same network, and start again',
-    )
+    throw refused('NETWORK_MISMATCH')
   }
 }
 

@@ -1,4 +1,4 @@
-import { CountersignError } from '../../shared/errors.ts'
+import { CountersignError, reasons, refused } from '../../shared/errors.ts'
 import type { RemoteChecks } from '../wallet/wallet.ts'
 import {
   applyCommand,
@@ -8,7 +8,6 @@ import {
   type OrderCommand,
   type OrderIntent,
   type OrderRecord,
-  type OrderRefusal,
   type Outcome,
 } from './order.ts'
 import type { OrderRecords } from './records.ts'
@@ -37,25 +36,6 @@ export type OrderChange = {
  */
 const maxTries = 32
 
-/** Messages of the reasons for which an order refuses a command. */
-const messages: Readonly<Record<OrderRefusal, string>> = {
-  ORDER_NOT_FOUND: 'No order has this id, or it ended more than ten minutes ago; start a new one',
-  ORDER_TOKEN_INVALID: 'The token is not the one of this order that this call takes',
-  ORDER_EXPIRED: 'The order has expired; start a new one',
-  ORDER_ALREADY_CLAIMED: 'Another phone has already claimed the order',
-  ORDER_NOT_APPROVED: 'The phone has not approved the order yet',
-  ORDER_ALREADY_APPROVED: 'The phone has already approved the order',
-  ORDER_CHALLENGE_NOT_READ: 'The phone has not read the challenge yet; read it first',
-  ORDER_REJECTED: 'The order was rejected on the phone, or by three wrong codes; start a new one',
-  ORDER_CANCELLED: 'The order was cancelled on the desktop; start a new one',
-  ORDER_FINALIZED: 'The order is finalized, and its result can no longer be fetched; start a new one',
-  RETURN_CODE_REQUIRED: 'Enter the code that the phone shows',
-  RETURN_CODE_WRONG: 'The code is not the one that the phone shows',
-  RATE_LIMITED:
-    'Too many proofs of contract wallets were checked for this order; use another wallet, or start a new one',
-  HANDOVER_INVALID: 'The ticket is wrong, used, replaced or more than 60 seconds old; make a new one',
-}
-
 /**
  * Changes an order and returns the new one, or throws the reason for which it cannot be changed. If another caller is
  * faster, the change is decided again on what that one stored.
@@ -78,6 +58,7 @@ export async function changeOrder(records: OrderRecords, orderId: string, change
       change.stored?.(before, order)
     }
     if (refusal === 'RETURN_CODE_WRONG') throw wrongCode(order)
+    if (refusal === 'RATE_LIMITED') throw tooManyChecks()
     if (refusal !== undefined) throw refused(refusal)
     return order
   }
@@ -104,17 +85,17 @@ async function decide(records: OrderRecords, order: OrderRecord, change: OrderCh
 function wrongCode(order: OrderRecord): CountersignError {
   const triesLeft = codeTriesLeft(order)
   const after = triesLeft === 0 ? 'no try is left' : triesLeft === 1 ? '1 try left' : `${triesLeft} tries left`
-  return new CountersignError('RETURN_CODE_WRONG', `${messages.RETURN_CODE_WRONG}: ${after}`, {
+  return new CountersignError('RETURN_CODE_WRONG', `${reasons.RETURN_CODE_WRONG.text}: ${after}`, {
     metadata: { tries_left: String(triesLeft) },
   })
 }
 
-/** A refusal with its message for people. `cause` is for the log. */
-export function refused(reason: OrderRefusal, cause?: Error): CountersignError {
-  return new CountersignError(reason, messages[reason], {
-    ...(reason === 'RATE_LIMITED' ? { metadata: { limit: 'contract-checks' } } : {}),
-    cause,
-  })
+function tooManyChecks(): CountersignError {
+  return new CountersignError(
+    'RATE_LIMITED',
+    'Too many proofs of contract wallets were checked for this order; use another wallet, or start a new one',
+    { metadata: { limit: 'contract-checks' } },
+  )
 }
 
 /** {@link contractChecks} of one order. */

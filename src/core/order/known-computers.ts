@@ -3,7 +3,7 @@ import type { AuditTrail } from '../../base/audit.ts'
 import { parseRecord, recordText } from '../../base/record.ts'
 import type { RequestContext } from '../../base/request.ts'
 import { hashToken } from '../../base/token.ts'
-import { CountersignError } from '../../shared/errors.ts'
+import { CountersignError, refused } from '../../shared/errors.ts'
 import type { Store } from '../../store/store.ts'
 import { type ProvenIdentity, type WalletIdentity, walletOf } from '../wallet/wallet.ts'
 import { identityOf, newestTransition, type OrderApproval, type OrderRecord } from './order.ts'
@@ -332,10 +332,7 @@ export function requireComputerProof(
 ): void {
   if (computerKey === undefined) return
   if (computerProof !== undefined && provesComputerKey(computerKey, computerProof, { orderId, desktopToken })) return
-  throw new CountersignError(
-    'COMPUTER_PROOF_INVALID',
-    'The order was started by a computer with a key, and computer_proof does not prove possession of it',
-  )
+  throw refused('COMPUTER_PROOF_INVALID')
 }
 
 /**

@@ -3,7 +3,7 @@ import type { RequestContext } from '../../base/request.ts'
 import { equalInConstantTime, hashToken, type Keyring, newToken, tokenFromBytes } from '../../base/token.ts'
 import type { LiveCount } from '../../limits/concurrency.ts'
 import type { RateLimiter } from '../../limits/rate.ts'
-import { CountersignError } from '../../shared/errors.ts'
+import { CountersignError, refused } from '../../shared/errors.ts'
 import type { ChallengeAction } from '../challenge.ts'
 import type { OriginPolicy } from '../origin-policy.ts'
 import type { Host, IssuedSession, OrderSession } from '../users/host.ts'
@@ -20,7 +20,7 @@ import {
   requesterOf,
   sameNetwork,
 } from './admission.ts'
-import { changeOrder, contractChecks, refused } from './change.ts'
+import { changeOrder, contractChecks } from './change.ts'
 import { type KnownComputers, OrderComputers, requireComputerProof } from './known-computers.ts'
 import {
   actionOf,
@@ -335,7 +335,7 @@ export class Orders {
     }).catch((error: unknown) => {
       // The caller has named no order.
       throw error instanceof CountersignError && error.reason === 'ORDER_NOT_FOUND'
-        ? refused('HANDOVER_INVALID', error)
+        ? refused('HANDOVER_INVALID', { cause: error })
         : error
     })
     const challengeToken = tokens.find((token) => matchesAny(token, [order.challengeTokenHash])) as string
@@ -638,7 +638,7 @@ export class Orders {
     const { expectedPublicKeyHex, expectedAddress } = order
     const hasKey = expectedPublicKeyHex === undefined || expectedPublicKeyHex === identity.publicKeyHex
     if (hasKey && (expectedAddress === undefined || prover.isAddressOf(identity, expectedAddress))) return proven
-    throw new CountersignError('WRONG_WALLET', 'The order asks for another wallet than the one that signed')
+    throw refused('WRONG_WALLET')
   }
 }
 

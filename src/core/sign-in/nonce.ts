@@ -3,7 +3,7 @@ import type { RequestContext } from '../../base/request.ts'
 import { applicationStepMs, applicationSteps } from '../../base/timing/time-limit.ts'
 import { newId } from '../../base/token.ts'
 import type { LiveCount } from '../../limits/concurrency.ts'
-import { CountersignError, internalError } from '../../shared/errors.ts'
+import { CountersignError, internalError, refused } from '../../shared/errors.ts'
 import type { Store } from '../../store/store.ts'
 import type { LinkLines } from '../challenge.ts'
 import type { OriginPolicy } from '../origin-policy.ts'
@@ -79,11 +79,7 @@ export class Nonces {
   requireAppName(expected: string | undefined): void {
     const own = this.#appName
     if (expected === undefined || expected === own) return
-    throw new CountersignError(
-      'APP_NAME_MISMATCH',
-      `The application name of this service is ${JSON.stringify(own)}; correct appName in the client or on the server (COUNTERSIGN_APP_NAME)`,
-      { metadata: { app_name: own, setting: 'COUNTERSIGN_APP_NAME' } },
-    )
+    throw refused('APP_NAME_MISMATCH', { metadata: { app_name: own, setting: 'COUNTERSIGN_APP_NAME' } })
   }
 
   /**
@@ -170,7 +166,7 @@ function keyOf(nonceId: string, userId: string | undefined): string {
 }
 
 function nonceNotFound(cause?: Error): CountersignError {
-  return new CountersignError('NONCE_NOT_FOUND', 'The nonce is unknown or was used already; ask for a new challenge', {
+  return refused('NONCE_NOT_FOUND', {
     cause,
   })
 }

@@ -1,5 +1,5 @@
 import { base64urlnopad } from '@scure/base'
-import { CountersignError } from '../../shared/errors.ts'
+import { refused } from '../../shared/errors.ts'
 import { type Challenge, challengeMessage, type LinkLines } from '../challenge.ts'
 
 /** The challenge of a sign-in or a link, with the plain text from which all texts to sign are made. */
@@ -34,5 +34,5 @@ export function makeChallenge({ appName, origin, ttlSeconds, now, link }: Challe
 /** Refuses a challenge whose time is over with NONCE_EXPIRED. `now` is epoch milliseconds. */
 export function requireLive({ expiresAt }: Pick<Challenge, 'expiresAt'>, now: number): void {
   if (now < expiresAt) return
-  throw new CountersignError('NONCE_EXPIRED', 'The challenge has expired; ask for a new one')
+  throw refused('NONCE_EXPIRED')
 }

@@ -1,9 +1,8 @@
 import { applicationStepMs, applicationSteps } from '../../base/timing/time-limit.ts'
 import type { Tracing } from '../../base/tracing.ts'
-import { CountersignError, hostUnavailable, reasons } from '../../shared/errors.ts'
+import { CountersignError, hostUnavailable, reasons, refused } from '../../shared/errors.ts'
 import type { ProvenIdentity, WalletIdentity } from '../wallet/wallet.ts'
 import type { CurrentSession, Host, HostUser, IssuedSession, Session } from './host.ts'
-import { loginRefused } from './refusals.ts'
 
 /**
  * Reads an answer of the application and makes what the service goes on with. Throws a `TypeError` if it is unusable.
@@ -76,7 +75,7 @@ export async function askResolveLogin(resolveLogin: ResolveLogin, identity: Prov
     () => resolveLogin(identity),
     (what, answer) => (answer === null ? null : answers.user(what, answer)),
   )
-  if (user === null) throw loginRefused()
+  if (user === null) throw refused('LOGIN_REFUSED')
   return user
 }
 

@@ -1,7 +1,7 @@
 import { type AuditTrail, noAudit } from '../../base/audit.ts'
 import { bearerToken, headerOf, type RequestContext } from '../../base/request.ts'
 import { tokenFromBytes } from '../../base/token.ts'
-import type { CountersignError } from '../../shared/errors.ts'
+import { type CountersignError, refused } from '../../shared/errors.ts'
 import { cookieValue, sessionCookieName } from '../../shared/header-text.ts'
 import type { Store } from '../../store/store.ts'
 import { type ProvenIdentity, type WalletIdentity, walletOf } from '../wallet/wallet.ts'
@@ -18,7 +18,7 @@ import type {
   WalletHost,
 } from './host.ts'
 import type { OfflineAccess } from './offline-access.ts'
-import { loginRefused, proxiedOriginRequired, sessionInvalid, sessionNotFresh, sessionRequired } from './refusals.ts'
+import { proxiedOriginRequired } from './refusals.ts'
 import type { SessionClients } from './session-clients.ts'
 import { isOfWallet, type Sessions, sessionIdOf } from './sessions.ts'
 import type { WalletUser } from './user-records.ts'
@@ -131,12 +131,12 @@ export class StandaloneHost implements WalletHost {
   async currentSession(request: RequestContext): Promise<CurrentSession> {
     const credential = this.#credential(request)
     if (credential === undefined) {
-      throw sessionRequired()
+      throw refused('SESSION_REQUIRED')
     }
     if (credential.form === 'cookie') this.#origins.requireTrusted(request)
     const used = await this.#sessions.use(credential.text, credential.form)
     if (used === undefined) {
-      throw sessionInvalid()
+      throw refused('SESSION_INVALID')
     }
     const { session, extended } = used
     const cookies = extended && credential.form === 'cookie' ? [this.#cookie(credential.text, session.expiresAt)] : []
@@ -153,10 +153,10 @@ export class StandaloneHost implements WalletHost {
    */
   async peekSession(request: RequestContext, reads: boolean): Promise<Session> {
     const credential = this.#credential(request)
-    if (credential === undefined) throw sessionRequired()
+    if (credential === undefined) throw refused('SESSION_REQUIRED')
     if (credential.form === 'cookie') this.#requireProxiedOrigin(request, reads)
     const session = await this.#sessions.find(credential.text, credential.form)
-    if (session === undefined) throw sessionInvalid()
+    if (session === undefined) throw refused('SESSION_INVALID')
     return session
   }
 
@@ -246,7 +246,7 @@ export class StandaloneHost implements WalletHost {
 
   /** By the store's clock, in the first ten minutes. */
   requireFresh({ createdAt }: Session): void {
-    if (this.#store.now() - createdAt >= freshMs) throw sessionNotFresh()
+    if (this.#store.now() - createdAt >= freshMs) throw refused('SESSION_NOT_FRESH')
   }
 
   async linkWallet(session: Session, identity: ProvenIdentity): Promise<UserWallet> {
@@ -266,13 +266,13 @@ export class StandaloneHost implements WalletHost {
 
   /** Rejects with LOGIN_REFUSED if an operator has blocked the wallet. */
   async requireNotBlocked(wallet: WalletIdentity): Promise<void> {
-    if (await this.#users.isBlocked(wallet)) throw loginRefused()
+    if (await this.#users.isBlocked(wallet)) throw refused('LOGIN_REFUSED')
   }
 
   /** Why a session that was just stored must not be used; `undefined` if it may. */
   async #refusalOf(user: HostUser, identity: ProvenIdentity): Promise<CountersignError | undefined> {
     if (this.#parts.resolveLogin === undefined) return await this.#users.refusalOf(user, identity)
-    return (await this.#users.isBlocked(identity)) ? loginRefused() : undefined
+    return (await this.#users.isBlocked(identity)) ? refused('LOGIN_REFUSED') : undefined
   }
 
   #requireProxiedOrigin(request: RequestContext, reads: boolean): void {

@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto'
 import { parseRecord, recordText } from '../../base/record.ts'
 import { newId } from '../../base/token.ts'
+import { refused } from '../../shared/errors.ts'
 import type { Store, VersionedValue } from '../../store/store.ts'
 import type { WalletIdentity } from '../wallet/wallet.ts'
 import type { HostUser, UserWallet } from './host.ts'
-import { loginRefused } from './refusals.ts'
 
 /** A user that the standalone host keeps: one for each wallet, unless its holder linked several. */
 export interface WalletUser extends HostUser {
@@ -165,7 +165,7 @@ export class WalletClaims {
    * Rejects with LOGIN_REFUSED if the wallet is blocked.
    */
   async make(wallet: WalletIdentity, found: FoundClaim | undefined, userId: string): Promise<Claim | undefined> {
-    if (found?.blockedAt !== undefined) throw loginRefused()
+    if (found?.blockedAt !== undefined) throw refused('LOGIN_REFUSED')
     const claim: Claim = { userId, claim: newId() }
     return (await this.#write(wallet, claim, found)) ? claim : undefined
   }

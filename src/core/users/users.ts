@@ -1,16 +1,8 @@
-import type { CountersignError } from '../../shared/errors.ts'
+import { type CountersignError, refused } from '../../shared/errors.ts'
 import type { Store } from '../../store/store.ts'
 import type { ProvenIdentity, WalletIdentity } from '../wallet/wallet.ts'
 import type { HostUser, Session, UserWallet } from './host.ts'
-import {
-  lastWallet,
-  loginRefused,
-  sessionInvalid,
-  tooManyWallets,
-  walletNotFound,
-  walletTaken,
-  walletUnlinked,
-} from './refusals.ts'
+import { tooManyWallets, walletUnlinked } from './refusals.ts'
 import { isOfWallet, type StoredSessions } from './sessions.ts'
 import {
   type Claim,
@@ -114,7 +106,7 @@ export class Users {
   async resolve(identity: ProvenIdentity): Promise<HostUser> {
     for (;;) {
       const found = await this.#claims.of(identity)
-      if (found?.blockedAt !== undefined) throw loginRefused()
+      if (found?.blockedAt !== undefined) throw refused('LOGIN_REFUSED')
       const userId = found === undefined ? derivedUserId(identity) : randomUserId()
       const claim = found?.claim ?? (await this.#claims.make(identity, found, userId))
       if (claim === undefined) continue
@@ -131,7 +123,7 @@ export class Users {
    */
   async refusalOf({ id }: HostUser, wallet: WalletIdentity): Promise<CountersignError | undefined> {
     const [found, stored] = await Promise.all([this.#claims.of(wallet), this.#records.load(id)])
-    if (found?.blockedAt !== undefined) return loginRefused()
+    if (found?.blockedAt !== undefined) return refused('LOGIN_REFUSED')
     const { claim } = found ?? {}
     const isStaying = claim?.userId === id && entryOf(stored?.record, claim)?.leaving !== true
     return isStaying && !stored?.record.deleting ? undefined : walletUnlinked()
@@ -163,7 +155,7 @@ export class Users {
     await this.#current(session)
     for (;;) {
       const found = await this.#claims.of(identity)
-      if (found?.blockedAt !== undefined) throw loginRefused()
+      if (found?.blockedAt !== undefined) throw refused('LOGIN_REFUSED')
       if (found?.claim === undefined) {
         await this.#claims.make(identity, found, userId)
         continue
@@ -172,10 +164,10 @@ export class Users {
       const stored = await this.#records.load(claim.userId)
       const entry = entryOf(stored?.record, claim)
       if (entry?.leaving) await this.#finish(claim.userId, entry)
-      else if (claim.userId !== userId) throw walletTaken()
+      else if (claim.userId !== userId) throw refused('WALLET_TAKEN')
       else if (stored?.record.deleting) {
         await this.#claims.bury(identity, claim)
-        throw sessionInvalid()
+        throw refused('SESSION_INVALID')
       } else if (entry !== undefined) return walletIn(entry)
       // Then it is read again: the claim may have ended before its entry was there.
       else await this.settle(claim, identity, { read: stored })
@@ -191,8 +183,8 @@ export class Users {
       const chosen = staying.find(
         ({ adapterId, subject }) => adapterId === wallet?.adapterId && subject === wallet.subject,
       )
-      if (stored === undefined || chosen === undefined) throw walletNotFound()
-      if (staying.length === 1) throw lastWallet()
+      if (stored === undefined || chosen === undefined) throw refused('WALLET_NOT_FOUND')
+      if (staying.length === 1) throw refused('LAST_WALLET')
       const left = {
         ...stored.record,
         wallets: staying.map((entry) => (entry === chosen ? { ...entry, leaving: true as const } : entry)),
@@ -212,7 +204,7 @@ export class Users {
     const { userId } = session
     for (;;) {
       const stored = await this.#records.load(userId)
-      if (stored?.record.deleting) throw sessionInvalid()
+      if (stored?.record.deleting) throw refused('SESSION_INVALID')
       const entries = stored?.record.wallets ?? []
       const leaving = entries.filter((entry) => entry.leaving)
       if (leaving.length === 0) return { stored, staying: await this.holding(userId, entries) }

@@ -1,6 +1,6 @@
 import { hexToBytes as decode } from '@noble/hashes/utils.js'
 import nacl from 'tweetnacl'
-import { CountersignError } from '../../shared/errors.ts'
+import { CountersignError, refused } from '../../shared/errors.ts'
 import { bytesToHex, hexToBytes } from '../../shared/hex.ts'
 import type { WalletAdapter } from './wallet.ts'
 
@@ -105,7 +105,7 @@ export function ed25519Adapter(framing: Ed25519Framing): Ed25519Adapter {
     if (!verifier.verify(signature, framing.signedBytes(message), publicKey)) return undefined
     const address = framing.deriveAddress(publicKey)
     if (proof.address !== undefined && !framing.sameAddress(proof.address, address)) {
-      throw new CountersignError('ADDRESS_MISMATCH', 'The address does not belong to the public key')
+      throw refused('ADDRESS_MISMATCH')
     }
     const publicKeyHex = bytesToHex(publicKey)
     return { adapterId: framing.id, subject: publicKeyHex, publicKeyHex, address }

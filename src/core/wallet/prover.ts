@@ -1,5 +1,5 @@
 import type { Tracing } from '../../base/tracing.ts'
-import { CountersignError } from '../../shared/errors.ts'
+import { CountersignError, refused } from '../../shared/errors.ts'
 import type { SignatureVerifier } from './ed25519.ts'
 import { type StoredChallenge, signInForm } from './form.ts'
 import type { Proof, ProvenIdentity, RemoteChecks, WalletAccount, WalletAdapter } from './wallet.ts'
@@ -109,7 +109,7 @@ export class Prover {
         throw new TypeError(`adapter "${adapter.id}" returned an identity of "${adapterId}"`)
       return { identity: { adapterId, subject, publicKeyHex, address }, text }
     }
-    throw new CountersignError('SIGNATURE_INVALID', 'The signature does not prove control of the public key')
+    throw refused('SIGNATURE_INVALID')
   }
 
   #adapter(adapterId: string): WalletAdapter | undefined {
@@ -126,11 +126,7 @@ export class Prover {
 
   #unknownAdapter(): CountersignError {
     const adapters = this.#adapters.map(({ id }) => id).join(', ')
-    return new CountersignError(
-      'ADAPTER_UNKNOWN',
-      `Name one of the configured wallet adapters as adapter_id: ${adapters}`,
-      { metadata: { adapters } },
-    )
+    return refused('ADAPTER_UNKNOWN', { metadata: { adapters } })
   }
 }
 

@@ -1,6 +1,6 @@
 import { ed25519 } from '@noble/curves/ed25519.js'
 import { base58 } from '@scure/base'
-import { CountersignError } from '../../shared/errors.ts'
+import { CountersignError, refused } from '../../shared/errors.ts'
 import { bytesToHex } from '../../shared/hex.ts'
 import { readHex } from './ed25519.ts'
 import { formText } from './form.ts'
@@ -57,7 +57,7 @@ export const solana: WalletAdapter = {
     if (!signedBytes.some((bytes) => verifier.verify(signature, bytes, publicKey))) return undefined
     const address = base58.encode(publicKey)
     if (claimed !== undefined && claimed !== address) {
-      throw new CountersignError('ADDRESS_MISMATCH', 'The address does not belong to the public key')
+      throw refused('ADDRESS_MISMATCH')
     }
     const publicKeyHex = bytesToHex(publicKey)
     return { adapterId: solana.id, subject: publicKeyHex, publicKeyHex, address }

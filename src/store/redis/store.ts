@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { ErrorReply } from 'redis'
 import type { Logger } from '../../base/log.ts'
 import { TimeLimit } from '../../base/timing/time-limit.ts'
-import { CountersignError } from '../../shared/errors.ts'
+import { CountersignError, refused } from '../../shared/errors.ts'
 import { exerciseStore, StoreOpenError, withTtl } from '../implementation.ts'
 import { defaultKeyPrefix } from '../map-store.ts'
 import type { Life, ScannedValue, Store, VersionedValue } from '../store.ts'
@@ -321,7 +321,7 @@ function isDeposed(cause: unknown): boolean {
 
 function unavailable(cause: unknown): CountersignError {
   const told = withoutArguments(cause)
-  return new CountersignError('STORE_UNAVAILABLE', 'The store does not answer', { retryAfterMs, cause: told })
+  return refused('STORE_UNAVAILABLE', { retryAfterMs, cause: told })
 }
 
 function ignore(): void {}

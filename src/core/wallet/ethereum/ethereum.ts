@@ -2,7 +2,7 @@ import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import { concatBytes, utf8ToBytes } from '@noble/hashes/utils.js'
 import type { Tracing } from '../../../base/tracing.ts'
-import { CountersignError } from '../../../shared/errors.ts'
+import { CountersignError, refused } from '../../../shared/errors.ts'
 import { bytesToHex, hexToBytes } from '../../../shared/hex.ts'
 import { formText } from '../form.ts'
 import type { Proof, ProvenIdentity, RemoteChecks, WalletAdapter } from '../wallet.ts'
@@ -51,11 +51,8 @@ export function ethereum(evmRpc: Readonly<Record<string, string>> = {}, tracing?
     const rpc = rpcs.find((one) => one.chainId === chainId)
     if (rpc === undefined) {
       if (isKeyLength(signature)) return undefined
-      throw new CountersignError(
-        'CONTRACT_WALLET_NEEDS_RPC',
-        `The signature is that of a contract wallet, and the server has no RPC of chain ${chainId} to ask (COUNTERSIGN_EVM_RPC); sign in with another wallet`,
-        { metadata: { chain_id: chainId, setting: 'COUNTERSIGN_EVM_RPC' } },
-      )
+      const metadata = { chain_id: chainId, setting: 'COUNTERSIGN_EVM_RPC' }
+      throw refused('CONTRACT_WALLET_NEEDS_RPC', { metadata })
     }
     if (isReserved(claimed)) return undefined
     const ask = (): Promise<ContractAnswer> =>

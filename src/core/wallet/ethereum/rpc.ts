@@ -1,5 +1,5 @@
 import type { Tracing } from '../../../base/tracing.ts'
-import { CountersignError } from '../../../shared/errors.ts'
+import { type CountersignError, refused } from '../../../shared/errors.ts'
 import type { StartWarning } from '../wallet.ts'
 
 /** The parts of viem that are used, loaded only if contract wallets are asked about. */
@@ -93,11 +93,7 @@ export class EvmRpc {
 
   /** The failure of a question that the RPC did not answer. `cause` is for the log. */
   unavailable(cause: unknown): CountersignError {
-    return new CountersignError(
-      'EVM_RPC_UNAVAILABLE',
-      `The RPC of chain ${this.chainId} does not answer, so that the contract wallet cannot be checked; try again shortly`,
-      { retryAfterMs: 2_000, metadata: { chain_id: this.chainId }, cause },
-    )
+    return refused('EVM_RPC_UNAVAILABLE', { retryAfterMs: 2_000, metadata: { chain_id: this.chainId }, cause })
   }
 
   async #check(request: RpcRequest): Promise<void> {
