@@ -222,7 +222,12 @@ const rows: Readonly<
   16: [
     ['mismatchReason', 'record.appName !== appName', 'false', 'e2e/shared-store core/sign-in/nonce core/order/foreign'],
     ['mismatchReason', '!origins.accepts(record.origin)', 'false', 'e2e/shared-store core/order/foreign'],
-    ['requireHolder', "if (mismatch !== undefined) throw refused('ORDER_NOT_FOUND', mismatch)", '', 'e2e/shared-store'],
+    [
+      'requireHolder',
+      "if (mismatch !== undefined) throw refused('ORDER_NOT_FOUND', { cause: mismatch })",
+      '',
+      'e2e/shared-store',
+    ],
     ['consume', 'mismatch !== undefined', 'false', 'e2e/shared-store'],
     ['withKeyPrefix', "beginning === ''", 'true', 'e2e/shared-store'],
     ['originsOf', 'context.isTrustedOrigin(origin)', 'true', 'better-auth/shared-store'],
