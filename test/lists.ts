@@ -116,6 +116,7 @@ export const slow: readonly string[] = [
   'test/oidc/apache.test.ts',
   'test/oidc/offline.test.ts',
   'test/oidc/races.test.ts',
+  'test/oidc/back-channel.test.ts',
   'test/oidc/rotation.test.ts',
   'test/oidc/start.test.ts',
   'test/openapi/conformance.test.ts',

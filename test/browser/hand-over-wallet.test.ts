@@ -198,6 +198,8 @@ describe.skipIf(!hasBrowser)('from the camera’s browser to that of a wallet', 
   })
 
   test('a tap while the link for the apps is being made gets that link, and a decline does not wait for it', async () => {
+    // The link that comes after the decline.
+    provokes(/409 .*hand-over/)
     const { url } = await startService(settings)
     /** A phone whose link is not made before `made` is called, and whose user has asked for it. */
     const waiting = async () => {

@@ -81,7 +81,7 @@ const rpcs: Record<string, { readonly method: DescMethod; readonly messages: (fi
       { ...fixture.waiting, proof: { publicKeyHex: hex64, signatureHex: hex128 } },
       { ...fixture.waiting, proof: { publicKeyHex: hex64, signatureHex: hex128, address: 'NQ07 0000' } },
       { ...fixture.waiting },
-      { ...fixture.waiting, proof: {}, confirmationCode: 'x' },
+      { ...fixture.waiting, proof: {}, rememberComputer: true },
       { orderId: '?', proof: { publicKeyHex: '0', signatureHex: '0', address: '', adapterId: '' } },
     ],
   },
