@@ -229,6 +229,8 @@ export const english = {
   'sign-in.wallet.verifying': 'One moment.',
   'sign-in.wallet.declined': 'You declined in your wallet. Choose it to try again.',
   'sign-in.wallet.closed': 'The wallet was closed without an answer. Choose it to try again.',
+  'sign-in.wallet.blocked':
+    'Your browser blocked the wallet’s window. Allow pop-ups for this site, then choose the wallet again.',
   'sign-in.wallet.answerFirst': 'Your wallet already shows a request. Answer it first, then choose the wallet again.',
   'sign-in.wallet.switched':
     'The account or network in the wallet has changed. Choose the wallet again to sign in with the new one.',

@@ -69,11 +69,12 @@ async function approvedOrder(url: string, wallet: TestWallet) {
 async function watch(url: string, order: { orderId: string; desktopToken: string }, headers: Record<string, string>) {
   const leaving = new AbortController()
   onTestFinished(() => leaving.abort())
-  const { status } = await fetch(`${url}/api/auth/cross-device/events?orderId=${order.orderId}`, {
+  const response = await fetch(`${url}/api/auth/cross-device/events?orderId=${order.orderId}`, {
     headers: { ...headers, authorization: `Bearer ${order.desktopToken}` },
     signal: leaving.signal,
   })
-  return { status, leave: () => leaving.abort() }
+  // The response stays referenced: fetch cancels the stream of one that is collected as garbage.
+  return { status: response.status, response, leave: () => leaving.abort() }
 }
 
 describe.each(sharedStores)('two services on %s', (_name, open) => {

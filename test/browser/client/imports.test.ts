@@ -71,7 +71,7 @@ test('the element loads the list of wallets on demand, as one file that needs no
     (one) => one && Object.values(one.metafile.outputs).flatMap(({ imports }) => imports),
   )
   expect(imported).toEqual([[{ path: `./${demoFile}`, kind: 'dynamic-import', external: true }], []])
-  expect(part && sizeOf(part.code).gzip).toBeLessThan(16_500)
+  expect(part && sizeOf(part.code).gzip).toBeLessThan(16_700)
 })
 
 test('a bundler that splits leaves the list of wallets out of what it loads with the element', async () => {
@@ -109,10 +109,10 @@ test('the build stops for an element of more than 18,000 bytes', async () => {
   )
 })
 
-test('signing in, orders and wallets cost less than 14 KB more than Connect itself', async () => {
+test('signing in, orders and wallets cost less than 14.5 KB more than Connect itself', async () => {
   const floor = sizeOf((await bundleClient(connectFloor.source)).code).gzip
   const whole = clientEntries.find(({ name }) => name === 'countersign-client')!
   const { gzip } = sizeOf((await bundleClient(whole.source)).code)
   expect(gzip - floor).toBeGreaterThan(0)
-  expect(gzip - floor).toBeLessThan(14_000)
+  expect(gzip - floor).toBeLessThan(14_500)
 })
