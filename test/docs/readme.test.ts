@@ -16,8 +16,7 @@ const readme = await readFile(join(root, 'README.md'), 'utf8')
 const snippets = [...readme.matchAll(/<!-- executed by test\/docs -->\n```(\w+)\n([\s\S]*?)```/g)].map(
   ([, language, code]) => ({ language: language as string, code: code as string }),
 )
-const [curl, direct, crossDevice, element] = snippets as [
-  (typeof snippets)[number],
+const [curl, element, client] = snippets as [
   (typeof snippets)[number],
   (typeof snippets)[number],
   (typeof snippets)[number],
@@ -41,7 +40,14 @@ async function runTypeScript(code: string, url: string, before = ''): Promise<{ 
   return await run(process.execPath, [file])
 }
 
-test('there are four', () => expect(snippets.map(({ language }) => language)).toEqual(['sh', 'ts', 'ts', 'html']))
+test('there are three', () => expect(snippets.map(({ language }) => language)).toEqual(['sh', 'html', 'ts']))
+
+test('the page is short, and its first screen says what it is, for which wallets, by which standards, and its status', () => {
+  expect(readme.split('\n').length).toBeLessThanOrEqual(111)
+  const [screen = ''] = readme.split('## Start')
+  const terms = ['Ethereum', 'EIP-4361', 'Solana', 'Nimiq', 'OpenID Connect', 'gRPC', 'REST', 'Docker', 'not audited']
+  for (const term of terms) expect(screen).toContain(term)
+})
 
 test('the curl snippet signs in', async () => {
   const { url } = await startService()
@@ -54,7 +60,7 @@ test('the curl snippet signs in', async () => {
   expect(JSON.parse(stdout)).toMatchObject({ session: { adapterId: 'ed25519', current: true } })
 })
 
-test('the client snippet signs in, with the wallet that a page of Nimiq Pay finds', async () => {
+test('the client snippet signs in with the wallet that a page of Nimiq Pay finds, and by an order', async () => {
   const { url } = await startService()
   // The provider's answers, as its documentation has them, signed by Nimiq's own library.
   const provider = `
@@ -65,14 +71,10 @@ test('the client snippet signs in, with the wallet that a page of Nimiq Pay find
       listAccounts: async () => [wallet.address],
       sign: async (message) => ({ publicKey: wallet.publicKeyHex, signature: wallet.sign(message) }),
     }`
-  const { stdout } = await runTypeScript(direct.code, url, provider)
-  expect(stdout).toMatch(/^Signed in as NQ\d\d( [0-9A-Z]{4}){8}\n$/)
-})
-
-test('the order snippet goes from created to finalized', async () => {
-  const { url } = await startService()
-  const { stdout } = await runTypeScript(crossDevice.code, url, havePhoneApprove)
-  expect(stdout).toMatch(
+  const { stdout } = await runTypeScript(client.code, url, provider + havePhoneApprove)
+  const [signedIn, ...lines] = stdout.split('\n')
+  expect(signedIn).toMatch(/^Signed in as NQ\d\d( [0-9A-Z]{4}){8}$/)
+  expect(lines.join('\n')).toMatch(
     /^Scan \S+ and compare the code \d\d\n(created\n)?(claimed\n)?(waiting_user\n)?approved\nGo to \/\nfinalized\n$/,
   )
 })

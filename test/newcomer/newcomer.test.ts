@@ -131,7 +131,6 @@ describe.skipIf(!hasBrowser || !canStart)('in an empty folder', () => {
       const code = desktop.getByRole('img', { name: /QR code/ })
       await code.waitFor()
       expect((await fetch(`http://localhost:${port}/me`)).status).toBe(401)
-      await desktop.getByRole('link', { name: 'Other ways to sign in' }).click()
       await desktop.getByRole('button', { name: 'Use a wallet on this device' }).click()
       await desktop.getByRole('button', { name: 'Demo wallet' }).click()
       const signedIn = desktop.getByText(/^Signed in as NQ\d\d( [0-9A-Z]{4}){8}$/)
