@@ -7,7 +7,7 @@ const pages = (await readdir(new URL('docs/', root))).filter((name) => name.ends
 
 test('every page under docs/ is in the index once, with a line on when to read it', () => {
   expect(pages.length).toBeGreaterThan(20)
-  const rows = [...index.matchAll(/^\| \[([\w-]+\.md)\]\(\1\) \| (.+) \|$/gm)]
+  const rows = [...index.matchAll(/^- \[([\w-]+\.md)\]\(\1\): (.+)$/gm)]
   const listed = rows.map(([, page]) => page)
   expect(listed.filter((page, position) => listed.indexOf(page) !== position)).toEqual([])
   for (const page of pages) expect(listed).toContain(page)
