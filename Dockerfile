@@ -32,5 +32,5 @@ EXPOSE 8080
 HEALTHCHECK --interval=15s --timeout=5s --start-period=30s \
   CMD ["node", "-e", "fetch('http://127.0.0.1:' + process.env.PORT + '/healthz').then(({ status }) => process.exit(status < 500 ? 0 : 1), () => process.exit(1))"]
 STOPSIGNAL SIGTERM
-# docs/operations.md, "Memory for what is short-lived", says what the option is for.
+# docs/operations.md, "Start the service", says what the option is for.
 ENTRYPOINT ["node", "--min-semi-space-size=16", "dist/src/main.js"]

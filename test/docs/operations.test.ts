@@ -13,7 +13,7 @@ import { redisUrl } from '../support/stores.ts'
 
 const run = promisify(execFile)
 const page = await readFile(new URL('../../docs/operations.md', import.meta.url), 'utf8')
-const unit = /<!-- executed by test\/docs -->\n\n```ini\n([^`]*)```/.exec(page)?.[1] ?? ''
+const unit = await readFile(new URL('../../deploy/systemd/countersign.service', import.meta.url), 'utf8')
 const sharedUnit = await readFile(new URL('../../deploy/systemd/countersign@.service', import.meta.url), 'utf8')
 
 function environmentOf(text: string): Record<string, string> {
@@ -29,9 +29,9 @@ async function newFolder(): Promise<string> {
 }
 
 describe.each([
-  ['docs/operations.md', 'countersign.service', unit],
-  ['deploy/systemd', 'countersign@9464.service', sharedUnit],
-])('the systemd unit of %s', (_place, name, text) => {
+  ['countersign.service', unit],
+  ['countersign@9464.service', sharedUnit],
+])('the systemd unit %s', (name, text) => {
   test.skipIf(!hasPart('systemd-analyze'))(
     'is one to systemd, and leaves the service little to do harm with',
     async () => {
@@ -48,7 +48,7 @@ describe.each([
   test('has settings that there are', () => expect(unknownVariables(environmentOf(text))).toEqual([]))
 })
 
-describe('the systemd unit of docs/operations.md', () => {
+describe('the systemd unit for SQLite', () => {
   test('has settings with which a service starts and stops in time', async () => {
     const folder = await newFolder()
     await writeFile(join(folder, 'secret'), 'the secret of this test and of nothing else\n')
