@@ -389,10 +389,10 @@ const rows: Readonly<
   ],
   42: [
     ['consume', '&& usedAt === undefined', '', 'oidc/security'],
-    ['consume', 'if (grantId !== undefined) await grants.remove(grantId)', '', 'oidc/adapter'],
+    ['consume', 'if (grantId !== undefined) await removeGrant(parts, grantId)', '', 'oidc/adapter'],
     ['give', 'if ((await host.findSession(sessionId)) !== undefined) return id', 'return id', 'oidc/adapter'],
     ['isIssuedTo', 'token.clientId === client.clientId', 'true', 'oidc/security'],
-    ['sessionOf', 'await host.findSession(grant.sessionId)', '{ userId: grant.accountId }', 'oidc/ends'],
+    ['sessionOf', 'await host.findSession(sessionUid)', '{ userId: token.accountId }', 'oidc/ends'],
     ['isInGrace', 'usedAt + graceOf(payload)', 'Number.POSITIVE_INFINITY', 'oidc/adapter'],
     [
       'destroy',

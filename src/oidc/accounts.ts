@@ -9,7 +9,7 @@ import type { SharedParts } from './parts.ts'
 import { claimsOf, type People } from './people.ts'
 import { requestState } from './request-state.ts'
 
-export type AccountParts = Pick<SharedParts, 'grants' | 'host' | 'settings' | 'log'>
+export type AccountParts = Pick<SharedParts, 'host' | 'settings' | 'log'>
 
 /** Finds the account of a token or of the browser: that of a session, which is read at each use. */
 export function accountsOf(parts: AccountParts, people: People): FindAccount {
@@ -24,22 +24,21 @@ export function accountsOf(parts: AccountParts, people: People): FindAccount {
   }
 }
 
-/** What a token says of where it comes from. */
-type BoundToken = Partial<Pick<AdapterPayload, 'grantId' | 'expiresWithSession'>>
+/** The session of a token, and whether the token ends with it. */
+type BoundToken = Partial<Pick<AdapterPayload, 'kind' | 'sessionUid' | 'expiresWithSession'>>
 
 /** Who an account is of: a session, or what is left of one. */
 type AccountSession = Pick<Session, 'id' | 'userId' | 'adapterId' | 'address' | 'publicKeyHex'>
 
-/** The session that a token acts for, if it still may: with offline access, if its user still has its wallet. */
-async function sessionOf(
-  { grants, host }: AccountParts,
-  { grantId, expiresWithSession }: BoundToken,
-): Promise<AccountSession | undefined> {
-  const usedUp = requestState.getStore()?.usedUp
-  const grant = usedUp?.grantId === grantId ? usedUp?.grant : grantId && (await grants.read(grantId))
-  if (!grant) return undefined
-  if (expiresWithSession === true) return await host.findSession(grant.sessionId)
-  const session = await host.offline.find(grant.sessionId)
+/**
+ * The session that a token acts for, if it still may: with offline access, if its user still has its wallet. The library
+ * has checked the grant.
+ */
+async function sessionOf({ host }: AccountParts, token: BoundToken): Promise<AccountSession | undefined> {
+  const { sessionUid, expiresWithSession } = token
+  if (sessionUid === undefined) return undefined
+  if (expiresWithSession === true) return await host.findSession(sessionUid)
+  const session = await host.offline.find(sessionUid)
   return session !== undefined && (await host.holdsWallet(session.userId, session)) ? session : undefined
 }
 

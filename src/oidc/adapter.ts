@@ -27,7 +27,7 @@ interface StoredPayload {
 /** Clients, and what there is for them. */
 type LoadedClients = Pick<Loaded, 'clients' | 'scopes' | 'resources'>
 
-type AdapterParts = Pick<SharedParts, 'records' | 'grants' | 'apps' | 'store' | 'host' | 'library' | 'spend'>
+type AdapterParts = Pick<SharedParts, 'records' | 'grants' | 'apps' | 'store' | 'host' | 'library' | 'spend' | 'audit'>
 
 /**
  * What a model does that has nothing else. None needs codes for devices, and lists of a grant's tokens, which end with
@@ -65,12 +65,6 @@ function usedOnce(kind: string, parts: AdapterParts, clients: FileClients): Part
   const { records, grants, apps, store, host } = parts
   const { InvalidGrant, InvalidRequest, InvalidRequestUri } = parts.library.errors
 
-  const noteReplay = ({ accountId, clientId }: AdapterPayload): void => {
-    const state = requestState.getStore()
-    if (state === undefined || accountId === undefined || clientId === undefined) return
-    state.replayed = { userId: accountId, clientId, what: kind === 'RefreshToken' ? 'refresh token' : 'code' }
-  }
-
   const graceOf = ({ clientId }: AdapterPayload): number =>
     kind === 'RefreshToken' ? (clients.get(String(clientId))?.refreshGraceSeconds ?? 0) : 0
 
@@ -91,7 +85,6 @@ function usedOnce(kind: string, parts: AdapterParts, clients: FileClients): Part
       const isFree = sessionUid !== undefined && expiresWithSession !== true
       if (isFree && (await host.offline.find(sessionUid)) === undefined) return undefined
       const isUsed = usedAt !== undefined && !isInGrace(payload, usedAt)
-      if (isUsed) noteReplay(payload)
       return { ...payload, jti: id, ...(isUsed ? { consumed: Math.floor(usedAt) } : {}) }
     },
 
@@ -128,16 +121,12 @@ function usedOnce(kind: string, parts: AdapterParts, clients: FileClients): Part
           const life = lifeOf(Math.min((payload.exp ?? 0) * 1000 - now, maxUsedMs))
           // Another caller was faster: judge by what it has stored.
           if (!(await records.replace(found, { kind, id, record, life }))) continue
-          if (grant === undefined) return
-          const state = requestState.getStore()
-          if (state !== undefined) state.usedUp = { grantId: String(grantId), grant }
-          await apps.use(grant.accountId, grant.connection)
+          if (grant !== undefined) await apps.use(grant.accountId, grant.connection)
           return
         }
         if (usedAt !== undefined && isInGrace(payload, usedAt)) return
         if (kind === pushedRequest) throw new InvalidRequestUri(usedRequestText)
-        noteReplay(payload)
-        if (grantId !== undefined) await grants.remove(grantId)
+        if (grantId !== undefined) await removeGrant(parts, grantId)
         throw new InvalidGrant(`${kind} was already used`)
       }
     },
@@ -220,7 +209,8 @@ function sessionView({ host, grants }: AdapterParts): Partial<Adapter> {
 }
 
 /** Grants, which only our own consent makes. They give what the clients file still lets the client ask for. */
-function grantView({ grants }: AdapterParts, { clients, ...offered }: LoadedClients): Partial<Adapter> {
+function grantView(parts: AdapterParts, { clients, ...offered }: LoadedClients): Partial<Adapter> {
+  const { grants } = parts
   return {
     async find(id) {
       const found = await grants.read(id)
@@ -231,9 +221,20 @@ function grantView({ grants }: AdapterParts, { clients, ...offered }: LoadedClie
       return { kind: 'Grant', jti: id, accountId, clientId, iat, exp, ...grantOf(given) }
     },
     async destroy(id) {
-      await grants.remove(id)
+      await removeGrant(parts, id)
     },
   }
+}
+
+/** Removes a grant. At the token endpoint, this is done because a code or refresh token came a second time. */
+async function removeGrant({ grants, audit, library }: AdapterParts, id: string): Promise<void> {
+  const grant = await grants.remove(id)
+  const request = requestState.getStore()?.request
+  if (grant === undefined || request === undefined) return
+  const { route, params } = library.Provider.ctx?.oidc ?? {}
+  if (route !== 'token') return
+  const what = params?.grant_type === 'refresh_token' ? 'refresh token' : 'code'
+  audit.tell({ type: 'app.token_replayed', userId: grant.accountId, clientId: grant.clientId, what }, request)
 }
 
 /** Interactions, each of which is found by the browser that began it and by no other, and goes on once. */

@@ -120,14 +120,14 @@ export class Grants {
     }
   }
 
-  /** Takes a grant away, with all that was issued under it. Resolves with whether there was one. */
-  async remove(id: string): Promise<boolean> {
+  /** Removes a grant, with all that was issued under it. Resolves with what it was; `undefined` if there was none. */
+  async remove(id: string): Promise<GrantRecord | undefined> {
     const record: RemovedGrant = { removed: true }
     for (;;) {
       const found = await this.#find(id)
-      if (found !== undefined && 'removed' in found.record) return false
+      if (found !== undefined && 'removed' in found.record) return undefined
       const mark = { kind: grantKind, id, record, life: this.#offlineLife }
-      if (await this.#parts.records.put(found, mark)) return found !== undefined
+      if (await this.#parts.records.put(found, mark)) return found?.record as GrantRecord | undefined
     }
   }
 

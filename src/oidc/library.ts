@@ -53,7 +53,7 @@ export async function loadLibrary(): Promise<Library> {
  */
 export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts): Provider {
   const { clients, scopes, keys, people } = loaded
-  const { library, store, keyring, host, interactions, page, base, audit } = parts
+  const { library, store, keyring, host, interactions, page, base } = parts
   const { Provider, errors, interactionPolicy } = library
   const privateAddresses = new Set(
     [...clients.values()]
@@ -174,11 +174,6 @@ export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts
     const target = typeof uri === 'string' ? new URL(uri) : undefined
     if (typeof given === 'string') target?.searchParams.set('state', given)
     answerWith(ctx, interactions.askLogout(requestState.getStore()?.session, target?.href))
-  })
-  provider.on('grant.error', (_ctx, error) => {
-    const { request, replayed } = requestState.getStore() ?? {}
-    if (request === undefined || replayed === undefined || error.error !== 'invalid_grant') return
-    audit.tell({ type: 'app.token_replayed', ...replayed }, request)
   })
   // One of them stands for all: the library's types take no list.
   for (const event of refusalEvents) provider.on(event as 'grant.error', (ctx, error) => logRefusal(ctx, error, parts))
