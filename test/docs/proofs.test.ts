@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -126,10 +126,10 @@ async function feed(program: string, args: readonly string[], input: string, opt
   return (await running).stdout as string
 }
 
-describe('the recipes say of every vector what the package says', () => {
+describe('the files that the page names say of every vector what the package says', () => {
   test.skipIf(!hasPart('python3-cryptography'))('Python', async () => {
     const folder = await makeFolder()
-    await writeFile(join(folder, 'proof.py'), codeIn('python'))
+    await cp(join(root, 'examples/python/proof.py'), join(folder, 'proof.py'))
     const asking = `
 import json, sys
 from datetime import datetime, timezone
@@ -155,7 +155,7 @@ print(json.dumps(holding))
       const folder = await makeFolder()
       await mkdir(join(folder, 'proof'))
       await writeFile(join(folder, 'go.mod'), 'module recipe\n\ngo 1.19\n')
-      await writeFile(join(folder, 'proof/proof.go'), codeIn('go'))
+      await cp(join(root, 'examples/go/proof.go'), join(folder, 'proof/proof.go'))
       await writeFile(
         join(folder, 'main.go'),
         `package main
