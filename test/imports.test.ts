@@ -66,7 +66,7 @@ const rooms: Readonly<Record<string, Room>> = {
   },
   // What a browser imports reaches no node:, Redis or SQLite.
   'browser/client': {
-    may: ['shared', 'gen/client', '@bufbuild/protobuf', '@connectrpc/connect', '@connectrpc/connect-web'],
+    may: ['shared', 'gen/client', '@bufbuild/protobuf', '@connectrpc/connect'],
   },
   'browser/wallets': {
     may: ['shared', 'browser/client'],
@@ -80,6 +80,8 @@ const rooms: Readonly<Record<string, Room>> = {
   'browser/pages': {
     may: ['shared', 'browser/client', 'browser/wallets', 'browser/element', '@nimiq/hub-api'],
     except: {
+      // One page keeps to the generated clients.
+      'demo.ts': ['@connectrpc/connect-web'],
       'demo-sign.ts': ['core', 'tweetnacl', '@noble/hashes'],
     },
   },

@@ -1,4 +1,4 @@
-import type { CountersignClientError } from 'countersign/client/rest'
+import type { CountersignClientError } from 'countersign/client'
 import { SignIn, useSession } from 'countersign/react'
 import { useState } from 'react'
 import { client } from './client'

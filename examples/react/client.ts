@@ -1,4 +1,4 @@
-import { createRestClient } from 'countersign/client/rest'
+import { createCountersignClient } from 'countersign/client'
 
 /** The client of the service. There is one for the whole application, made outside of its components. */
-export const client = createRestClient({ baseUrl: 'http://localhost:8080' })
+export const client = createCountersignClient({ baseUrl: 'http://localhost:8080' })

@@ -78,7 +78,7 @@ describe.skipIf(!hasBrowser)('an application on another origin', () => {
   })
 
   test('gets nowhere when the service does not trust it', async () => {
-    provokes(/IssueNonce/)
+    provokes(/nonce/)
     const { page } = await openApplication('127.0.0.1', false)
     await expect(signIn(page, true)).rejects.toThrow('CountersignClientError')
     expect(await page.evaluate(() => window.client.readStoredToken())).toBe(undefined)

@@ -51,6 +51,7 @@ export async function applicationScript(): Promise<string> {
         window.showCode = () => {
           const element = new CountersignSignIn()
           element.setAttribute('base-url', baseUrl)
+          element.setAttribute('token-storage', '')
           element.addEventListener('countersign:signed-in', (event) => {
             window.signedIn = event.detail.session.address
           })

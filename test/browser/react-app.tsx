@@ -1,6 +1,6 @@
 // The application of react.test.ts, which renders it on a server and in a browser.
 import { Activity, useState } from 'react'
-import { createRestClient, type Wallet } from '../../src/browser/client/rest.ts'
+import { createCountersignClient, type Wallet } from '../../src/browser/client/index.ts'
 import { SignIn, useSession, useSignIn } from '../../src/browser/react/index.ts'
 import type { FoundWallet } from '../../src/browser/wallets/index.ts'
 
@@ -16,11 +16,11 @@ const wallets: readonly FoundWallet[] = [
   { id: 'house', name: 'House wallet', adapterId: 'nimiq', kind: 'page', connect: () => outside.wallet },
 ]
 
-let clients: { readonly url: string; readonly client: ReturnType<typeof createRestClient> } | undefined
+let clients: { readonly url: string; readonly client: ReturnType<typeof createCountersignClient> } | undefined
 
 /** The client of a page, of which there is one. */
 function clientOf(url: string) {
-  if (clients?.url !== url) clients = { url, client: createRestClient({ baseUrl: url }) }
+  if (clients?.url !== url) clients = { url, client: createCountersignClient({ baseUrl: url }) }
   return clients.client
 }
 

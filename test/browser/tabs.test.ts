@@ -16,12 +16,17 @@ const polling = { timeout: 15_000 }
 /** What the pages run: they keep what their client tells of the session, and what is said on channels. */
 const pageScript = `
   import './src/browser/element/element.ts'
-  import { createRestClient } from './src/browser/client/rest.ts'
+  import { createConnectTransport } from '@connectrpc/connect-web'
+  import * as connect from './src/browser/client/connect.ts'
   import { createCountersignClient } from './src/browser/client/index.ts'
 
   const { searchParams } = new URL(location.href)
-  const make = searchParams.has('connect') ? createCountersignClient : createRestClient
-  const client = make({ ...JSON.parse(searchParams.get('options')), wallet: { adapterId: 'nimiq', sign: walletSigns } })
+  const options = { ...JSON.parse(searchParams.get('options')), wallet: { adapterId: 'nimiq', sign: walletSigns } }
+  const included = (input, init) => fetch(input, { ...init, credentials: 'include' })
+  const transport = createConnectTransport({ baseUrl: options.baseUrl, fetch: included })
+  const client = searchParams.has('connect')
+    ? connect.createCountersignClient({ ...options, transport })
+    : createCountersignClient(options)
   const told = []
   const stop = client.onSession((session) => told.push(session?.id ?? 'nobody'))
   Object.assign(globalThis, { client, told, stop })

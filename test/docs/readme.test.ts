@@ -92,7 +92,8 @@ test('the sizes of the client are those of the bundles', async () => {
   const [whole, direct, withElement] = await Promise.all(clientEntries.map(({ source }) => sizeOfBundle(source)))
   const { onDemand } = await bundleClient(clientEntries[2]!.source)
   const wallets = sizeOf([...onDemand].find(([name]) => name.includes('device-sign-in'))![1].code).gzip
-  const signIn = "import { signInWithWallet } from './src/browser/client/rest.ts'; globalThis.signIn = signInWithWallet"
+  const signIn =
+    "import { signInWithWallet } from './src/browser/client/index.ts'; globalThis.signIn = signInWithWallet"
   const signInAlone = await sizeOfBundle({ stdin: { contents: signIn, resolveDir: root, loader: 'ts' } })
   const floor = await sizeOfBundle(connectFloor.source)
   const measured = [whole!, floor, direct!, signInAlone, withElement!, wallets]

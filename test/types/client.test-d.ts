@@ -12,9 +12,12 @@ import {
   type OrderStatus,
   type ProofArtifact,
   parseClaimUrl,
+  readStoredToken,
   type Session,
+  type SignInResult,
   type SigningAccount,
   type StartedOrder,
+  signInWithWallet,
   type UserWallet,
   type Wallet,
 } from 'countersign/client'
@@ -33,6 +36,11 @@ export async function direct(): Promise<string> {
     const code: ClientErrorCode = error.code
     return code === 'RATE_LIMITED' ? 'later' : code
   }
+}
+
+export async function small(): Promise<string | undefined> {
+  const result: SignInResult = await signInWithWallet((url, init) => fetch(url, init), { tokenStorageKey: 'token' })
+  return result.ok ? readStoredToken({ tokenStorageKey: 'token' }) : undefined
 }
 
 export async function desktop(): Promise<ProofArtifact | Session> {

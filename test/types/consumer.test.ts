@@ -11,7 +11,7 @@ const run = promisify(execFile)
 const files: Readonly<Record<string, string>> = {
   '.': 'main.test-d.ts',
   './client': 'client.test-d.ts',
-  './client/rest': 'rest.test-d.ts',
+  './client/connect': 'connect.test-d.ts',
   './client/element': 'element.test-d.ts',
   './client/wallets': 'client-wallets.test-d.ts',
   './better-auth': 'better-auth.test-d.ts',

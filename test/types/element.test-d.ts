@@ -1,5 +1,7 @@
 // The assertion is that it compiles, here and in a project that has the package installed (consumer.test.ts).
+import type { Transport } from '@connectrpc/connect'
 import { createCountersignClient } from 'countersign/client'
+import { createCountersignClient as connectClient } from 'countersign/client/connect'
 import {
   CountersignSignIn,
   type CountersignSignInEvents,
@@ -8,14 +10,14 @@ import {
   type SignInClient,
   type SignInTexts,
 } from 'countersign/client/element'
-import { createRestClient } from 'countersign/client/rest'
 import { germanTexts, type HubOptions } from 'countersign/client/wallets'
 
 const texts: Partial<SignInTexts> = { starting: 'Gleich …' }
 const element = document.createElement('countersign-sign-in')
 const made: CountersignSignIn = element
 made.client = createCountersignClient()
-made.client = createRestClient()
+declare const transport: Transport
+made.client = connectClient({ transport })
 export const used: SignInClient | undefined = made.client
 made.texts = texts
 const wallets: Partial<DeviceTexts> = { ...germanTexts, declined: 'Abgelehnt.' }
@@ -27,7 +29,7 @@ made.extraWallets = [
 ]
 made.appAddress = 'https://tally.example/sign-in'
 // A client of the page's own need not sign in by itself.
-const { computerKey, startOrder, watchOrder, finalizeOrder, cancelOrder } = createRestClient()
+const { computerKey, startOrder, watchOrder, finalizeOrder, cancelOrder } = createCountersignClient()
 made.client = { computerKey, startOrder, watchOrder, finalizeOrder, cancelOrder }
 element.addEventListener('countersign:signed-in', ({ detail }) => {
   const token: string = detail.token

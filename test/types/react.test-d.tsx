@@ -1,13 +1,12 @@
 // The assertion is that it compiles, here and in a project that has the package installed (consumer.test.ts).
 import { createCountersignClient, type Session } from 'countersign/client'
 import type { CountersignSignIn } from 'countersign/client/element'
-import { createRestClient } from 'countersign/client/rest'
 import { germanTexts } from 'countersign/client/wallets'
 import { type SessionHook, SignIn, type SignInHook, type SignInProps, useSession, useSignIn } from 'countersign/react'
 import { useRef } from 'react'
 
 const client = createCountersignClient()
-const direct = createRestClient()
+const direct = createCountersignClient()
 
 export function Header() {
   const hook: SessionHook = useSession(client)

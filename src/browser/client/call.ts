@@ -87,13 +87,7 @@ export function given<T extends object>(options: T): Given<T> {
 export function requireHttp(baseUrl: string): void {
   if (baseUrl === '') return
   const url = URL.canParse(baseUrl) ? new URL(baseUrl) : undefined
-  if (
-    url === undefined ||
-    !/^https?:$/.test(url.protocol) ||
-    url.search !== '' ||
-    url.hash !== '' ||
-    url.username !== ''
-  ) {
-    throw new TypeError(`baseUrl must be an http or https address such as https://auth.example, not ${baseUrl}`)
+  if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash || url.username) {
+    throw new TypeError(`baseUrl must be an http or https address, not ${baseUrl}`)
   }
 }

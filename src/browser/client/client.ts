@@ -1,18 +1,25 @@
-import { requireHttp } from './call.ts'
+import { defaultTimeoutMs, requireHttp } from './call.ts'
 import { type ClientCalls, type ClientCallsOptions, clientCalls } from './calls.ts'
-import { connectApi, connectServices } from './connect.ts'
-import { type RestOptions, restCalls, restSignIn } from './rest-api.ts'
-import { TokenStore } from './token-store.ts'
+import {
+  defaultPrefix,
+  type Fetcher,
+  type RestOptions,
+  restCalls,
+  restOf,
+  restOrders,
+  restSessions,
+  restSignIn,
+  restWallets,
+} from './rest-api.ts'
+import { restWatch } from './rest-watch.ts'
+import { type SignInOptions, signIn } from './sign-in.ts'
+import { TokenStore, type TokenStoreOptions } from './token-store.ts'
+import type { SignInResult } from './types.ts'
 
 /** Options of {@link createCountersignClient}. Those that a call has too are its defaults. */
 export interface CountersignClientOptions extends ClientCallsOptions, RestOptions {
   /** Function that makes the requests. Default: the global `fetch`. */
-  readonly fetch?: typeof globalThis.fetch | undefined
-  /**
-   * Path of the REST endpoints for direct sign-in. With it, `signInWallet` uses REST, for hosts that serve nothing
-   * else; without it, Connect, like all other calls.
-   */
-  readonly endpointPrefix?: string | undefined
+  readonly fetch?: Fetcher | undefined
 }
 
 /**
@@ -20,20 +27,37 @@ export interface CountersignClientOptions extends ClientCallsOptions, RestOption
  */
 export interface CountersignClient extends ClientCalls {}
 
-/** Makes a client. Throws a `TypeError` if `baseUrl` is not an http or https address. */
+/**
+ * Makes a client over REST and server-sent events. If streams cannot be read, it polls. Throws a `TypeError` if
+ * `baseUrl` is not an http or https address.
+ */
 export function createCountersignClient(options: CountersignClientOptions = {}): CountersignClient {
-  const { baseUrl = '', endpointPrefix } = options
+  const { baseUrl = '', endpointPrefix = defaultPrefix } = options
   requireHttp(baseUrl)
-  const fetch = (): typeof globalThis.fetch => options.fetch ?? globalThis.fetch
+  const rest = restOf((url, init) => (options.fetch ?? globalThis.fetch)(url, init), options)
   const tokens = new TokenStore(options)
   const token = (): string | undefined => tokens.read()
-  const api = connectApi(connectServices({ baseUrl, fetch, token }), token)
-  const signIn =
-    endpointPrefix === undefined
-      ? api.signIn
-      : restSignIn(
-          restCalls((url, init) => fetch()(url, init), options),
-          endpointPrefix,
-        )
-  return clientCalls({ ...api, signIn, tokens }, options)
+  const parts = {
+    signIn: restSignIn(rest.call, endpointPrefix),
+    order: { ...restOrders(rest.call), watchOrder: restWatch(rest) },
+    session: restSessions(rest.call, token),
+    wallet: restWallets(rest.call, endpointPrefix, token),
+    tokens,
+  }
+  return clientCalls(parts, options)
+}
+
+/** Options of {@link signInWithWallet}. */
+export interface SignInWithWalletOptions extends SignInOptions, TokenStoreOptions, RestOptions {}
+
+/**
+ * Signs in with the caller's own `fetch`: nonce, wallet signature, verification. Small, for pages that need nothing
+ * else of the client. Call it in a user gesture, because the wallet may open a window.
+ *
+ * Rejects with a `CountersignClientError`.
+ */
+export async function signInWithWallet(fetcher: Fetcher, options: SignInWithWalletOptions = {}): Promise<SignInResult> {
+  const { baseUrl = '', endpointPrefix = defaultPrefix, timeoutMs = defaultTimeoutMs } = options
+  const api = restSignIn(restCalls(fetcher, options), endpointPrefix)
+  return await signIn({ api, baseUrl, tokens: new TokenStore(options), timeoutMs }, options)
 }

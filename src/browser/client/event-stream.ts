@@ -68,7 +68,7 @@ class EventStreamParser {
   #count(length: number): void {
     this.#length += length
     if (this.#length > maxEventLength) {
-      throw new CountersignClientError('UNEXPECTED_ANSWER', `An event is longer than ${maxEventLength} characters`)
+      throw new CountersignClientError('UNEXPECTED_ANSWER', `An event is too long`)
     }
   }
 

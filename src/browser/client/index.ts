@@ -1,9 +1,15 @@
-/** The public API of the client. Everything that is not listed here is private. */
+/** The public API of the client, over REST. Everything that is not listed here is private. */
 
 export type { ErrorReason } from '../../shared/errors.ts'
 export type { CallOptions } from './call.ts'
 export type { ClientCalls, ClientCallsOptions, OrderCalls, ServiceAddress } from './calls.ts'
-export { type CountersignClient, type CountersignClientOptions, createCountersignClient } from './client.ts'
+export {
+  type CountersignClient,
+  type CountersignClientOptions,
+  createCountersignClient,
+  type SignInWithWalletOptions,
+  signInWithWallet,
+} from './client.ts'
 export type { DesktopCalls, FinalizeOrderOptions, StartOrderCallOptions } from './desktop-orders.ts'
 export { type ClientErrorCode, type ClientErrorOptions, CountersignClientError } from './errors.ts'
 export { isTerminal, type WatchOrderOptions } from './order-watch.ts'
@@ -17,7 +23,6 @@ export {
   parseClaimUrl,
 } from './phone-orders.ts'
 export type { Fetcher, RestOptions } from './rest-api.ts'
-export { type SignInWithWalletOptions, signInWithWallet } from './rest-client.ts'
 export type { SessionListener } from './session-news.ts'
 export type { LinkWalletOptions, SessionCalls, UserWalletCalls } from './sessions.ts'
 export type { PrepareSignInOptions, SignInCalls, SignInOptions } from './sign-in.ts'

@@ -59,10 +59,7 @@ function readEd25519(answer: unknown, isBase58: boolean): WalletSignature {
   if (answer.error) throw walletFailure(answer.error)
   const publicKeyHex = readHex(part(answer, 'publicKey'), 32, isBase58)
   if (publicKeyHex === undefined) {
-    throw new CountersignClientError(
-      'WALLET_WRONG_KEY',
-      'The wallet answered without an Ed25519 public key of 32 bytes',
-    )
+    throw new CountersignClientError('WALLET_WRONG_KEY', 'The wallet answered without a public key of 32 bytes')
   }
   const signatureHex = readHex(part(answer, 'signature'), 64, isBase58)
   if (signatureHex === undefined) {
@@ -81,7 +78,7 @@ function readAny(answer: unknown): WalletSignature {
   const key = part(parts, 'publicKey')
   const publicKeyHex = key === undefined || key === '' ? '' : (readHex(key) ?? readHex(key, 32))
   if (publicKeyHex === undefined) {
-    throw new CountersignClientError('WALLET_WRONG_KEY', 'The wallet answered with a public key that is not bytes')
+    throw new CountersignClientError('WALLET_WRONG_KEY', 'The wallet answered without a public key as bytes')
   }
   return { publicKeyHex, signatureHex, ...addressIn(parts) }
 }

@@ -82,7 +82,7 @@ export async function proveWithWallet(
   if (signer !== undefined) {
     // Only a first look: the service finds out from the signature.
     if (told !== undefined && told.toLowerCase() !== (signer.address ?? told).toLowerCase()) {
-      throw new CountersignClientError('WALLET_WRONG_KEY', 'The wallet signed with another account than asked for')
+      throw new CountersignClientError('WALLET_WRONG_KEY', 'The wallet signed with another address than asked for')
     }
     // As the text was asked for: the service makes it again from these.
     return { ...signature, ...signer }
@@ -90,7 +90,7 @@ export async function proveWithWallet(
   const wanted = options.requestAddressBeforeVerify === true
   const address = wanted ? (told ?? (await asked(() => wallet.getAddress?.(), signal))) : undefined
   if (wanted && (typeof address !== 'string' || address === '')) {
-    throw new CountersignClientError('WALLET_FAILED', 'The wallet did not give its address')
+    throw new CountersignClientError('WALLET_FAILED', 'The wallet gave no address')
   }
   return {
     ...signature,
@@ -107,7 +107,7 @@ async function accountOf(wallet: Wallet, signal: AbortSignal | undefined): Promi
   const account = await asked(() => wallet.getAccount?.(), signal)
   const { address, chainId } = account ?? {}
   if (typeof account !== 'object' || account === null || ![address, chainId].every(isTextOrAbsent)) {
-    throw new CountersignClientError('WALLET_FAILED', 'The wallet did not give its account')
+    throw new CountersignClientError('WALLET_FAILED', 'The wallet gave no address')
   }
   return { adapterId, ...given({ address, chainId }) }
 }

@@ -39,8 +39,8 @@ export interface DeviceSignInOptions {
   readonly extra: readonly FoundWallet[]
   /** What wallet apps open, on phones. Without it, none are offered. */
   readonly appAddress: AppAddress | undefined
-  /** Whether the session token is stored. Default: the client's own option. */
-  readonly autoPersistToken: boolean | undefined
+  /** Whether the session token is stored. */
+  readonly autoPersistToken: boolean
   /** Where the user goes next. Default "/". */
   readonly returnTo: string | undefined
   readonly texts: SignInTexts

@@ -23,8 +23,8 @@ export interface CountersignSignInEvents {
   /** The order has a new status. */
   'countersign:status': { readonly orderId: string; readonly status: OrderStatus }
   /**
-   * A user has signed in: by an order of kind login, or with a wallet on this device. The token is stored, unless
-   * `no-token-storage` is set.
+   * A user has signed in: by an order of kind login, or with a wallet on this device. The token is stored with
+   * `token-storage` or `token-storage-key` only.
    */
   'countersign:signed-in': Extract<FinalizedOrder, { readonly kind: 'login' }> | DeviceSignInResult
   /** An order of kind sign has yielded a proof. */
@@ -89,8 +89,9 @@ const Base = (globalThis.HTMLElement ?? class {}) as typeof HTMLElement
  * `endpoint-prefix` (of the direct sign-in under it, default /wallet), `kind` (login, the default, or sign),
  * `adapter-id`, `adapter-ids` (of the wallets on this device, separated by commas; default: all), `cross-device-only`,
  * `wallets-first` (the wallets on this device above the QR code), `return-to`, `display-title`, `display-summary`,
- * `payload`, `payload-hash`, `expected-address`, `expected-public-key-hex`, `token-storage-key`, `no-token-storage`. A
- * change starts a new order. With the property `startOrder`, the page's backend decides what the order is: then wallets
+ * `payload`, `payload-hash`, `expected-address`, `expected-public-key-hex`, `token-storage` (also keeps the
+ * session token in `localStorage`; without it, the session is in the cookie only), `token-storage-key` (the same, under
+ * this key). A change starts a new order. With the property `startOrder`, the page's backend decides what the order is: then wallets
  * on this device are offered only if `kind` is set to login. Events: {@link CountersignSignInEvents}. The page decides
  * where the user goes next.
  *
@@ -106,8 +107,8 @@ export class CountersignSignIn extends Base {
     'cross-device-only',
     'wallets-first',
     ...orderAttributes,
+    'token-storage',
     'token-storage-key',
-    'no-token-storage',
   ]
 
   #given: SignInClient | undefined
@@ -512,8 +513,8 @@ export class CountersignSignIn extends Base {
     this.#show('done', this.#texts.finalized)
   }
 
-  #autoPersistToken(): boolean | undefined {
-    return this.hasAttribute('no-token-storage') ? false : undefined
+  #autoPersistToken(): boolean {
+    return this.hasAttribute('token-storage') || this.hasAttribute('token-storage-key')
   }
 
   #service(): ElementService {

@@ -2,11 +2,11 @@ import { accountPath, signInPath } from '../../shared/page-names.ts'
 import {
   type ConnectedApp,
   CountersignClientError,
-  createRestClient,
+  createCountersignClient,
   type KnownComputer,
   type Session,
   type UserWallet,
-} from '../client/rest.ts'
+} from '../client/index.ts'
 import { findWallets } from '../wallets/index.ts'
 import { showBrand } from './brand.ts'
 import { cookieOnly } from './cookie-only.ts'
@@ -28,7 +28,7 @@ const facts = readServiceFacts()
 const words = chooseWords(navigator.languages, readOperatorTexts(metaContent('countersign-texts')))
 const appName = document.title
 const basePath = metaContent('countersign-base-path')
-const client = createRestClient({
+const client = createCountersignClient({
   basePath,
   endpointPrefix: metaContent('countersign-endpoint-prefix'),
   autoPersistToken: false,

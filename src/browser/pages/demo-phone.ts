@@ -21,7 +21,6 @@ export function showOrder(place: HTMLElement, { client, words, order }: OrderToS
   const element = new CountersignSignIn()
   const notes = new ClaimNotes(words)
   element.client = client
-  element.setAttribute('no-token-storage', '')
   element.startOrder = async ({ signal }) => {
     const started = await client.startOrder({ ...order, signal })
     if (!signal.aborted) notes.show(started.claimUrl)

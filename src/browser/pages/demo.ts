@@ -1,4 +1,5 @@
-import { CountersignClientError, createCountersignClient, type Session } from '../client/index.ts'
+import { createConnectTransport } from '@connectrpc/connect-web'
+import { CountersignClientError, createCountersignClient, type Session } from '../client/connect.ts'
 import { showBrand } from './brand.ts'
 import { preparePhoneSignIn } from './demo-phone.ts'
 import { type Act, showSession, showSessions } from './demo-sessions.ts'
@@ -13,7 +14,9 @@ import { chooseWords, readOperatorTexts } from './texts/words.ts'
 
 /** The demo page: both ways to sign in, the session, and a signature order. The session is in the cookie only. */
 
-const client = createCountersignClient({ autoPersistToken: false })
+// This page uses the generated clients.
+const transport = createConnectTransport({ baseUrl: location.origin })
+const client = createCountersignClient({ transport, autoPersistToken: false })
 const views = { out: byId('signed-out'), in: byId('signed-in') }
 const appName = document.title
 const facts = readServiceFacts()

@@ -1,5 +1,5 @@
+import type { CountersignClient, Session, StartedOrder } from '../client/index.ts'
 import { isPhone } from '../client/page.ts'
-import type { RestClient, Session, StartedOrder } from '../client/rest.ts'
 import { CountersignSignIn } from '../element/element.ts'
 import { ClaimNotes } from './claim-notes.ts'
 import { element, noteForOperator } from './dom.ts'
@@ -10,7 +10,7 @@ import type { Words } from './texts/words.ts'
 
 /** Options of {@link SignInWays}. */
 export interface SignInWaysOptions {
-  readonly client: RestClient
+  readonly client: CountersignClient
   readonly words: Words
   readonly facts: ServiceFacts
   readonly appName: string
@@ -75,7 +75,6 @@ export class SignInWays {
     const ways = new CountersignSignIn()
     ways.setAttribute('kind', 'login')
     ways.setAttribute('wallets-first', '')
-    ways.setAttribute('no-token-storage', '')
     ways.setAttribute('adapter-ids', facts.adapters.join())
     const names = { app: appName, demo: words.say('wallet.demo') }
     const extra = wantedWallets(facts, facts.adapters, names).extra ?? []

@@ -1,4 +1,4 @@
-import { createRestClient, type Session } from '../client/rest.ts'
+import { createCountersignClient, type Session } from '../client/index.ts'
 import { showBrand } from './brand.ts'
 import { cookieOnly } from './cookie-only.ts'
 import { byId, fill, fillTexts, metaContent, noteForOperator } from './dom.ts'
@@ -28,7 +28,7 @@ const views = { out: byId('signed-out'), in: byId('signed-in') }
 const continueLink = byId<HTMLAnchorElement>('continue-link')
 const otherWalletButton = byId('other-wallet-button')
 
-const client = createRestClient({
+const client = createCountersignClient({
   basePath: metaContent('countersign-base-path'),
   endpointPrefix: metaContent('countersign-endpoint-prefix'),
   autoPersistToken: false,

@@ -1,4 +1,4 @@
-import type { Session } from '../client/rest.ts'
+import type { Session } from '../client/index.ts'
 
 /** The wallet that an application asks for. */
 export interface WantedWallet {

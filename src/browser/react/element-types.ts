@@ -23,9 +23,9 @@ export interface CountersignSignInAttributes {
   readonly 'payload-hash'?: string | undefined
   readonly 'expected-address'?: string | undefined
   readonly 'expected-public-key-hex'?: string | undefined
-  readonly 'token-storage-key'?: string | undefined
   /** As `cross-device-only`. */
-  readonly 'no-token-storage'?: '' | true | undefined
+  readonly 'token-storage'?: '' | true | undefined
+  readonly 'token-storage-key'?: string | undefined
   readonly key?: Key | null | undefined
   readonly ref?: Ref<CountersignSignIn> | undefined
   readonly id?: string | undefined

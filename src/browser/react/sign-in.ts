@@ -45,8 +45,8 @@ export interface SignInProps {
   readonly payloadHash?: string | undefined
   readonly expectedAddress?: string | undefined
   readonly expectedPublicKeyHex?: string | undefined
+  readonly tokenStorage?: boolean | undefined
   readonly tokenStorageKey?: string | undefined
-  readonly noTokenStorage?: boolean | undefined
   /**
    * Client to use instead of one made from the properties. Make it outside of components: another one starts a new
    * order.
@@ -175,8 +175,8 @@ function attributesOf(props: SignInProps): Record<string, string | undefined> {
     'payload-hash': props.payloadHash,
     'expected-address': props.expectedAddress,
     'expected-public-key-hex': props.expectedPublicKeyHex,
+    'token-storage': present(props.tokenStorage),
     'token-storage-key': props.tokenStorageKey,
-    'no-token-storage': present(props.noTokenStorage),
   }
 }
 

@@ -10,7 +10,7 @@ import {
 } from '../../../src/browser/client/index.ts'
 import { startService } from '../../support/service.ts'
 import { makeWallet } from '../../support/wallet.ts'
-import { codeOf, MapStorage, pageWallet } from './support.ts'
+import { codeOf, connectClient, MapStorage, pageWallet } from './support.ts'
 
 const adapterId = 'ethereum'
 
@@ -54,13 +54,12 @@ describe('a wallet that has accounts', () => {
       wallet.account.address,
     ])
     expect(form).toContain('Chain ID: 1\n')
-    expect(requests).toEqual(['IssueNonce', 'VerifySignIn'])
+    expect(requests).toEqual(['nonce', 'verify'])
   })
 
-  test('signs in over REST, with the small client too', async () => {
+  test('signs in over Connect, and without a client', async () => {
     const { url, wallet, options } = await setUp()
-    const rest = createCountersignClient({ ...options, endpointPrefix: '/wallet' })
-    expect((await rest.signInWallet()).session.address).toBe(wallet.account.address)
+    expect((await connectClient(options).signInWallet()).session.address).toBe(wallet.account.address)
     const signedIn = await signInWithWallet(fetch, { baseUrl: url, storage: new MapStorage(), wallet })
     expect(signedIn.session.address).toBe(wallet.account.address)
   })
@@ -69,7 +68,7 @@ describe('a wallet that has accounts', () => {
     const { wallet, client, requests } = await setUp()
     await client.prepareSignIn()
     await client.signInWallet()
-    expect(requests).toEqual(['IssueNonce', 'IssueNonce', 'VerifySignIn'])
+    expect(requests).toEqual(['nonce', 'nonce', 'verify'])
 
     const account = { adapterId, address: wallet.account.address, chainId: '1' }
     for (const [chainId, nonces] of [
@@ -80,7 +79,7 @@ describe('a wallet that has accounts', () => {
       wallet.chainId = chainId
       await client.prepareSignIn({ account })
       await client.signInWallet()
-      expect(requests.filter((name) => name === 'IssueNonce')).toHaveLength(nonces)
+      expect(requests.filter((name) => name === 'nonce')).toHaveLength(nonces)
       expect(wallet.asked.at(-1)).toContain(`Chain ID: ${chainId}\n`)
     }
     await client.prepareSignIn({ account })
@@ -114,7 +113,7 @@ describe('a wallet that has accounts', () => {
     const approving = client.approveOrder(claim, { challenge, account })
     expect(wallet.asked).toEqual([challenge.message])
     expect(await approving).toMatchObject({ status: 'approved' })
-    expect(requests).toEqual(['ApproveOrder'])
+    expect(requests).toEqual(['approve'])
   })
 
   test('cannot sign with another account than it named', async () => {

@@ -4,7 +4,7 @@ import { Code, ConnectError } from '@connectrpc/connect'
 import { expect, test } from 'vitest'
 import { OrderStatus, WatchOrderResponseSchema } from '../../../gen/client/countersign/v1/order_service_pb.ts'
 import { ErrorInfoSchema, RetryInfoSchema } from '../../../gen/client/google/rpc/error_details_pb.ts'
-import { plain, toClientError } from '../../../src/browser/client/connect.ts'
+import { plain, toClientError } from '../../../src/browser/client/connect-client.ts'
 
 function refusal(domain: string): ConnectError {
   return new ConnectError('no', Code.ResourceExhausted, undefined, [

@@ -2,11 +2,10 @@ import type { Hex } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { expect, test } from 'vitest'
 import { createCountersignClient, type Wallet } from '../../../src/browser/client/index.ts'
-import { createRestClient } from '../../../src/browser/client/rest.ts'
 import { countOf, startChain } from '../../support/evm.ts'
 import { startService } from '../../support/service.ts'
 import vectors from '../../vectors/ethereum.json' with { type: 'json' }
-import { codeOf, fetchFrom, MapStorage } from './support.ts'
+import { codeOf, connectClient, fetchFrom, MapStorage } from './support.ts'
 
 const owner = privateKeyToAccount(vectors.contract.ownerPrivateKey as Hex)
 const newAccount = () => privateKeyToAccount(generatePrivateKey())
@@ -21,8 +20,8 @@ function walletOf(address: string, signer: { signMessage(given: { message: strin
 }
 
 test.each([
-  ['REST', createRestClient],
-  ['Connect', createCountersignClient],
+  ['REST', createCountersignClient],
+  ['Connect', connectClient],
 ])(
   'over %s, an order without further checks of contract wallets is told at once, and takes another wallet',
   async (_, create) => {

@@ -2,7 +2,11 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { createRestClient, type OrderEvent, type RestClientOptions } from '../../../src/browser/client/rest.ts'
+import {
+  type CountersignClientOptions,
+  createCountersignClient,
+  type OrderEvent,
+} from '../../../src/browser/client/index.ts'
 import { startService } from '../../support/service.ts'
 import { makeWallet } from '../../support/wallet.ts'
 import { codeOf, fetchFrom, MapStorage, pageWallet } from './support.ts'
@@ -13,11 +17,11 @@ const all = ['created', 'claimed', 'waiting_user', 'approved', 'cancelled']
  * A desktop whose requests take this way, a phone that reaches the service directly, and what the desktop asked for
  * events with.
  */
-async function setUp(way: typeof fetch | undefined, options: RestClientOptions = {}) {
+async function setUp(way: typeof fetch | undefined, options: CountersignClientOptions = {}) {
   const { url } = await startService()
   const polls: string[] = []
-  const device = (fetcher: typeof fetch, more: RestClientOptions = {}) =>
-    createRestClient({ baseUrl: url, fetch: fetcher, storage: new MapStorage(), ...more })
+  const device = (fetcher: typeof fetch, more: CountersignClientOptions = {}) =>
+    createCountersignClient({ baseUrl: url, fetch: fetcher, storage: new MapStorage(), ...more })
   const desktop = device(async (input, init) => {
     const { pathname, searchParams } = new URL(String(input))
     if (pathname.endsWith('/events')) polls.push(searchParams.has('wait') ? 'poll' : 'stream')

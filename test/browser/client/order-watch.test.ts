@@ -10,19 +10,20 @@ import { startService } from '../../support/service.ts'
 import { redisUrl } from '../../support/stores.ts'
 import { makeWallet } from '../../support/wallet.ts'
 import { CuttableProxy } from './proxy.ts'
-import { codeOf, fetchFrom, MapStorage, pageWallet, stubPage } from './support.ts'
+import { codeOf, connectClient, fetchFrom, MapStorage, pageWallet, stubPage } from './support.ts'
 
 const wallet = pageWallet(makeWallet())
 
-function device(baseUrl: string, options: CountersignClientOptions = {}) {
-  return createCountersignClient({ baseUrl, storage: new MapStorage(), wallet, ...options })
+/** A client over Connect, unless `make` is another one. */
+function device(baseUrl: string, options: CountersignClientOptions = {}, make = connectClient) {
+  return make({ baseUrl, storage: new MapStorage(), wallet, ...options })
 }
 
 /** A desktop behind a proxy, its order, and a phone that reaches the service directly. */
-async function setUp(options: CountersignClientOptions = {}) {
+async function setUp(options: CountersignClientOptions = {}, make = connectClient) {
   const { url } = await startService()
   const proxy = await CuttableProxy.start(url)
-  const [desktop, phone] = [device(proxy.url, { fetch: fetchFrom(url), ...options }), device(url)]
+  const [desktop, phone] = [device(proxy.url, { fetch: fetchFrom(url), ...options }, make), device(url)]
   const order = await device(url).startOrder({ kind: 'login' })
   return { url, proxy, desktop, phone, order }
 }
@@ -48,9 +49,14 @@ function watching(
   }
 }
 
+const clients = [
+  ['REST', createCountersignClient, 'GET /api/auth/cross-device/events'],
+  ['Connect', connectClient, 'POST /countersign.v1.OrderService/WatchOrder'],
+] as const
+
 describe('a stream that is lost', () => {
-  test('cut: goes on where it was, misses nothing, repeats nothing', async () => {
-    const { proxy, desktop, phone, order } = await setUp()
+  test.each(clients)('cut, over %s: goes on where it was, misses nothing, repeats nothing', async (_, make) => {
+    const { proxy, desktop, phone, order } = await setUp({}, make)
     const watch = watching(desktop, order)
     await watch.until('created')
     await proxy.refuse()
@@ -67,11 +73,11 @@ describe('a stream that is lost', () => {
     expect(watch.events.at(-1)?.status).toBe('cancelled')
   })
 
-  test('silent: is taken for dead when no sign of life comes', async () => {
-    const { proxy, desktop, phone, order } = await setUp({ heartbeatTimeoutMs: 300 })
+  test.each(clients)('silent, over %s: is taken for dead when no sign of life comes', async (_, make, request) => {
+    const { proxy, desktop, phone, order } = await setUp({ heartbeatTimeoutMs: 2000 }, make)
     const watch = watching(desktop, order)
     await watch.until('created')
-    proxy.silence('POST /countersign.v1.OrderService/WatchOrder')
+    proxy.silence(request)
     await phone.claimOrder(order.claimUrl)
     await watch.until('claimed')
     await desktop.cancelOrder(order)

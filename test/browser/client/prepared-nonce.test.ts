@@ -44,7 +44,7 @@ describe('prepareSignIn', () => {
     const declining: Wallet = { sign: () => Promise.reject(new Error('User rejected the request')) }
     expect(await codeOf(client.signInWallet({ wallet: declining }))).toBe('WALLET_DECLINED')
     await client.signInWallet()
-    expect(issued.mock.calls.map(([url]) => String(url).split('/').at(-1))).toEqual(['IssueNonce', 'VerifySignIn'])
+    expect(issued.mock.calls.map(([url]) => String(url).split('/').at(-1))).toEqual(['nonce', 'verify'])
   })
 
   test('does not use a nonce that was asked for under another application name', async () => {

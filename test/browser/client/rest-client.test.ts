@@ -2,25 +2,29 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { type ClientCalls, createCountersignClient, type OrderEvent } from '../../../src/browser/client/index.ts'
-import { createRestClient, type RestClient } from '../../../src/browser/client/rest.ts'
+import {
+  type ClientCalls,
+  type CountersignClient,
+  createCountersignClient,
+  type OrderEvent,
+} from '../../../src/browser/client/index.ts'
 import type { CountersignOptions } from '../../../src/service/config.ts'
 import { startService } from '../../support/service.ts'
 import { makeWallet } from '../../support/wallet.ts'
-import { codeOf, fetchFrom, MapStorage, pageWallet } from './support.ts'
+import { codeOf, connectClient, fetchFrom, MapStorage, pageWallet } from './support.ts'
 
 const wallet = makeWallet()
 
 async function setUp(options: CountersignOptions = {}) {
   const { url } = await startService(options)
   const requests: string[] = []
-  const device = (): RestClient => {
+  const device = (): CountersignClient => {
     const noting: typeof fetch = (input, init) => {
       requests.push(new URL(String(input)).pathname)
       return fetchFrom(url)(input, init)
     }
     const storage = new MapStorage()
-    return createRestClient({ baseUrl: url, fetch: noting, storage, wallet: pageWallet(wallet) })
+    return createCountersignClient({ baseUrl: url, fetch: noting, storage, wallet: pageWallet(wallet) })
   }
   return { url, requests, desktop: device(), phone: device() }
 }
@@ -82,7 +86,7 @@ describe('the client over REST', () => {
 
   test('says how many return codes are left to try, as the other client does', async () => {
     const { url, desktop, phone } = await setUp({ confirmationCode: 'return' })
-    const connect = createCountersignClient({ baseUrl: url, storage: new MapStorage(), fetch: fetchFrom(url) })
+    const connect = connectClient({ baseUrl: url, storage: new MapStorage(), fetch: fetchFrom(url) })
     const order = await desktop.startOrder({ kind: 'login' })
     const { claim, challenge } = await open(phone, order.claimUrl)
     const { returnCode } = await phone.approveOrder(claim, { challenge })
@@ -95,12 +99,12 @@ describe('the client over REST', () => {
   })
 
   test('a developer\u2019s mistake is a TypeError', () => {
-    expect(() => createRestClient({ baseUrl: 'auth.example' })).toThrow(TypeError)
+    expect(() => createCountersignClient({ baseUrl: 'auth.example' })).toThrow(TypeError)
   })
 })
 
 async function setUpPhone(url: string) {
-  const phone = createRestClient({
+  const phone = createCountersignClient({
     baseUrl: url,
     fetch: fetchFrom(url),
     storage: new MapStorage(),
@@ -110,8 +114,8 @@ async function setUpPhone(url: string) {
 }
 
 describe.each([
-  ['over REST', createRestClient],
-  ['over Connect', createCountersignClient],
+  ['over REST', createCountersignClient],
+  ['over Connect', connectClient],
 ] as const)('the wallets of the user, %s', (_, create) => {
   test('are listed, added and taken away', async () => {
     const { url } = await startService({ appName: 'Tally' })
@@ -153,7 +157,7 @@ test.each([302, 307, 308])('a service that answers %i sends neither client elsew
     response.end('{}')
   }).listen(0, '127.0.0.1')
   const { url } = await startRedirecting(status, target)
-  for (const client of [createRestClient({ baseUrl: url }), createCountersignClient({ baseUrl: url })]) {
+  for (const client of [createCountersignClient({ baseUrl: url }), connectClient({ baseUrl: url })]) {
     expect(await codeOf(client.issueNonce())).toBe('UNEXPECTED_ANSWER')
   }
   expect(asked).toEqual([])

@@ -89,7 +89,7 @@ describe('news from another client', () => {
       wallet: pageWallet(makeWallet()),
       fetch: async (input, init) => {
         const response = await fetch(input, init)
-        if (!String(input).endsWith('/GetCurrentSession')) return response
+        if (!String(input).includes('/api/auth/session?')) return response
         asked()
         await gate
         return response

@@ -11,7 +11,7 @@ import {
 import { rest } from '../../support/rest.ts'
 import { startService } from '../../support/service.ts'
 import { makeWallet } from '../../support/wallet.ts'
-import { codeOf, MapStorage, pageWallet } from './support.ts'
+import { codeOf, connectClient, MapStorage, pageWallet } from './support.ts'
 
 const wallet = makeWallet()
 
@@ -25,12 +25,11 @@ async function setUp(options: CountersignClientOptions = {}) {
 const ways: { way: string; signIn: (url: string, options: CountersignClientOptions) => Promise<unknown> }[] = [
   {
     way: 'signInWallet over Connect',
-    signIn: (baseUrl, options) => createCountersignClient({ baseUrl, ...options }).signInWallet(),
+    signIn: (baseUrl, options) => connectClient({ baseUrl, ...options }).signInWallet(),
   },
   {
     way: 'signInWallet over REST',
-    signIn: (baseUrl, options) =>
-      createCountersignClient({ baseUrl, endpointPrefix: '/wallet', ...options }).signInWallet(),
+    signIn: (baseUrl, options) => createCountersignClient({ baseUrl, ...options }).signInWallet(),
   },
   { way: 'signInWithWallet', signIn: (baseUrl, options) => signInWithWallet(fetch, { baseUrl, ...options }) },
 ]
@@ -131,7 +130,7 @@ test('a challenge that the page kept while a wallet took its place is signed in 
   const later = createCountersignClient({
     baseUrl: url,
     fetch: (input, init) => {
-      requests.push(String(input instanceof Request ? input.url : input))
+      requests.push(input)
       return fetch(input, init)
     },
   })

@@ -1,5 +1,12 @@
+import { createConnectTransport } from '@connectrpc/connect-web'
 import { vi } from 'vitest'
-import type { TokenStorage, Wallet } from '../../../src/browser/client/index.ts'
+import * as connect from '../../../src/browser/client/connect.ts'
+import type {
+  CountersignClient,
+  CountersignClientOptions,
+  TokenStorage,
+  Wallet,
+} from '../../../src/browser/client/index.ts'
 import type { TestWallet } from '../../support/wallet.ts'
 
 /** A storage as a browser has it, for one test. */
@@ -17,6 +24,14 @@ export function pageWallet(wallet: TestWallet): Wallet {
     sign: async (message) => ({ publicKey: wallet.publicKeyHex, signature: wallet.sign(message) }),
     getAddress: async () => wallet.address,
   }
+}
+
+/** A client over the generated clients, with the options of the one over REST. */
+export function connectClient({ fetch, ...options }: CountersignClientOptions): CountersignClient {
+  const { baseUrl = '' } = options
+  const own: typeof globalThis.fetch = (input, init) =>
+    (fetch ?? globalThis.fetch)(String(input), { ...init, credentials: 'include', redirect: 'manual' })
+  return connect.createCountersignClient({ transport: createConnectTransport({ baseUrl, fetch: own }), ...options })
 }
 
 /** The code of the error that a promise rejects with. */

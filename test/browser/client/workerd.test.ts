@@ -24,7 +24,8 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
 const worker = `
-  import { createRestClient } from './browser/client/rest.ts'
+  import { createConnectTransport } from '@connectrpc/connect-web'
+  import * as connect from './browser/client/connect.ts'
   import { createCountersignClient } from './browser/client/index.ts'
   import { createSessionVerifier } from './integrations/backend/index.ts'
   const told = (work) => work.then((value) => value, (error) => \`\${error.code ?? error.reason} \${error.cause ?? ''}\`)
@@ -33,11 +34,13 @@ const worker = `
       const { service, token, cookie } = await request.json()
       const from = (input, init) => fetch(input, { ...init, headers: { ...Object.fromEntries(new Headers(init.headers)), origin: service } })
       const options = { baseUrl: service, fetch: from }
+      const transport = createConnectTransport({ baseUrl: service, fetch: (input, init) => from(input, { ...init, redirect: 'manual' }) })
+      const overConnect = connect.createCountersignClient({ baseUrl: service, transport })
       const verifier = createSessionVerifier({ url: service, publicUrl: service })
       const read = new Request(service, { headers: { cookie } })
       return Response.json({
-        connect: (await told(createCountersignClient(options).issueNonce())).nonceId ?? await told(createCountersignClient(options).issueNonce()),
-        rest: (await told(createRestClient(options).issueNonce())).nonceId ?? await told(createRestClient(options).issueNonce()),
+        connect: (await told(overConnect.issueNonce())).nonceId ?? await told(overConnect.issueNonce()),
+        rest: (await told(createCountersignClient(options).issueNonce())).nonceId ?? await told(createCountersignClient(options).issueNonce()),
         token: (await told(verifier.verify(token)))?.address ?? await told(verifier.verify(token)),
         cookie: (await told(verifier.verify(read)))?.address ?? null,
       })

@@ -10,7 +10,7 @@ describe.runIf(hasBrowser)('<countersign-sign-in> in Chromium', () => {
     const { page, trail } = await browser.open()
     await show(
       page,
-      `<countersign-sign-in base-url="${url}" display-title="Sign in to Tally" return-to="/desk"></countersign-sign-in>`,
+      `<countersign-sign-in base-url="${url}" display-title="Sign in to Tally" return-to="/desk" token-storage></countersign-sign-in>`,
       url,
     )
     await code(page).waitFor()
@@ -89,7 +89,7 @@ describe.runIf(hasBrowser)('<countersign-sign-in> in Chromium', () => {
     await answer(phone, await scan(code(page)), true)
     expect(await detailOf(page, 'countersign:signed')).toMatchObject({ proofArtifact: { payloadHash: 'sha256:abc' } })
 
-    await show(page, `<countersign-sign-in base-url="${url}" no-token-storage></countersign-sign-in>`, url)
+    await show(page, `<countersign-sign-in base-url="${url}"></countersign-sign-in>`, url)
     await code(page).waitFor()
     await answer(phone, await scan(code(page)), true)
     expect(await detailOf(page, 'countersign:signed-in')).toMatchObject({ token: expect.stringMatching(/^css_/) })

@@ -1,7 +1,7 @@
 import { createElement } from 'react'
 import { renderToString } from 'react-dom/server'
 import { expect, test, vi } from 'vitest'
-import { createRestClient } from '../../../src/browser/client/rest.ts'
+import { createCountersignClient } from '../../../src/browser/client/index.ts'
 import { SignIn, type SignInProps, useSession, useSignIn } from '../../../src/browser/react/index.ts'
 
 test('the element has each property as its attribute, and no function and no object in it', async () => {
@@ -23,8 +23,8 @@ test('the element has each property as its attribute, and no function and no obj
     expectedAddress: 'NQ71',
     expectedPublicKeyHex: '0a9b',
     tokenStorageKey: 'token',
-    noTokenStorage: true,
-    client: createRestClient(),
+    tokenStorage: true,
+    client: createCountersignClient(),
     startOrder: () => Promise.reject(new Error('not on a server')),
     texts: { cancel: 'Stop' },
     hub: { appName: 'Tally', load: () => new Promise(() => {}) },
@@ -55,7 +55,7 @@ test('the element has each property as its attribute, and no function and no obj
     'expected-address': 'NQ71',
     'expected-public-key-hex': '0a9b',
     'token-storage-key': 'token',
-    'no-token-storage': '',
+    'token-storage': '',
     id: 'sign-in',
     class: 'card',
     style: 'color:red',
@@ -71,7 +71,7 @@ test('attributes that are absent or false are left out', () => {
 })
 
 const fetched = vi.fn(() => Promise.reject(new Error('a server asked')))
-const client = createRestClient({ baseUrl: 'https://auth.example', fetch: fetched })
+const client = createCountersignClient({ baseUrl: 'https://auth.example', fetch: fetched })
 
 function Both() {
   const { status, session } = useSession(client)

@@ -1,5 +1,5 @@
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
-import { createRestClient } from '../../../src/browser/client/rest.ts'
+import { createCountersignClient } from '../../../src/browser/client/index.ts'
 import { SessionStore, storeOf } from '../../../src/browser/react/session-store.ts'
 import { startService } from '../../support/service.ts'
 import { makeWallet } from '../../support/wallet.ts'
@@ -12,7 +12,7 @@ async function setUp() {
   const { url } = await startService()
   const gate = { open: Promise.resolve(), isDown: false }
   const asked: string[] = []
-  const client = createRestClient({
+  const client = createCountersignClient({
     baseUrl: url,
     storage: new MapStorage(),
     wallet: pageWallet(makeWallet()),

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createRestClient } from '../../../src/browser/client/rest.ts'
+import { createCountersignClient } from '../../../src/browser/client/index.ts'
 import { signInWithFound } from '../../../src/browser/wallets/found-sign-in.ts'
 import type { FoundWallet } from '../../../src/browser/wallets/index.ts'
 import { startService } from '../../support/service.ts'
@@ -31,7 +31,7 @@ function found(connect: FoundWallet['connect']): FoundWallet {
 /** Signs in with a found wallet, at a service of its own, and counts the questions to the wallet's user. */
 async function setUp() {
   const { url } = await startService()
-  const client = createRestClient({ baseUrl: url, fetch: fetchFrom(url), storage: new MapStorage() })
+  const client = createCountersignClient({ baseUrl: url, fetch: fetchFrom(url), storage: new MapStorage() })
   const controller = new AbortController()
   const asked = { count: 0 }
   const signIn = (wallet: FoundWallet) =>

@@ -1,21 +1,24 @@
 // The assertion is that it compiles, here and in a project that has the package installed (consumer.test.ts).
+import type { Transport } from '@connectrpc/connect'
 import {
   type AccountListener,
+  type CountersignClient,
   CountersignClientError,
-  createRestClient,
+  type CountersignClientOptions,
+  createCountersignClient,
   type FinalizedOrder,
-  type RestClient,
   readStoredToken,
   type SignInResult,
   signInWithWallet,
   type Wallet,
-} from 'countersign/client/rest'
+} from 'countersign/client/connect'
 
+declare const transport: Transport
 const wallet: Wallet | undefined = undefined
 
 export async function signIn(): Promise<string | undefined> {
   try {
-    const result: SignInResult = await signInWithWallet((url, init) => fetch(url, init), { wallet })
+    const result: SignInResult = await signInWithWallet(transport, { wallet })
     return result.session.userId
   } catch (error) {
     if (error instanceof CountersignClientError && error.code === 'NETWORK') return readStoredToken()
@@ -23,7 +26,10 @@ export async function signIn(): Promise<string | undefined> {
   }
 }
 
-const client: RestClient = createRestClient({ baseUrl: 'https://auth.example', basePath: '/api/auth' })
+// @ts-expect-error: a transport is needed.
+createCountersignClient({ baseUrl: 'https://auth.example' })
+const options: CountersignClientOptions = { transport, baseUrl: 'https://auth.example', tokenStorageKey: 'token' }
+const client: CountersignClient = createCountersignClient(options)
 
 export async function desktop(): Promise<FinalizedOrder> {
   const order = await client.startOrder({ kind: 'login' })

@@ -1,0 +1,196 @@
+import type { Message } from '@bufbuild/protobuf'
+import { durationMs } from '@bufbuild/protobuf/wkt'
+import { type Client, Code, ConnectError, createClient, type Transport } from '@connectrpc/connect'
+import { OrderKind, OrderService, OrderStatus } from '../../../gen/client/countersign/v1/order_service_pb.ts'
+import { SessionService } from '../../../gen/client/countersign/v1/session_service_pb.ts'
+import { NoncePurpose, SignInService } from '../../../gen/client/countersign/v1/sign_in_service_pb.ts'
+import { WalletService } from '../../../gen/client/countersign/v1/wallet_service_pb.ts'
+import { ErrorInfoSchema, RetryInfoSchema } from '../../../gen/client/google/rpc/error_details_pb.ts'
+import { type EnumWords, enumWords } from '../../shared/enum-words.ts'
+import type { ApiCall, ApiMethod, SignInApi, WatchMessage } from './api.ts'
+import { defaultTimeoutMs, requireHttp } from './call.ts'
+import { type ClientCallsOptions, type ClientParts, clientCalls } from './calls.ts'
+import type { CountersignClient } from './client.ts'
+import { aborted, type ClientErrorCode, CountersignClientError } from './errors.ts'
+import { bearer } from './rest-api.ts'
+import { type SignInOptions, signIn } from './sign-in.ts'
+import { TokenStore, type TokenStoreOptions } from './token-store.ts'
+import type * as types from './types.ts'
+import type { SignInResult } from './types.ts'
+
+/** Options of {@link createCountersignClient}. Those that a call has too are its defaults. */
+export interface CountersignClientOptions extends ClientCallsOptions {
+  /**
+   * Transport to the service: of `@connectrpc/connect-web` in pages, of `@connectrpc/connect-node` in Node.js. In a page,
+   * its `fetch` must send `credentials: 'include'` for the session cookie to reach a service at another origin.
+   */
+  readonly transport: Transport
+}
+
+/** Makes a client over the generated clients. Throws a `TypeError` if `baseUrl` is not an http or https address. */
+export function createCountersignClient(options: CountersignClientOptions): CountersignClient {
+  requireHttp(options.baseUrl ?? '')
+  const tokens = new TokenStore(options)
+  return clientCalls({ ...connectApi(options.transport, () => tokens.read()), tokens }, options)
+}
+
+/** Options of {@link signInWithWallet}. */
+export interface SignInWithWalletOptions extends SignInOptions, TokenStoreOptions {
+  /** Address of the service. Default: the page's own origin. */
+  readonly baseUrl?: string | undefined
+  /** Time limit of a call, in milliseconds. Default 15,000. */
+  readonly timeoutMs?: number | undefined
+}
+
+/**
+ * Signs in over the caller's own transport: nonce, wallet signature, verification. Call it in a user gesture, because
+ * the wallet may open a window. Rejects with a `CountersignClientError`.
+ */
+export async function signInWithWallet(
+  transport: Transport,
+  options: SignInWithWalletOptions = {},
+): Promise<SignInResult> {
+  const { baseUrl = '', timeoutMs = defaultTimeoutMs } = options
+  const api = signInApi(createClient(SignInService, transport))
+  return await signIn({ api, baseUrl, tokens: new TokenStore(options), timeoutMs }, options)
+}
+
+/** The coded error for anything that a generated client threw. `signal` is the call's. */
+export function toClientError(thrown: unknown, signal: AbortSignal | undefined): CountersignClientError {
+  if (thrown instanceof CountersignClientError) return thrown
+  if (signal?.aborted) return aborted(signal)
+  const error = ConnectError.from(thrown)
+  const [info] = error.findDetails(ErrorInfoSchema).filter(({ domain }) => domain === 'countersign')
+  if (info !== undefined) {
+    const delay = error.findDetails(RetryInfoSchema)[0]?.retryDelay
+    const retryAfterMs = delay === undefined ? undefined : durationMs(delay)
+    const { tries_left: tries } = info.metadata
+    const triesLeft = tries === undefined ? undefined : Number(tries)
+    const code = info.reason as ClientErrorCode
+    return new CountersignClientError(code, error.rawMessage, { retryAfterMs, triesLeft, cause: error })
+  }
+  // Connect gives a cause if fetch or reading the body failed, and only a code if it read an answer that is not the
+  // service's.
+  if (silent.has(error.code) || (error.code === Code.Unknown && error.cause !== undefined)) {
+    return new CountersignClientError('NETWORK', 'The service did not answer', { cause: error.cause ?? error })
+  }
+  return new CountersignClientError('UNEXPECTED_ANSWER', `Unexpected answer: ${error.rawMessage}`, {
+    cause: error,
+  })
+}
+
+/** Codes for proxies that do not reach the service (429, 502, 503, 504) and for calls that ran out of time. */
+const silent: ReadonlySet<Code> = new Set([Code.Unavailable, Code.DeadlineExceeded, Code.Canceled, Code.Aborted])
+
+function signInApi(service: Client<typeof SignInService>): SignInApi {
+  return { issueNonce: plainly(service.issueNonce), verifySignIn: plainly(service.verifySignIn) }
+}
+
+/**
+ * The service's calls over its generated clients. `token` returns the session token, which goes with the calls that a
+ * session authorises, and with no other.
+ */
+function connectApi(transport: Transport, token: () => string | undefined): Omit<ClientParts, 'tokens'> {
+  const signIn = createClient(SignInService, transport)
+  const order = createClient(OrderService, transport)
+  const session = createClient(SessionService, transport)
+  const wallet = createClient(WalletService, transport)
+  const authorised = <Request, Answer>(method: GeneratedMethod<Request>): ApiMethod<Request, Answer> => {
+    const call = plainly<Request, Answer>(method)
+    return (request, { signal }) => {
+      const sessionToken = token()
+      return call(
+        request,
+        sessionToken === undefined ? { signal } : { signal, headers: { authorization: bearer(sessionToken) } },
+      )
+    }
+  }
+  return {
+    signIn: signInApi(signIn),
+    order: {
+      startOrder: plainly(({ kind, ...request }, call) =>
+        order.startOrder({ ...request, kind: protoKind(kind) }, call),
+      ),
+      async *watchOrder(request, { signal, onOpen }) {
+        try {
+          for await (const message of order.watchOrder({ ...request }, { signal, onHeader: onOpen })) {
+            yield plain<WatchMessage>(message)
+          }
+        } catch (thrown) {
+          throw toClientError(thrown, signal)
+        }
+      },
+      finalizeOrder: plainly(order.finalizeOrder),
+      cancelOrder: plainly(order.cancelOrder),
+      previewOrder: plainly(order.previewOrder),
+      claimOrder: plainly(order.claimOrder),
+      getOrderChallenge: plainly(order.getOrderChallenge),
+      approveOrder: plainly(order.approveOrder),
+      rejectOrder: plainly(order.rejectOrder),
+      handOverOrder: plainly(order.handOverOrder),
+      redeemHandOver: plainly(order.redeemHandOver),
+    },
+    session: {
+      getCurrentSession: authorised(session.getCurrentSession),
+      signOut: authorised(session.signOut),
+      listSessions: authorised(session.listSessions),
+      revokeSession: authorised(session.revokeSession),
+      revokeOtherSessions: authorised(session.revokeOtherSessions),
+      listConnectedApps: authorised(session.listConnectedApps),
+      disconnectApp: authorised(session.disconnectApp),
+      listKnownComputers: authorised(session.listKnownComputers),
+      forgetKnownComputer: authorised(session.forgetKnownComputer),
+      issueAccessToken: authorised(session.issueAccessToken),
+    },
+    wallet: {
+      issueLinkNonce: authorised((request, call) =>
+        signIn.issueNonce({ ...request, purpose: NoncePurpose.LINK }, call),
+      ),
+      listWallets: authorised(wallet.listWallets),
+      linkWallet: authorised(wallet.linkWallet),
+      unlinkWallet: authorised(wallet.unlinkWallet),
+    },
+  }
+}
+
+/** A call of a generated client. */
+type GeneratedMethod<Request> = (
+  request: Request,
+  call: { signal: AbortSignal; headers?: HeadersInit },
+) => Promise<Message>
+
+/** A call of a generated client with a plain answer and the client's own errors. */
+function plainly<Request, Answer>(method: GeneratedMethod<Request>): ApiMethod<Request, Answer> {
+  return async (request, { signal, headers }: ApiCall) => {
+    try {
+      return plain<Answer>(await method(request, { signal, ...(headers === undefined ? {} : { headers }) }))
+    } catch (thrown) {
+      throw toClientError(thrown, signal)
+    }
+  }
+}
+
+const kinds = enumWords(OrderKind)
+
+/** The enum fields of all messages, by their names. */
+const enumFields: Readonly<Record<string, EnumWords>> = { kind: kinds, status: enumWords(OrderStatus) }
+
+/** The value of an order kind in the protos. */
+function protoKind(kind: types.OrderKind): OrderKind {
+  return kinds.numberOf(kind)
+}
+
+/** A message as a plain object in the shape of REST's JSON; `T` is the type of that shape. */
+export function plain<T>(message: Message): T {
+  const entries = Object.entries(message).filter(([name, value]) => !name.startsWith('$') && value !== undefined)
+  return Object.fromEntries(
+    entries.map(([name, value]) => [name, enumFields[name]?.wordOf(value) ?? plainValue(value)]),
+  ) as T
+}
+
+function plainValue(value: unknown): unknown {
+  // Times: they fit in a number for the next 280,000 years.
+  if (typeof value === 'bigint') return Number(value)
+  if (Array.isArray(value)) return value.map(plainValue)
+  return typeof value === 'object' && value !== null ? plain(value as Message) : value
+}
