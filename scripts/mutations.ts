@@ -344,7 +344,12 @@ const rows: Readonly<
     ['requireProxiedOrigin', 'else if (!reads) throw proxiedOriginRequired()', '', 'http/forward-auth'],
     ['isReading', 'told.every(', 'told.some(', 'http/forward-auth'],
     ['returnTo', '&& isReturnPath(told)', '', 'http/forward-auth'],
-    ['docs/forward-auth.md', 'proxy_set_header X-Countersign-User $countersign_user;', '', 'e2e/forward-auth'],
+    [
+      'deploy/nginx/forward-auth.conf',
+      'proxy_set_header X-Countersign-User $countersign_user;',
+      '',
+      'e2e/forward-auth',
+    ],
   ],
   31: [
     ['check', '`${credential.form} ${credential.text}`', 'credential.text', 'integrations/backend/session-verifier'],

@@ -20,16 +20,14 @@ import { runNginx } from './nginx.ts'
 import type { RunningProxy } from './proxy-process.ts'
 import { freePort } from './redis-server.ts'
 
-const guide = await readFile(new URL('../../docs/forward-auth.md', import.meta.url), 'utf8')
-
-/** A configuration of the guide, with the addresses of this test in place of the guide's. */
-function documented(language: string, addresses: Readonly<Record<string, string>>): string {
-  let [, snippet = ''] = new RegExp(`\`\`\`${language}\n(.*?)\`\`\``, 's').exec(guide) ?? []
+/** A configuration of deploy/, with the addresses of this test in place of its own. */
+async function deployed(file: string, addresses: Readonly<Record<string, string>>): Promise<string> {
+  let configuration = await readFile(new URL(`../../deploy/${file}`, import.meta.url), 'utf8')
   for (const [address, own] of Object.entries(addresses)) {
-    expect(snippet).toContain(address)
-    snippet = snippet.replaceAll(address, own)
+    expect(configuration).toContain(address)
+    configuration = configuration.replaceAll(address, own)
   }
-  return snippet
+  return configuration
 }
 
 const upstreams = (service: number, application: number) => ({
@@ -37,38 +35,41 @@ const upstreams = (service: number, application: number) => ({
   '127.0.0.1:3000': `127.0.0.1:${application}`,
 })
 
-/** Starts a proxy on a port as the guide says, in front of a service and an application on ports of their own. */
+/** Starts a proxy on a port with the file of deploy/, in front of a service and an application on ports of their own. */
 export type StartProxy = (port: number, service: number, application: number) => Promise<RunningProxy>
 
-/** What an http block can say for all servers, and the guide's server must not take over. */
+/** What an http block can say for all servers, and the file's server must not take over. */
 const laxNames = 'ignore_invalid_headers off;\nunderscores_in_headers on;\n'
 
-/** The proxies of the guide that can be run here. */
+/** The proxies of docs/forward-auth.md that can be run here. */
 export const proxies: Readonly<Record<string, StartProxy>> = {
-  nginx: (port, service, application) =>
+  nginx: async (port, service, application) =>
     runNginx(
       port,
       laxNames +
-        documented('nginx', {
+        (await deployed('nginx/forward-auth.conf', {
           ...upstreams(service, application),
           'listen 443 ssl http2;': `listen 127.0.0.1:${port};`,
           'ssl_certificate /etc/ssl/app.example.crt;': '',
           'ssl_certificate_key /etc/ssl/app.example.key;': '',
-        }),
+        })),
     ),
-  caddy: (port, service, application) =>
+  caddy: async (port, service, application) =>
     runCaddy(
       port,
-      documented('caddyfile', { ...upstreams(service, application), 'app.example {': `http://127.0.0.1:${port} {` }),
+      await deployed('caddy/forward-auth.Caddyfile', {
+        ...upstreams(service, application),
+        'app.example {': `http://127.0.0.1:${port} {`,
+      }),
     ),
 }
 
-/** The guide's nginx with TLS, as browsers reach it. */
+/** This nginx with TLS, as browsers reach it. */
 export function nginxOverTls({ cert, key }: Certificate): StartProxy {
-  return (port, service, application) =>
+  return async (port, service, application) =>
     runNginx(
       port,
-      documented('nginx', {
+      await deployed('nginx/forward-auth.conf', {
         ...upstreams(service, application),
         'listen 443 ': `listen 127.0.0.1:${port} `,
         '/etc/ssl/app.example.crt': cert,
