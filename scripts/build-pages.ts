@@ -3,8 +3,8 @@ import { basename, dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { OutputFile } from 'esbuild'
 import type { BuiltPages } from '../src/http/page-files.ts'
-import { english } from '../src/shared/english.ts'
 import { type PageName, pageNames } from '../src/shared/page-names.ts'
+import { english } from '../src/shared/texts/english.ts'
 
 /** The repository. */
 const root = new URL('../', import.meta.url)

@@ -65,10 +65,13 @@ function printSize(): void {
   const lines = sources.map(({ path, text }) => linesOfCode(text, path.endsWith('.css') ? 'css' : 'ts'))
   const sum = lines.reduce((total, count) => total + count, 0)
   const median = lines.toSorted((a, b) => a - b)[Math.floor(lines.length / 2)]
-  const long = sources.flatMap(({ text }) => text.split('\n')).filter((line) => line.length > 120).length
+  const long = sources
+    .filter(({ path }) => !path.startsWith('src/shared/texts/'))
+    .flatMap(({ text }) => text.split('\n'))
+    .filter((line) => line.length > 120).length
   const client = files.filter((path) => /^src\/browser\/(client|wallets|element)\//.test(path)).length
   console.log(`src: ${sum} lines of code in ${files.length} files (client: ${client}), median ${median}`)
-  console.log(`src: ${long} lines over 120 characters`)
+  console.log(`src: ${long} lines over 120 characters, texts of pages left out`)
   const prose = [...sources.map(({ text }) => text), ...['README.md', ...filesOf('docs/**/*.md')].map(read)].join('\n')
   const counts = ['whoever', 'whatever', 'nobody', 'somebody', 'anybody'].map(
     (word) => `${word} ${prose.match(new RegExp(`\\b${word}\\b`, 'gi'))?.length ?? 0}`,

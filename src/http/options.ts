@@ -1,5 +1,5 @@
-import { languages } from '../shared/languages.ts'
 import type { ServiceOptions, ServicePart } from '../shared/service-options.ts'
+import { languages } from '../shared/texts/languages.ts'
 import { type Route, requireHttpMethod } from './exchange.ts'
 import { readPageTexts } from './page-texts.ts'
 import type { PageSettings } from './pages.ts'

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { english } from '../shared/english.ts'
-import { placeholdersOf } from '../shared/page-texts.ts'
+import { english } from '../shared/texts/english.ts'
+import { placeholdersOf } from '../shared/texts/page-texts.ts'
 
 /** Largest file of texts, in bytes. All texts of a language are about 10 KiB. */
 const maxFileBytes = 1024 * 1024

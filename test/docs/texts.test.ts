@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { readPageTexts } from '../../src/http/page-texts.ts'
-import { english } from '../../src/shared/english.ts'
+import { english } from '../../src/shared/texts/english.ts'
 
 const page = readFileSync(new URL('../../docs/texts.md', import.meta.url), 'utf8')
 const [example = '', all = ''] = [...page.matchAll(/```json\n([\s\S]*?)```/g)].map(([, json]) => json as string)

@@ -5,11 +5,12 @@ import { expect, test } from 'vitest'
 import { ErrorReasonSchema } from '../../gen/server/countersign/v1/error_reason_pb.ts'
 import { ErrorInfoSchema, RetryInfoSchema } from '../../gen/server/google/rpc/error_details_pb.ts'
 import { CountersignClientError, isPassing } from '../../src/browser/client/errors.ts'
-import { englishTexts, errorText } from '../../src/browser/element/texts.ts'
+import { errorText } from '../../src/browser/element/texts.ts'
 import { endingOf } from '../../src/browser/pages/endings.ts'
 import { toConnectError } from '../../src/rpc/errors.ts'
-import { english } from '../../src/shared/english.ts'
 import { CountersignError, type ErrorReason, reasons, refused } from '../../src/shared/errors.ts'
+import { english } from '../../src/shared/texts/english.ts'
+import { englishTexts } from '../../src/shared/texts/english-element.ts'
 
 const names = Object.keys(reasons) as ErrorReason[]
 

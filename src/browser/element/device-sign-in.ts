@@ -1,18 +1,18 @@
 import type { ErrorReason, ReasonsOf } from '../../shared/errors.ts'
 import { isReturnPath } from '../../shared/return-path.ts'
+import { englishDeviceTexts } from '../../shared/texts/english-element.ts'
 import { type ClientErrorCode, type CountersignClientError, failureOf, isPassing } from '../client/errors.ts'
 import { defaultPrefix, restSignIn } from '../client/rest-api.ts'
 import { forgetSentSignIn, readSentSignIn } from '../client/sent-sign-in.ts'
 import { type SignInCalls, signInCalls } from '../client/sign-in.ts'
 import type { Session } from '../client/types.ts'
 import { type CountersignWallets, defineWalletChooser } from '../wallets/chooser.ts'
-import type { ChooserTexts } from '../wallets/chooser-texts.ts'
 import { findWallets } from '../wallets/find.ts'
 import type { AppAddress, FoundWallet, WalletFinder } from '../wallets/found.ts'
 import { type ReturnedSignIn, signInWithFound } from '../wallets/found-sign-in.ts'
 import { type HubOptions, takeHubAnswer } from '../wallets/hub.ts'
 import { type ElementService, partsOf } from './desktop.ts'
-import { type DeviceTexts, errorText, type SignInTexts } from './texts.ts'
+import { errorText, type SignInTexts } from './texts.ts'
 
 /** Result of a sign-in with a wallet on this device. There is no order. */
 export interface DeviceSignInResult {
@@ -28,6 +28,7 @@ export interface DeviceSignInResult {
 }
 
 export { offeredDemoWallet } from './offered-demo-wallet.ts'
+export { englishDeviceTexts }
 
 /** Options of {@link DeviceSignIn}. */
 export interface DeviceSignInOptions {
@@ -223,22 +224,4 @@ function deviceCallsOf(service: ElementService): SignInCalls {
     service: restSignIn(rest.call, service.endpointPrefix ?? defaultPrefix),
     defaults: {},
   })
-}
-
-/** English texts of the sign-in on this device, without those of the list, which has its own. */
-export const englishDeviceTexts: Omit<DeviceTexts, keyof ChooserTexts> = {
-  asking: 'Confirm in {wallet}.',
-  verifying: 'One moment.',
-  declined: 'You declined in your wallet. Choose it to try again.',
-  closed: 'The wallet was closed without an answer. Choose it to try again.',
-  blocked: 'Your browser blocked the wallet’s window. Allow pop-ups for this site, then choose the wallet again.',
-  answerFirst: 'Your wallet already shows a request. Answer it first, then choose the wallet again.',
-  switched: 'The account or network in the wallet has changed. Choose the wallet again to sign in with the new one.',
-  walletFailed: 'The wallet did not sign. Check that it is unlocked, then choose it again.',
-  notAccepted: 'This site does not accept that kind of wallet. Choose another one.',
-  notAllowed: 'This wallet is not allowed to sign in here.',
-  wrongNetwork:
-    'This site does not accept contract wallets on that network. Change the network or choose another wallet.',
-  late: 'That took too long. Choose the wallet again.',
-  demoWallet: 'Demo wallet',
 }

@@ -1,4 +1,5 @@
-import type { Language } from '../../shared/languages.ts'
+import { englishTexts } from '../../shared/texts/english-element.ts'
+import type { Language } from '../../shared/texts/languages.ts'
 import type { ClientCalls } from '../client/calls.ts'
 import type { DesktopCalls } from '../client/desktop-orders.ts'
 import { CountersignClientError, failureOf, isPassing } from '../client/errors.ts'
@@ -12,7 +13,7 @@ import type { HubOptions } from '../wallets/hub.ts'
 import { Countdown } from './countdown.ts'
 import { desktopOf, type ElementService } from './desktop.ts'
 import type { DeviceSignIn, DeviceSignInResult } from './device-sign-in.ts'
-import { englishTexts, errorText, type SignInTexts, type TextName } from './texts.ts'
+import { errorText, type SignInTexts, type TextName } from './texts.ts'
 import { SignInView, type ViewMode } from './view.ts'
 
 export type { DeviceSignInResult } from './device-sign-in.ts'
@@ -554,7 +555,7 @@ const afterApproval: Partial<Record<OrderStatus, TextName>> = { rejected: 'stopp
 
 /** Texts in other languages, each of which is loaded on the page that needs it. */
 const translations: Readonly<Record<Exclude<Language, 'en'>, () => Promise<Partial<SignInTexts>>>> = {
-  de: async () => (await import('./german.ts')).germanTexts,
+  de: async () => (await import('../../shared/texts/german-element.ts')).germanTexts,
 }
 
 const properties = ['client', 'startOrder', 'texts', 'hub', 'extraWallets', 'appAddress'] as const

@@ -1,7 +1,7 @@
 import type { ReasonsOf } from '../../shared/errors.ts'
+import type { ChooserTexts } from '../../shared/texts/chooser.ts'
 import type { ClientErrorCode, CountersignClientError } from '../client/errors.ts'
 import type { OrderStatus } from '../client/types.ts'
-import type { ChooserTexts } from '../wallets/chooser-texts.ts'
 
 /** Texts of the element. Set its property `texts` to change or translate them. */
 export interface SignInTexts extends Record<OrderStatus, string> {
@@ -89,49 +89,6 @@ export interface DeviceTexts extends ChooserTexts {
 
 /** Names of the texts that are loaded with the element. */
 export type TextName = Exclude<keyof SignInTexts, 'wallets'>
-
-export const englishTexts: SignInTexts = {
-  starting: 'One moment.',
-  created: 'Scan the code with your phone.',
-  claimed: 'A phone has opened the request.',
-  waiting_user: 'Compare the confirmation code, then answer on the phone.',
-  approved: 'Approved on the phone. One moment.',
-  finalized: 'Done.',
-  rejected: 'Declined on the phone.',
-  cancelled: 'Cancelled.',
-  expired: 'The code has expired.',
-  reconnecting: 'Connection lost. Trying again …',
-  failed: 'Something went wrong.',
-  offline: 'Can’t reach the sign-in service. Check your connection.',
-  notTrusted: 'This site is not set up for signing in here.',
-  busy: 'Too many attempts. Wait a moment.',
-  qrLabel: 'QR code for your phone',
-  codeLabel: 'Confirmation code',
-  stepCamera: 'Open your phone’s camera',
-  stepOpen: 'Scan the code and open the page',
-  stepApprove: 'Approve with your wallet',
-  localOnly: 'A phone can’t open this code: it leads to {host}, which is this computer.',
-  answer: 'Continue on your phone. If it shows a code, enter it here.',
-  returnCode: 'Approved. Enter the code that your phone shows.',
-  returnCodeLabel: 'Code on your phone',
-  submit: 'Continue',
-  checking: 'Checking the code.',
-  wrongCode: 'That is not the code on your phone. Attempts left: {tries}.',
-  codesUsedUp: 'Three wrong codes: the request was cancelled. Start again.',
-  tooLate: 'The code was not entered in time. Start again.',
-  stopped: 'Cancelled on the phone.',
-  keyLost: 'This browser’s data was cleared in the meantime. Start again.',
-  expiresIn: 'Expires in {time}',
-  copy: 'Copy link',
-  copied: 'Link copied. Open it on your phone.',
-  copyFailed: 'The link could not be copied.',
-  cancel: 'Cancel',
-  renew: 'Show a new code',
-  thisDevice: 'Use a wallet on this device',
-  otherDevice: 'Use another device',
-  scanElsewhere: 'Scan the code with another device.',
-  walletsFailed: 'The wallets could not be loaded. Try again.',
-}
 
 const errorTexts: Readonly<Partial<Record<ClientErrorCode, TextName>>> = {
   NETWORK: 'offline',

@@ -15,8 +15,8 @@ import { keepNoUnofferedWallet, wantedWallets } from './page-wallet.ts'
 import { computerRow, type Row, rowElement, sessionRow } from './rows.ts'
 import { readServiceFacts } from './service-facts.ts'
 import { Tasks } from './tasks.ts'
-import { chooseWords, readOperatorTexts } from './texts/words.ts'
 import { walletList } from './wallet-list.ts'
+import { chooseWords, readOperatorTexts } from './words.ts'
 
 /**
  * The account page: where the user is signed in, the user's wallets, known computers and connected applications. All

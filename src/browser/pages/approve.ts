@@ -22,8 +22,8 @@ import { readServiceFacts } from './service-facts.ts'
 import { remembering, Signing } from './signing.ts'
 import { StartScreen } from './start-screen.ts'
 import { type Remedy, Tasks } from './tasks.ts'
-import { chooseWords, readOperatorTexts } from './texts/words.ts'
 import { type Choice, WalletPanel } from './wallet-panel.ts'
+import { chooseWords, readOperatorTexts } from './words.ts'
 
 /**
  * The approval page, which a claim URL opens on a phone, or the link of a hand-over in another of its browsers.

@@ -1,7 +1,7 @@
 import { isLoopbackHost } from '../../shared/origin.ts'
 import { isSmallTouchScreen } from './device.ts'
 import { element } from './dom.ts'
-import type { Words } from './texts/words.ts'
+import type { Words } from './words.ts'
 
 /** What a developer starts the service with, so that a phone can reach it. */
 const lanCommand = 'npm start -- --lan'

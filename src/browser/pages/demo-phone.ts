@@ -4,7 +4,7 @@ import { ClaimNotes } from './claim-notes.ts'
 import { isSmallTouchScreen } from './device.ts'
 import { byId } from './dom.ts'
 import { signInTexts } from './sign-in-texts.ts'
-import type { Words } from './texts/words.ts'
+import type { Words } from './words.ts'
 
 /** An order to show. */
 interface OrderToShow {

@@ -2,7 +2,7 @@ import { builtInAdapters, isBuiltIn } from '../../shared/adapters.ts'
 import { type CountersignClient, CountersignClientError, type KnownComputer, type Session } from '../client/index.ts'
 import { byId, fill } from './dom.ts'
 import { computerRow, rowElement, sessionRow } from './rows.ts'
-import type { Words } from './texts/words.ts'
+import type { Words } from './words.ts'
 
 /** Shows the caller's session. */
 export function showSession(session: Session, words: Words): void {

@@ -8,8 +8,8 @@ import { byId, fill } from './dom.ts'
 import { hubFor, obviousWallet, wantedWallets } from './page-wallet.ts'
 import type { ServiceFacts } from './service-facts.ts'
 import type { Tasks } from './tasks.ts'
-import type { Words } from './texts/words.ts'
 import { walletList } from './wallet-list.ts'
+import type { Words } from './words.ts'
 
 /** Options of {@link DirectSignIn}. */
 export interface DirectSignInOptions {

@@ -6,7 +6,7 @@ import { base64url } from '../client/computer-key.ts'
 import type { CountersignClient, ProofArtifact } from '../client/index.ts'
 import { onEvent, showOrder } from './demo-phone.ts'
 import { byId, fill } from './dom.ts'
-import type { Words } from './texts/words.ts'
+import type { Words } from './words.ts'
 
 const utf8 = new TextEncoder()
 

@@ -10,7 +10,7 @@ import { readHubAnswer } from './hub-return.ts'
 import { keepNoUnofferedWallet } from './page-wallet.ts'
 import { readServiceFacts } from './service-facts.ts'
 import { Tasks } from './tasks.ts'
-import { chooseWords, readOperatorTexts } from './texts/words.ts'
+import { chooseWords, readOperatorTexts } from './words.ts'
 
 /** The demo page: both ways to sign in, the session, and a signature order. The session is in the cookie only. */
 

@@ -1,4 +1,4 @@
-import { englishWords, type Words } from './texts/words.ts'
+import { englishWords, type Words } from './words.ts'
 
 /** Patterns that identify browsers. Their order matters, because most browsers also claim to be Chrome or Safari. */
 const browsers: readonly (readonly [RegExp, string])[] = [

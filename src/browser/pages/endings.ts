@@ -1,5 +1,5 @@
 import type { ReasonsOf } from '../../shared/errors.ts'
-import type { TextKey } from '../../shared/page-texts.ts'
+import type { TextKey } from '../../shared/texts/page-texts.ts'
 
 type EndingName = TextKey extends infer Key ? (Key extends `ending.${infer Name}.title` ? Name : never) : never
 

@@ -1,5 +1,5 @@
 import { element } from './dom.ts'
-import type { Words } from './texts/words.ts'
+import type { Words } from './words.ts'
 
 /**
  * Gives each long text in `root` that is cut off a button that shows all of it. Call it whenever texts or their width

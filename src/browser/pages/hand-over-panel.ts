@@ -3,7 +3,7 @@ import type { HandOver } from '../client/index.ts'
 import type { AppAddress } from '../wallets/index.ts'
 import { byId } from './dom.ts'
 import type { ServiceClock } from './service-clock.ts'
-import type { Words } from './texts/words.ts'
+import type { Words } from './words.ts'
 
 const panel = byId('hand-over')
 const openButton = byId('hand-over-button')

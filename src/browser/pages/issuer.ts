@@ -1,6 +1,6 @@
 import { showBrand } from './brand.ts'
 import { byId, element, fill, fillTexts, metaContent } from './dom.ts'
-import { chooseWords, languagesOf, readOperatorTexts } from './texts/words.ts'
+import { chooseWords, languagesOf, readOperatorTexts } from './words.ts'
 
 /**
  * The page of the OpenID Connect issuer: consent, sign-out, or an error. A script sends the answer: redirects of a form

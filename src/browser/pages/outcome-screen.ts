@@ -3,7 +3,7 @@ import { byId, fill } from './dom.ts'
 import type { HeldApproval } from './held-claim.ts'
 import { siteName } from './requester-card.ts'
 import type { ServiceClock } from './service-clock.ts'
-import type { Words } from './texts/words.ts'
+import type { Words } from './words.ts'
 
 const root = byId('outcome')
 

@@ -1,5 +1,5 @@
 import { element } from './dom.ts'
-import type { Words } from './texts/words.ts'
+import type { Words } from './words.ts'
 
 /**
  * A payload as people read it: every name and every value, as text. What stands in an object or a list is indented

@@ -1,7 +1,7 @@
 import type { OrderRequester } from '../client/index.ts'
 import { describeDevice } from './device.ts'
 import { fill } from './dom.ts'
-import type { Words } from './texts/words.ts'
+import type { Words } from './words.ts'
 
 /** Who asks, as the first screen and the review show it. */
 export type ShownRequester = Pick<OrderRequester, 'origin' | 'userAgent' | 'sameNetwork' | 'startedWithKey'>

@@ -5,7 +5,7 @@ import { foldLongTexts } from './folding.ts'
 import { payloadView } from './payload-view.ts'
 import { fillRequester } from './requester-card.ts'
 import type { ServiceClock } from './service-clock.ts'
-import type { Words } from './texts/words.ts'
+import type { Words } from './words.ts'
 
 const root = byId('review')
 

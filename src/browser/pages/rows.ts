@@ -1,7 +1,7 @@
 import type { KnownComputer, Session } from '../client/index.ts'
 import { describeDevice } from './device.ts'
 import { element } from './dom.ts'
-import type { Words } from './texts/words.ts'
+import type { Words } from './words.ts'
 
 /** What the button of a row does. `about` is what it does that to, for screen readers. */
 export interface RowAction {

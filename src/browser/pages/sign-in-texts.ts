@@ -1,6 +1,6 @@
-import { english } from '../../shared/english.ts'
+import { english } from '../../shared/texts/english.ts'
 import type { DeviceTexts, SignInTexts } from '../element/texts.ts'
-import type { Words } from './texts/words.ts'
+import type { Words } from './words.ts'
 
 /** Texts of the custom element, and of its list of wallets, in the page's language. */
 export function signInTexts(words: Words): Partial<SignInTexts> {

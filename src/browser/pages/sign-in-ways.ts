@@ -6,7 +6,7 @@ import { element, noteForOperator } from './dom.ts'
 import { appsFor, hubFor, wantedWallets } from './page-wallet.ts'
 import type { ServiceFacts } from './service-facts.ts'
 import { signInTexts } from './sign-in-texts.ts'
-import type { Words } from './texts/words.ts'
+import type { Words } from './words.ts'
 
 /** Options of {@link SignInWays}. */
 export interface SignInWaysOptions {

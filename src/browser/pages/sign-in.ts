@@ -7,8 +7,8 @@ import { returnTarget } from './return-target.ts'
 import { readServiceFacts } from './service-facts.ts'
 import { SignInWays } from './sign-in-ways.ts'
 import { Tasks } from './tasks.ts'
-import { chooseWords, languagesOf, readOperatorTexts } from './texts/words.ts'
 import { isWanted, wantedWallet } from './wanted-wallet.ts'
+import { chooseWords, languagesOf, readOperatorTexts } from './words.ts'
 
 /**
  * The sign-in page: a wallet on this device, or one on a phone. It leads to `returnTo`. `again`, `wallet` and

@@ -1,7 +1,7 @@
 import type { OrderPreview } from '../client/index.ts'
 import { byId, fill } from './dom.ts'
 import { fillRequester } from './requester-card.ts'
-import type { Words } from './texts/words.ts'
+import type { Words } from './words.ts'
 
 const root = byId('start')
 const requester = byId('start-asks')

@@ -1,7 +1,7 @@
 import { isPassing } from '../client/errors.ts'
 import { CountersignClientError } from '../client/index.ts'
 import { byId, fill, noteForOperator } from './dom.ts'
-import type { Words } from './texts/words.ts'
+import type { Words } from './words.ts'
 
 /** Time without an answer after which the page says that it is still trying, in milliseconds. */
 const slowMs = 3000

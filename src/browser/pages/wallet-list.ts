@@ -5,7 +5,7 @@ import {
   type WalletApp,
   type WalletFinder,
 } from '../wallets/index.ts'
-import type { Words } from './texts/words.ts'
+import type { Words } from './words.ts'
 
 /** Options of {@link walletList}. */
 export interface WalletListOptions {

@@ -11,8 +11,8 @@ import {
 import { byId, fill } from './dom.ts'
 import { appsFor, asksFirst, obviousWallet, wantedWallets } from './page-wallet.ts'
 import type { ServiceFacts } from './service-facts.ts'
-import type { Words } from './texts/words.ts'
 import { walletList } from './wallet-list.ts'
+import type { Words } from './words.ts'
 
 /** A wallet that is ready to sign. */
 export interface Choice {

@@ -1,4 +1,4 @@
-import type { ChooserTexts } from './chooser-texts.ts'
+import type { ChooserTexts } from '../../shared/texts/chooser.ts'
 import type { AppAddress, CountersignWalletsEvents, WalletApp } from './found.ts'
 
 /**

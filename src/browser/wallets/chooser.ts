@@ -1,8 +1,8 @@
 import { builtInAdapters, isBuiltIn } from '../../shared/adapters.ts'
+import { type ChooserTexts, textsIn } from '../../shared/texts/chooser.ts'
 import { isPhone } from '../client/page.ts'
 import { AppLink, setFlag, walletApps } from './apps.ts'
 import { chooserStyle } from './chooser-style.ts'
-import { type ChooserTexts, textsIn } from './chooser-texts.ts'
 import type { AppAddress, CountersignWalletsEvents, FoundWallet, WalletApp, WalletFinder } from './found.ts'
 
 /** Without a DOM the module still loads, for servers that render pages. */

@@ -1,10 +1,10 @@
 /** Finding wallets in browsers, and a component to choose one. Everything that is not listed here is private. */
 
+export { type ChooserTexts, englishTexts, germanTexts } from '../../shared/texts/chooser.ts'
 export { isPhone } from '../client/page.ts'
 export type { Account, SwitchingWallet } from './account-watch.ts'
 export { walletApps } from './apps.ts'
 export { CountersignWallets, defineWalletChooser } from './chooser.ts'
-export { type ChooserTexts, englishTexts, germanTexts } from './chooser-texts.ts'
 export { type EthereumProvider, ethereumWallet } from './ethereum-wallet.ts'
 export { type FindWalletsOptions, findWallets } from './find.ts'
 export type { AppAddress, CountersignWalletsEvents, FoundWallet, WalletApp, WalletFinder } from './found.ts'

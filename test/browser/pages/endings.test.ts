@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { endingOf, endings } from '../../../src/browser/pages/endings.ts'
-import { englishWords } from '../../../src/browser/pages/texts/words.ts'
+import { englishWords } from '../../../src/browser/pages/words.ts'
 import { reasons } from '../../../src/shared/errors.ts'
 
 test('every way in which a request can be over has words of its own', () => {

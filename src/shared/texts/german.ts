@@ -1,7 +1,7 @@
-import { english } from '../../../shared/english.ts'
-import type { TextKey, Texts } from '../../../shared/page-texts.ts'
-import { germanTexts } from '../../element/german.ts'
-import { germanTexts as chooserTexts } from '../../wallets/chooser-texts.ts'
+import { germanTexts as chooserTexts } from './chooser.ts'
+import { english } from './english.ts'
+import { germanTexts } from './german-element.ts'
+import type { TextKey, Texts } from './page-texts.ts'
 
 /** The texts of the approval page and of the sign-in page in German. */
 export const german: Texts = {

@@ -1,7 +1,7 @@
-import { english } from '../../../shared/english.ts'
-import type { Language } from '../../../shared/languages.ts'
-import type { TextKey, Texts, ValuesFor } from '../../../shared/page-texts.ts'
-import { german } from './german.ts'
+import { english } from '../../shared/texts/english.ts'
+import { german } from '../../shared/texts/german.ts'
+import type { Language } from '../../shared/texts/languages.ts'
+import type { TextKey, Texts, ValuesFor } from '../../shared/texts/page-texts.ts'
 
 /** Texts of some languages, as an operator's file has them: not all of each. */
 export type OperatorTexts = Readonly<Record<string, Partial<Texts>>>

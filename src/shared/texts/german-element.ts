@@ -1,8 +1,7 @@
-import type { ChooserTexts } from '../wallets/chooser-texts.ts'
-import type { DeviceTexts, SignInTexts } from './texts.ts'
+import type { ElementTexts } from './english-element.ts'
 
 /** Texts of the sign-in on this device in German, without those of the list, which has its own. */
-const wallets: Omit<DeviceTexts, keyof ChooserTexts> = {
+const wallets: ElementTexts['wallets'] = {
   asking: 'Bestätige in {wallet}.',
   verifying: 'Einen Moment.',
   declined: 'Du hast in deiner Wallet abgelehnt. Wähle sie noch einmal, um es erneut zu versuchen.',
@@ -23,7 +22,7 @@ const wallets: Omit<DeviceTexts, keyof ChooserTexts> = {
 }
 
 /** The element's texts in German, loaded on a page in that language. */
-export const germanTexts: SignInTexts & { readonly wallets: typeof wallets } = {
+export const germanTexts: ElementTexts = {
   starting: 'Einen Moment.',
   created: 'Scanne den Code mit deinem Handy.',
   claimed: 'Ein Handy hat die Anfrage geöffnet.',

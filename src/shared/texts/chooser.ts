@@ -1,4 +1,4 @@
-import type { Language } from '../../shared/languages.ts'
+import type { Language } from './languages.ts'
 
 /** Texts of the chooser. Set its property `texts` to change or translate them. */
 export interface ChooserTexts {
