@@ -152,6 +152,11 @@ const steps: readonly Step[] = [
     limitMinutes: 20,
   },
   {
+    name: 'fetch in Bun, Deno and React Router',
+    command: 'vitest run test/examples/runtimes.test.ts',
+    limitMinutes: 20,
+  },
+  {
     name: 'session checks while Redis is restarted, for five minutes',
     command: 'vitest run test/integrations/backend/restarts.test.ts',
     limitMinutes: 10,

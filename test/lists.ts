@@ -23,6 +23,7 @@ export const nightly: readonly string[] = [
   'test/e2e/shared-port-restarts.test.ts',
   // Install and build an application each.
   'test/examples/next.test.ts',
+  'test/examples/runtimes.test.ts',
   'test/examples/sveltekit.test.ts',
   'test/http/port/probes-large.test.ts',
   'test/oidc/resume-flood.test.ts',

@@ -50,7 +50,8 @@ beforeAll(async () => {
   await run('npm', install, { ...options, cwd: application })
   for (const document of ['docs/mounting.md', 'docs/react.md']) {
     const files = await namedFiles(document)
-    await writeFiles(application, new Map([...files].filter(([path]) => /^(app|lib)\//.test(path))))
+    // Those of React Router begin with app, too.
+    await writeFiles(application, new Map([...files].filter(([path]) => /^(app|lib)\/(?!routes)/.test(path))))
   }
   await run(process.execPath, [next, 'build'], { cwd: application, env: environment, timeout: 10 * minuteMs })
 }, 20 * minuteMs)
@@ -79,10 +80,10 @@ describe('Next.js', () => {
       // The development server compiles at the first request, for longer than a page waits if the machine is busy.
       const answers = (path: string) =>
         fetch(url + path).then(
-          ({ ok }) => ok,
+          ({ status }) => status < 500,
           () => false,
         )
-      for (const path of ['/', '/api/auth/options', '/c/0123456789abcdefABCDEF']) {
+      for (const path of ['/', '/api/auth/options', '/c/0123456789abcdefABCDEF', '/cross-device/x', '/pages/x']) {
         await expect.poll(() => answers(path), { timeout: 4 * minuteMs }).toBe(true)
       }
       const { page, trail } = await browser.open()
@@ -116,6 +117,7 @@ describe('Next.js', () => {
       await heading(phone, 'Sign in').waitFor()
       expect([...trail.faults, ...phoneTrail.faults]).toEqual([])
 
+      expect(await (await fetch(`${url}/.well-known/jwks.json`)).json()).toMatchObject({ code: 'ROUTE_NOT_FOUND' })
       await signInWith(signInClients.REST!(url))
       await completeOrder(orderClients.REST!(url))
     },

@@ -1,6 +1,6 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
@@ -33,6 +33,11 @@ describe('SvelteKit', () => {
       onTestFinished(() => rm(folder, { recursive: true, force: true }))
       const named = await namedFiles('docs/mounting.md')
       const files = new Map([...named].filter(([path]) => /^(src\/|vite\.config)/.test(path)))
+      // What the page says to add for the issuer.
+      const csrf = "csrf: { trustedOrigins: ['*'] }"
+      expect(await readFile(new URL('../../docs/mounting.md', import.meta.url), 'utf8')).toContain(csrf)
+      const config = files.get('vite.config.js') as string
+      files.set('vite.config.js', config.replace('adapter: adapter()', `$&, ${csrf}`))
       files.set('package.json', '{"private":true,"type":"module"}')
       files.set('tsconfig.json', '{"extends":"$app/tsconfig"}')
       files.set(
@@ -76,11 +81,15 @@ describe('SvelteKit', () => {
       for (const [path, name] of [
         ['/api/auth/sign-in', 'Sign in'],
         ['/c/0123456789abcdefABCDEF', 'This link is incomplete'],
-        ['/cross-device/claim/0123456789abcdefABCDEF', 'This link is incomplete'],
+        ['/cross-device/continue/0123456789abcdefABCDEF', 'This link is incomplete'],
       ] as const) {
         await tab.goto(url + path)
         await tab.getByRole('heading', { name }).waitFor()
       }
+      expect(await (await fetch(`${url}/.well-known/jwks.json`)).json()).toMatchObject({ code: 'ROUTE_NOT_FOUND' })
+      // A form without an Origin, as applications send it to the issuer.
+      const form = { method: 'POST', body: new URLSearchParams({ grant_type: 'authorization_code' }) }
+      expect((await fetch(`${url}/api/auth/oidc/token`, form)).status).toBe(404)
     },
     15 * minuteMs,
   )
