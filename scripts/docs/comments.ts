@@ -26,13 +26,6 @@ export function rpcComment(rpc: DescMethod, comments: ProtoComments): RpcComment
   return { paragraphs: all.filter((paragraph) => paragraph !== errors), errors: errors.slice(errorsBegin.length) }
 }
 
-/** What an RPC does: the first sentence of its comment, without the RPC's name. */
-export function summaryOf(rpc: DescMethod, page: Page, comments: ProtoComments): string {
-  const [first = ''] = paragraphsOf(comments.of(rpc))
-  const [sentence = ''] = /^.*?\.(?= |$)/.exec(first.slice(rpc.name.length + 1)) ?? []
-  return markdownOf(sentence.slice(0, -1), page)
-}
-
 /** The paragraphs of a comment, each in one line. */
 export function paragraphsOf(comment: string): string[] {
   return comment.split('\n\n').map((paragraph) => paragraph.replaceAll(/\s*\n\s*/g, ' '))

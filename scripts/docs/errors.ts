@@ -3,7 +3,7 @@ import { ErrorReasonSchema } from '../../gen/server/countersign/v1/error_reason_
 import { type ErrorReason, reasons } from '../../src/shared/errors.ts'
 import type { ProtoComments } from '../proto-comments.ts'
 import { markdownOf } from './comments.ts'
-import { code, markdownTable, toHeading } from './markdown.ts'
+import { code } from './markdown.ts'
 
 const page = 'errors.md'
 
@@ -20,19 +20,11 @@ const groups = [
 /** The parts of docs/errors.md. */
 export function errorsParts(comments: ProtoComments): Readonly<Record<string, string>> {
   const values = ErrorReasonSchema.values.filter(({ number }) => number !== 0)
-  const rows = values.map((value) => {
-    const reason = reasonOf(value)
-    const { http, code: codeName } = reasons[reason]
-    return [toHeading(reason, '', code(reason)), String(http), code(codeName), isRetried(reason) ? 'yes' : '']
-  })
   const sections = groups.map((title, index) => {
     const own = values.filter(({ number }) => Math.floor(number / 20) === index)
     return `### ${title}\n\n${own.map((value) => reasonSection(value, comments)).join('\n')}`
   })
-  return {
-    'the table': markdownTable(['reason', 'HTTP', 'Connect, gRPC', 'the same call can succeed later'], rows),
-    reasons: sections.join('\n'),
-  }
+  return { reasons: sections.join('\n') }
 }
 
 function reasonSection(value: DescEnumValue, comments: ProtoComments): string {
@@ -43,9 +35,15 @@ function reasonSection(value: DescEnumValue, comments: ProtoComments): string {
   const metadata = lines.slice(codesAt + 2).map((line) => `- ${metadataLine(line)}\n`)
   return [
     `#### ${reason}\n`,
-    `${markdownOf(about, page, reason)}\n`,
-    ...(metadata.length === 0 ? [] : [`Metadata:\n\n${metadata.join('')}`]),
+    `${answerOf(reason)} ${markdownOf(about, page, reason)}\n`,
+    ...(metadata.length === 0 ? [] : [metadata.join('')]),
   ].join('\n')
+}
+
+/** How REST and the other protocols answer, and whether a retry can succeed. */
+function answerOf(reason: ErrorReason): string {
+  const { http, code: codeName } = reasons[reason]
+  return `${http}, ${code(codeName)}${isRetried(reason) ? ', worth a retry' : ''}.`
 }
 
 /** A line about a key, or several: their names, a colon and what they mean. */

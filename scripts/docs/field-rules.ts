@@ -23,7 +23,7 @@ export function boundsOf(field: DescField): FieldBounds {
   const rules = getOption(field, fieldOption)
   const { type } = rules
   const refusesEmpty = hasNoPresence(field) && type.case === 'string' && refusesEmptyText(type.value)
-  return { required: rules.required || refusesEmpty, text: typeBounds(rules).join('; ') }
+  return { required: rules.required || refusesEmpty, text: typeBounds(rules).join(', ') }
 }
 
 /** google.protobuf.FeatureSet.FieldPresence.IMPLICIT: a field that always has a value. */
@@ -47,7 +47,7 @@ function typeBounds({ type }: FieldRules): string[] {
         (text) => text !== '',
       )
     case 'enum':
-      return wordsOf(EnumRulesSchema, type.value, { definedOnly: () => 'a value of the enum' })
+      return wordsOf(EnumRulesSchema, type.value, { definedOnly: () => '' })
     default:
       throw new Error(
         `There are no words for the rules ${type.case} of buf.validate: add them to scripts/docs/field-rules.ts`,

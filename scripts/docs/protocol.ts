@@ -1,11 +1,10 @@
-import type { DescEnum, DescEnumValue, DescField, DescMessage, DescMethod, DescService } from '@bufbuild/protobuf'
+import type { DescEnum, DescField, DescMessage, DescMethod, DescService } from '@bufbuild/protobuf'
 import { ScalarType } from '@bufbuild/protobuf'
 import { usedTypes } from '@bufbuild/protobuf/reflect'
 import { OrderKindSchema, OrderStatusSchema } from '../../gen/server/countersign/v1/order_service_pb.ts'
 import { NoncePurposeSchema } from '../../gen/server/countersign/v1/sign_in_service_pb.ts'
-import { descEnumWords } from '../../src/shared/enum-words.ts'
 import type { ProtoComments } from '../proto-comments.ts'
-import { markdownOf, paragraphsOf, rpcComment, summaryOf } from './comments.ts'
+import { markdownOf, paragraphsOf, rpcComment } from './comments.ts'
 import { boundsOf, hasNoPresence } from './field-rules.ts'
 import { code, markdownTable, toHeading } from './markdown.ts'
 import { endpoints, rpcs, services } from './services.ts'
@@ -30,19 +29,15 @@ class Reference {
 
   contents(): string {
     const ofServices = services.map((service) => {
-      const rows = service.methods.map((rpc) => [
-        toHeading(rpc.name),
-        restAddress(rpc) || '–',
-        summaryOf(rpc, page, this.#comments),
-      ])
-      return `**${toHeading(service.name)}**\n\n${markdownTable(['call', 'REST, under `/api/auth`', 'what it does'], rows)}`
+      const calls = service.methods.map((rpc) => [toHeading(rpc.name), restAddress(rpc)].join(' ').trim())
+      return `- ${toHeading(service.name)}: ${calls.join(', ')}`
     })
     const messages = sharedMessages().map(({ name }) => toHeading(name))
     const words = enums().map(({ name }) => toHeading(name))
     return [
       ...ofServices,
-      `${toHeading('Messages')}: ${messages.join(', ')}\n`,
-      `${toHeading('Enums')}: ${words.join(', ')}\n`,
+      `- ${toHeading('Messages')}: ${messages.join(', ')}`,
+      `- ${toHeading('Enums')}: ${words.join(', ')}\n`,
     ].join('\n')
   }
 
@@ -74,13 +69,16 @@ class Reference {
     ]
   }
 
-  /** The fields of a call's message. The first sentence of its comment says of what call it is, which stands above. */
+  /** The fields of a call's message. `ok` has no row: the page says once that it is always true. */
   #body(message: DescMessage, direction: Direction): string {
-    if (message.fields.length === 0) return ': no fields.\n'
-    const [first = '', ...others] = this.#paragraphs(message)
-    const rest = first.replace(/^.*?\.(\s|$)/, '').trim()
-    const about = [...(rest === '' ? [] : [`${rest}\n`]), ...others]
-    return `${about.length === 0 ? '' : `: ${about.map((part) => part.trim()).join('\n\n')}`}\n\n${this.#table(message, direction)}`
+    const fields = message.fields.filter(({ name }) => name !== 'ok')
+    if (fields.length === 0) return `: ${message.fields.length === 0 ? 'no fields' : code('ok')}.\n`
+    const [only, second] = fields
+    if (only !== undefined && second === undefined) {
+      const [name, type, meaning] = this.#field(only, direction)
+      return `: ${name} (${type}): ${meaning}\n`
+    }
+    return `\n\n${this.#table(fields, direction)}`
   }
 
   #message(message: DescMessage): string[] {
@@ -89,44 +87,33 @@ class Reference {
 
   #fields(message: DescMessage, direction: Direction): string {
     const about = this.#paragraphs(message).join('\n')
-    return message.fields.length === 0 ? about : `${about}\n${this.#table(message, direction)}`
+    return message.fields.length === 0 ? about : `${about}\n${this.#table(message.fields, direction)}`
   }
 
-  #table(message: DescMessage, direction: Direction): string {
-    const rows = message.fields.map((field) => this.#field(field, direction))
-    const bounds = direction === 'request' ? ['bounds'] : []
-    return markdownTable(['field', 'type', 'presence', ...bounds, 'meaning'], rows)
+  #table(fields: readonly DescField[], direction: Direction): string {
+    const rows = fields.map((field) => this.#field(field, direction))
+    return markdownTable(['field', 'type', 'meaning'], rows)
   }
 
   #field(field: DescField, direction: Direction): string[] {
-    // The page says both once: the column "presence", and the unit of all times.
+    // The page says both once: what a type without "optional" means, and the unit of all times.
     const meaning = paragraphsOf(this.#comments.of(field))
       .join(' ')
       .replace(/ (Required|Optional)\.(?=\s|$)/, '')
       .replace(', epoch milliseconds', '')
     const { required, text } = boundsOf(field)
-    const presence =
-      direction === 'request'
-        ? requestPresence(field, required)
-        : isAlwaysSet(field, this.#comments)
-          ? 'always'
-          : 'optional'
-    const bounds = direction === 'request' ? [text] : []
-    return [code(field.name), typeOf(field), presence, ...bounds, markdownOf(meaning, page)]
+    const type =
+      direction === 'response'
+        ? [typeOf(field), isAlwaysSet(field, this.#comments) ? '' : 'optional']
+        : [typeOf(field), required ? 'required' : hasNoPresence(field) ? '' : 'optional', text]
+    return [code(field.name), type.filter((part) => part !== '').join(', '), markdownOf(meaning, page)]
   }
 
   #enum(desc: DescEnum): string[] {
-    const rows = desc.values.map((value) => [
-      code(value.name),
-      String(value.number),
-      wordOf(value),
-      markdownOf(paragraphsOf(this.#comments.of(value)).join(' '), page),
-    ])
-    return [
-      `### ${desc.name}\n`,
-      ...this.#paragraphs(desc),
-      markdownTable(['value', 'number', 'REST', 'meaning'], rows),
-    ]
+    const values = desc.values.map((value) => {
+      return `- ${code(value.name)}: ${markdownOf(paragraphsOf(this.#comments.of(value)).join(' '), page)}\n`
+    })
+    return [`### ${desc.name}\n`, ...this.#paragraphs(desc), values.join('')]
   }
 
   #paragraphs(desc: DescService | DescMessage | DescEnum): string[] {
@@ -144,28 +131,6 @@ export function isAlwaysSet(field: DescField, comments: ProtoComments): boolean 
   return field.fieldKind === 'message' ? !/\bAbsent\b/.test(comments.of(field)) : hasNoPresence(field)
 }
 
-/** How REST writes a value. Unspecified is not a word. */
-function wordOf({ parent, number }: DescEnumValue): string {
-  const word = descEnumWords(parent).wordOf(number)
-  return word === undefined ? '–' : code(word)
-}
-
-function requestPresence(field: DescField, required: boolean): string {
-  if (required) return 'required'
-  return hasNoPresence(field) ? `absent: ${emptyOf(field)}` : 'optional'
-}
-
-function emptyOf(field: DescField): string {
-  switch (field.fieldKind) {
-    case 'enum':
-      return 'unspecified'
-    case 'scalar':
-      return field.scalar === ScalarType.STRING ? 'empty' : field.scalar === ScalarType.BOOL ? 'false' : '0'
-    default:
-      return 'empty'
-  }
-}
-
 function typeOf(field: DescField): string {
   switch (field.fieldKind) {
     case 'scalar':
@@ -175,7 +140,7 @@ function typeOf(field: DescField): string {
     case 'message':
       return toHeading(field.message.name)
     case 'list':
-      return `list of ${field.listKind === 'message' ? toHeading(field.message.name) : code('values')}`
+      return `list of ${field.listKind === 'message' ? toHeading(field.message.name) : 'strings'}`
     case 'map':
       throw new Error(
         `${field} is a map, which docs/protocol.md has no words for: add them to scripts/docs/protocol.ts`,

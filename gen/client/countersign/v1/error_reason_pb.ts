@@ -39,17 +39,17 @@ export const ErrorReason = {
 
   /**
    * The request is malformed: it does not decode, a field has a wrong type or breaks a rule of the schema, or a text
-   * has a line break, a control character or a bidirectional override. Correct it; the same request fails again. If it
-   * breaks rules of the schema, a buf.validate.Violations detail lists each of them with the full path of its field. A
-   * call whose content type the RPC does not take is answered with HTTP 415.
+   * has a line break, a control character or a bidirectional override. Correct it. If it breaks rules of the schema, a
+   * buf.validate.Violations detail lists each of them with the full path of its field. A call whose content type the
+   * RPC does not take is answered with HTTP 415.
    * Connect: invalid_argument. HTTP: 400.
    * Metadata: field, type, header, allowed, expected, bytes.
-   *   field: name in the protos of the field that is wrong, such as nonce_id; a list if there are several.
-   *   type: full name of the message that the body does not decode as.
-   *   header: name of the header that is malformed.
+   *   field: the wrong field, as in the protos, such as nonce_id; or several.
+   *   type: the message that the body does not decode as.
+   *   header: the malformed header.
    *   allowed: values that the field can have.
    *   expected: the value that the field must have here.
-   *   bytes: number of bytes that the field must have, in hex.
+   *   bytes: number of bytes that the field must have.
    *
    * @generated from enum value: ERROR_REASON_INVALID_REQUEST = 1;
    */
@@ -59,7 +59,7 @@ export const ErrorReason = {
    * The request's body is larger than the server accepts. Send less.
    * Connect: resource_exhausted. HTTP: 413.
    * Metadata: max_bytes.
-   *   max_bytes: size in bytes of the largest body that the server accepts.
+   *   max_bytes: size in bytes of the largest body.
    *
    * @generated from enum value: ERROR_REASON_REQUEST_TOO_LARGE = 2;
    */
@@ -69,7 +69,7 @@ export const ErrorReason = {
    * There is no such path or RPC. Correct the address.
    * Connect: unimplemented. HTTP: 404.
    * Metadata: path.
-   *   path: the path asked for, cut to 200 characters, without its query.
+   *   path: the path, cut to 200 characters, without its query.
    *
    * @generated from enum value: ERROR_REASON_ROUTE_NOT_FOUND = 3;
    */
@@ -79,7 +79,7 @@ export const ErrorReason = {
    * The path exists, but not for this HTTP method. The Allow header names the methods it takes.
    * Connect: unimplemented. HTTP: 405.
    * Metadata: path, method, allowed.
-   *   path: the path asked for, without its query.
+   *   path: the path, without its query.
    *   method: the HTTP method of the request.
    *   allowed: HTTP methods that the path takes.
    *
@@ -88,20 +88,20 @@ export const ErrorReason = {
   METHOD_NOT_ALLOWED: 4,
 
   /**
-   * Too many requests came from this address, or another limit is reached. Retry after the time that RetryInfo and
-   * Retry-After give. Without such a time, the order has used its three checks of contract wallets: use another wallet,
-   * or start a new order.
+   * A limit is reached, such as that of requests from this address. Retry after the time that RetryInfo and Retry-After
+   * give. Without such a time, the order has used its three checks of contract wallets: use another wallet, or start a
+   * new order.
    * Connect: resource_exhausted. HTTP: 429.
    * Metadata: limit.
-   *   limit: the name of the limit, as in the setting COUNTERSIGN_RATE_LIMITS, such as sign-in; or contract-checks.
+   *   limit: the limit, as in COUNTERSIGN_RATE_LIMITS, such as sign-in; or contract-checks.
    *
    * @generated from enum value: ERROR_REASON_RATE_LIMITED = 5;
    */
   RATE_LIMITED: 5,
 
   /**
-   * The store, or the application's own nonce store, does not answer. The caller's credentials may be valid: keep them,
-   * and retry after the time that RetryInfo and Retry-After give. The call may have taken effect.
+   * The store, or the application's own nonce store, does not answer. Keep the caller's credentials, and retry after
+   * the time that RetryInfo and Retry-After give. The call may have taken effect.
    * Connect: unavailable. HTTP: 503.
    *
    * @generated from enum value: ERROR_REASON_STORE_UNAVAILABLE = 6;
@@ -109,8 +109,7 @@ export const ErrorReason = {
   STORE_UNAVAILABLE: 6,
 
   /**
-   * The server failed in an unforeseen way. Its log has the cause under the reference that the message names. A retry
-   * may succeed. The call may have taken effect.
+   * The server failed in an unforeseen way. Its log has the cause under the reference. The call may have taken effect.
    * Connect: internal. HTTP: 500.
    * Metadata: reference.
    *   reference: what to search the server's log for.
@@ -130,13 +129,12 @@ export const ErrorReason = {
 
   /**
    * The application's `resolveLogin` or session host failed, returned an invalid result, or did not answer within 5
-   * seconds. The caller's proof may be valid. If the message says to sign again, the nonce is used: ask for a new one.
-   * Otherwise retry after the time that RetryInfo and Retry-After give. The server's log has the cause under the
-   * reference that the message names.
+   * seconds. The server's log has the cause under the reference. If the nonce is used, ask for a new one. Otherwise
+   * retry after the time that RetryInfo and Retry-After give.
    * Connect: unavailable. HTTP: 503.
    * Metadata: reference, nonce_used.
    *   reference: what to search the server's log for.
-   *   nonce_used: "true" if the nonce is used, so that the user has to sign again.
+   *   nonce_used: "true" if the nonce is used.
    *
    * @generated from enum value: ERROR_REASON_HOST_UNAVAILABLE = 9;
    */
@@ -151,8 +149,7 @@ export const ErrorReason = {
   NOT_ENABLED: 10,
 
   /**
-   * The request's compression is not supported. Send it again without compression, or with one that the metadata and
-   * the answer's header of accepted encodings name.
+   * The request's compression is not supported. Send it again without, or with one that the metadata names.
    * Connect: unimplemented. HTTP: 415.
    * Metadata: encodings.
    *   encodings: compressions that the server can read.
@@ -166,10 +163,10 @@ export const ErrorReason = {
    * sends.
    * Connect: permission_denied. HTTP: 403.
    * Metadata: origin, origin_source, setting, proxy_setting.
-   *   origin: the origin seen; empty if it is missing or malformed.
+   *   origin: the origin seen; empty if missing or malformed.
    *   origin_source: what it was read from: "Origin header", "Host header" or "X-Forwarded-Host header".
    *   setting: environment variable to add the origin to.
-   *   proxy_setting: environment variable to set if there is a proxy in front. Absent if there is an Origin header.
+   *   proxy_setting: environment variable to set if there is a proxy in front, without an Origin header.
    *
    * @generated from enum value: ERROR_REASON_ORIGIN_NOT_TRUSTED = 20;
    */
@@ -201,8 +198,7 @@ export const ErrorReason = {
   APP_NAME_MISMATCH: 22,
 
   /**
-   * The nonce does not exist: it was never issued, it was used already, or it is for another purpose, another user or
-   * another service that shares the store. Ask for a new one.
+   * The nonce was never issued, it was used already, or it is for another purpose, user or service. Ask for a new one.
    * Connect: unauthenticated. HTTP: 401.
    *
    * @generated from enum value: ERROR_REASON_NONCE_NOT_FOUND = 40;
@@ -218,9 +214,8 @@ export const ErrorReason = {
   NONCE_EXPIRED: 41,
 
   /**
-   * The signature does not prove control of the key over the challenge's message. Degenerate keys and signatures, which
-   * prove nothing, are refused in the same way. Have the wallet sign the message again, unaltered; for a sign-in or a
-   * new wallet, ask for a new nonce first.
+   * The signature does not prove control of the key over the challenge's message. Have the wallet sign the message
+   * again, unaltered; for a sign-in or a new wallet, ask for a new nonce first.
    * Connect: unauthenticated. HTTP: 401.
    *
    * @generated from enum value: ERROR_REASON_SIGNATURE_INVALID = 42;
@@ -237,8 +232,8 @@ export const ErrorReason = {
   ADDRESS_MISMATCH: 43,
 
   /**
-   * The named wallet adapter is not configured; or the proof names none, and neither nimiq nor ed25519, which are tried
-   * without a name, is configured. Name one of the configured adapters.
+   * The named wallet adapter is not configured; or the proof names none, and neither nimiq nor ed25519 is configured.
+   * Name one of the configured adapters.
    * Connect: invalid_argument. HTTP: 400.
    * Metadata: adapters.
    *   adapters: ids of the configured adapters.
@@ -251,7 +246,7 @@ export const ErrorReason = {
    * The application does not allow this wallet to sign in. Tell the user; another wallet may be allowed.
    * Connect: permission_denied. HTTP: 403.
    * Metadata: application_message.
-   *   application_message: text that the application's hook gave for its refusal, if it gave one.
+   *   application_message: the text of the application's hook, if it gave one.
    *
    * @generated from enum value: ERROR_REASON_LOGIN_REFUSED = 45;
    */
@@ -296,7 +291,7 @@ export const ErrorReason = {
   SESSION_INVALID: 61,
 
   /**
-   * The signed-in user has no session with this id, or has it no longer. Read the list of sessions again.
+   * The user has no session with this id any more. Read the list of sessions again.
    * Connect: not_found. HTTP: 404.
    *
    * @generated from enum value: ERROR_REASON_SESSION_NOT_FOUND = 62;
@@ -304,8 +299,8 @@ export const ErrorReason = {
   SESSION_NOT_FOUND: 62,
 
   /**
-   * The call needs a session that a direct sign-in made: in the last 10 minutes, if it changes the user's wallets. Sign in
-   * directly, and try again.
+   * The call needs a session that a direct sign-in made; in the last 10 minutes, if it changes the user's wallets. Sign
+   * in directly, and try again.
    * Connect: permission_denied. HTTP: 403.
    *
    * @generated from enum value: ERROR_REASON_SESSION_NOT_FRESH = 63;
@@ -313,7 +308,7 @@ export const ErrorReason = {
   SESSION_NOT_FRESH: 63,
 
   /**
-   * The signed-in user has no known computer with this id, or has it no longer. Read the list of computers again.
+   * The user has no known computer with this id any more. Read the list of computers again.
    * Connect: not_found. HTTP: 404.
    *
    * @generated from enum value: ERROR_REASON_COMPUTER_NOT_FOUND = 64;
@@ -321,7 +316,7 @@ export const ErrorReason = {
   COMPUTER_NOT_FOUND: 64,
 
   /**
-   * The service issues no access tokens for this audience. Ask for one of its audiences, or add this one to them.
+   * The service issues no access tokens for this audience. Ask for another, or add this one to its audiences.
    * Connect: invalid_argument. HTTP: 400.
    * Metadata: setting.
    *   setting: environment variable with the audiences.
@@ -388,8 +383,8 @@ export const ErrorReason = {
   ORDER_CHALLENGE_NOT_READ: 86,
 
   /**
-   * The order was rejected: by the phone's user, or by a third wrong return code. FinalizeOrder also fails with it after
-   * the phone's user took the finished sign-in back. Start a new one, if the user wants to.
+   * The phone's user rejected the order or took the finished sign-in back, or a third wrong return code came. Start a
+   * new one, if the user wants to.
    * Connect: failed_precondition. HTTP: 409.
    *
    * @generated from enum value: ERROR_REASON_ORDER_REJECTED = 87;
@@ -405,8 +400,8 @@ export const ErrorReason = {
   ORDER_CANCELLED: 88,
 
   /**
-   * The order is finalized, and its result can no longer be fetched: the 60 seconds for retries are over, the session
-   * that it made has ended, or a third wrong return code came. Start a new one.
+   * The order is finalized, and its result can no longer be fetched: the 60 seconds for retries are over, its session
+   * has ended, or a third wrong return code came. Start a new one.
    * Connect: failed_precondition. HTTP: 409.
    *
    * @generated from enum value: ERROR_REASON_ORDER_FINALIZED = 89;
@@ -426,7 +421,7 @@ export const ErrorReason = {
    * order.
    * Connect: unauthenticated. HTTP: 401.
    * Metadata: tries_left.
-   *   tries_left: number of further codes that can be tried; 0 if this was the last one.
+   *   tries_left: number of further codes that can be tried.
    *
    * @generated from enum value: ERROR_REASON_RETURN_CODE_WRONG = 93;
    */
@@ -486,8 +481,7 @@ export const ErrorReason = {
   WALLET_TAKEN: 100,
 
   /**
-   * The signed-in user has no wallet with this adapter and address, or has it no longer. Read the list of wallets
-   * again.
+   * The user has no wallet with this adapter and address any more. Read the list of wallets again.
    * Connect: not_found. HTTP: 404.
    *
    * @generated from enum value: ERROR_REASON_WALLET_NOT_FOUND = 101;
@@ -495,7 +489,7 @@ export const ErrorReason = {
   WALLET_NOT_FOUND: 101,
 
   /**
-   * The wallet is the user's only one. Without it, the user could no longer sign in. Add another one first.
+   * The wallet is the user's only one. Add another one first.
    * Connect: failed_precondition. HTTP: 409.
    *
    * @generated from enum value: ERROR_REASON_LAST_WALLET = 102;

@@ -26,16 +26,15 @@ export type Session = Message<"countersign.v1.Session"> & {
   id: string;
 
   /**
-   * Id of the user: one user for each wallet identity, unless its holder linked several (see WalletService) or the
-   * application resolves logins itself.
+   * Id of the user: one user for each wallet, unless the user linked several (LinkWallet) or the application resolves
+   * logins itself.
    *
    * @generated from field: string user_id = 2;
    */
   userId: string;
 
   /**
-   * Id of the wallet adapter that accepted the proof. Part of the identity: the same key under another adapter is
-   * another user.
+   * Id of the wallet adapter. The same key under another adapter is another user.
    *
    * @generated from field: string adapter_id = 3;
    */
@@ -106,14 +105,14 @@ export const SessionSchema: GenMessage<Session> = /*@__PURE__*/
   messageDesc(file_countersign_v1_session_service, 0);
 
 /**
- * GetCurrentSessionRequest says what a caller without a session gets. The token is sent in the headers.
+ * GetCurrentSessionRequest says what a caller without a session gets.
  *
  * @generated from message countersign.v1.GetCurrentSessionRequest
  */
 export type GetCurrentSessionRequest = Message<"countersign.v1.GetCurrentSessionRequest"> & {
   /**
-   * Whether a call without a live session succeeds without one, in place of SESSION_REQUIRED and SESSION_INVALID. For
-   * pages, whose browsers report every error to the console. Absent: no.
+   * Whether a call without a live session succeeds without one, in place of SESSION_REQUIRED and SESSION_INVALID: for
+   * pages, whose browsers report every error to the console.
    *
    * @generated from field: optional bool allow_signed_out = 1;
    */
@@ -170,7 +169,7 @@ export const SignOutRequestSchema: GenMessage<SignOutRequest> = /*@__PURE__*/
  */
 export type SignOutResponse = Message<"countersign.v1.SignOutResponse"> & {
   /**
-   * Always true: a failure is an error.
+   * Always true.
    *
    * @generated from field: bool ok = 1;
    */
@@ -206,7 +205,7 @@ export const ListSessionsRequestSchema: GenMessage<ListSessionsRequest> = /*@__P
  */
 export type ListSessionsResponse = Message<"countersign.v1.ListSessionsResponse"> & {
   /**
-   * Live sessions, newest first.
+   * The sessions.
    *
    * @generated from field: repeated countersign.v1.Session sessions = 1;
    */
@@ -248,7 +247,7 @@ export const RevokeSessionRequestSchema: GenMessage<RevokeSessionRequest> = /*@_
  */
 export type RevokeSessionResponse = Message<"countersign.v1.RevokeSessionResponse"> & {
   /**
-   * Always true: a failure is an error.
+   * Always true.
    *
    * @generated from field: bool ok = 1;
    */
@@ -284,7 +283,7 @@ export const RevokeOtherSessionsRequestSchema: GenMessage<RevokeOtherSessionsReq
  */
 export type RevokeOtherSessionsResponse = Message<"countersign.v1.RevokeOtherSessionsResponse"> & {
   /**
-   * Always true: a failure is an error.
+   * Always true.
    *
    * @generated from field: bool ok = 1;
    */
@@ -319,7 +318,7 @@ export type IntrospectSessionRequest = Message<"countersign.v1.IntrospectSession
   token: string;
 
   /**
-   * The value of the session cookie, as a browser sent it to the backend. It is no token, nor is a token a cookie's value.
+   * The value of the session cookie, as a browser sent it to the backend. It is no token.
    *
    * @generated from field: string cookie = 2;
    */
@@ -383,7 +382,7 @@ export const ListKnownComputersRequestSchema: GenMessage<ListKnownComputersReque
  */
 export type ListKnownComputersResponse = Message<"countersign.v1.ListKnownComputersResponse"> & {
   /**
-   * Known computers, newest first.
+   * The computers.
    *
    * @generated from field: repeated countersign.v1.KnownComputer computers = 1;
    */
@@ -481,7 +480,7 @@ export const ForgetKnownComputerRequestSchema: GenMessage<ForgetKnownComputerReq
  */
 export type ForgetKnownComputerResponse = Message<"countersign.v1.ForgetKnownComputerResponse"> & {
   /**
-   * Always true: a failure is an error.
+   * Always true.
    *
    * @generated from field: bool ok = 1;
    */
@@ -517,7 +516,7 @@ export const ListConnectedAppsRequestSchema: GenMessage<ListConnectedAppsRequest
  */
 export type ListConnectedAppsResponse = Message<"countersign.v1.ListConnectedAppsResponse"> & {
   /**
-   * Those used last first.
+   * The applications.
    *
    * @generated from field: repeated countersign.v1.ConnectedApp apps = 1;
    */
@@ -552,8 +551,7 @@ export type ConnectedApp = Message<"countersign.v1.ConnectedApp"> & {
   name: string;
 
   /**
-   * Host that the application is reached at. Empty for an application on the user's device, and for one that is no
-   * longer a client of the service.
+   * Host of the application. Empty for one on the user's device, and for one that is no longer a client of the service.
    *
    * @generated from field: string host = 3;
    */
@@ -616,7 +614,7 @@ export const DisconnectAppRequestSchema: GenMessage<DisconnectAppRequest> = /*@_
  */
 export type DisconnectAppResponse = Message<"countersign.v1.DisconnectAppResponse"> & {
   /**
-   * Always true: a failure is an error.
+   * Always true.
    *
    * @generated from field: bool ok = 1;
    */
@@ -684,16 +682,16 @@ export const IssueAccessTokenResponseSchema: GenMessage<IssueAccessTokenResponse
  *
  * All calls but IntrospectSession act for the user whose session token is sent as `Authorization: Bearer` or in the
  * session cookie. If both are sent, the bearer token counts. A call that a cookie authenticates must come from a
- * trusted origin.
+ * trusted origin. Calls that list, and IssueAccessToken, extend the caller's session as GetCurrentSession does.
  *
  * @generated from service countersign.v1.SessionService
  */
 export const SessionService: GenService<{
   /**
-   * GetCurrentSession returns the caller's session. Called by the signed-in user.
+   * GetCurrentSession returns the caller's session.
    *
-   * If it is due (in the built-in host, once a tenth of the lifetime has passed), the session is extended, up to an
-   * absolute limit, and a cookie that authenticated the call is set anew. Safe to retry.
+   * Once a tenth of its lifetime has passed, the session is extended, up to an absolute limit, and a cookie that
+   * authenticated the call is set anew. Safe to retry.
    *
    * Errors: SESSION_REQUIRED, SESSION_INVALID, ORIGIN_NOT_TRUSTED, HOST_UNAVAILABLE.
    *
@@ -705,7 +703,7 @@ export const SessionService: GenService<{
     output: typeof GetCurrentSessionResponseSchema;
   },
   /**
-   * SignOut ends the caller's session and no other, and clears the cookie. Called by the signed-in user.
+   * SignOut ends the caller's session and no other, and clears the cookie.
    *
    * A retry, or a call whose token is no longer valid, succeeds too.
    *
@@ -719,9 +717,7 @@ export const SessionService: GenService<{
     output: typeof SignOutResponseSchema;
   },
   /**
-   * ListSessions lists the live sessions of the caller's user, newest first. Called by the signed-in user.
-   *
-   * Extends the caller's own session as GetCurrentSession does, and changes nothing else. Safe to retry.
+   * ListSessions lists the live sessions of the caller's user, newest first. Safe to retry.
    *
    * Errors: SESSION_REQUIRED, SESSION_INVALID, ORIGIN_NOT_TRUSTED, HOST_UNAVAILABLE.
    *
@@ -733,12 +729,10 @@ export const SessionService: GenService<{
     output: typeof ListSessionsResponseSchema;
   },
   /**
-   * RevokeSession ends a session of the caller's user by its id, at once and on every instance. Called by the signed-in
-   * user.
+   * RevokeSession ends a session of the caller's user by its id, at once and on every instance.
    *
-   * A session that an order made ends only sessions that orders made; for any other it answers SESSION_NOT_FRESH. If
-   * the session came from a known computer, the computer is forgotten too. If the session has already ended, as after a
-   * first try whose response was lost, it answers SESSION_NOT_FOUND.
+   * A session that an order made ends only sessions that orders made; any other is SESSION_NOT_FRESH. If the session
+   * came from a known computer, the computer is forgotten too. A retry answers SESSION_NOT_FOUND.
    *
    * Errors: SESSION_REQUIRED, SESSION_INVALID, ORIGIN_NOT_TRUSTED, SESSION_NOT_FRESH, SESSION_NOT_FOUND,
    * HOST_UNAVAILABLE.
@@ -752,10 +746,10 @@ export const SessionService: GenService<{
   },
   /**
    * RevokeOtherSessions ends all sessions of the caller's user but the one that makes the call, and forgets all known
-   * computers but the one that this session came from. Called by the signed-in user.
+   * computers but the one that this session came from.
    *
-   * If an order made the caller's session, only sessions that orders made end; those of direct sign-ins stay. The
-   * sessions end one after the other. Safe to retry: a retry ends those that are left.
+   * If an order made the caller's session, only sessions that orders made end. They end one after the other: a retry
+   * ends those that are left.
    *
    * Errors: SESSION_REQUIRED, SESSION_INVALID, ORIGIN_NOT_TRUSTED, HOST_UNAVAILABLE.
    *
@@ -767,11 +761,9 @@ export const SessionService: GenService<{
     output: typeof RevokeOtherSessionsResponseSchema;
   },
   /**
-   * IntrospectSession says whether a session token, or the value of a session cookie, is valid now. Called by backends that
-   * received one from a user.
+   * IntrospectSession says whether a session token, or the value of a session cookie, is valid now. Called by backends.
    *
-   * A wrong, expired or revoked one is not an error: `active` is false. Changes nothing: it does not extend the
-   * session.
+   * A wrong, expired or revoked one is not an error: `active` is false. The session is not extended.
    *
    * Errors: HOST_UNAVAILABLE.
    *
@@ -783,12 +775,10 @@ export const SessionService: GenService<{
     output: typeof IntrospectSessionResponseSchema;
   },
   /**
-   * ListKnownComputers lists the computers whose orders need no return code, newest first. Called by the signed-in
-   * user.
+   * ListKnownComputers lists the computers whose orders need no return code, newest first. Safe to retry.
    *
    * They are those of all wallets of the caller's user; or, if the application keeps its users or sessions itself, of
-   * the wallet that the caller signed in with. Extends the caller's own session as GetCurrentSession does, and changes
-   * nothing else. Safe to retry.
+   * the wallet that the caller signed in with.
    *
    * Errors: NOT_ENABLED, SESSION_REQUIRED, SESSION_INVALID, ORIGIN_NOT_TRUSTED, HOST_UNAVAILABLE.
    *
@@ -800,11 +790,9 @@ export const SessionService: GenService<{
     output: typeof ListKnownComputersResponseSchema;
   },
   /**
-   * ForgetKnownComputer forgets one of the computers that ListKnownComputers lists. Called by the signed-in user.
+   * ForgetKnownComputer forgets one of the computers that ListKnownComputers lists.
    *
-   * The computer's next order needs a return code again. Its sessions stay valid. Every known computer comes of an order,
-   * so a session that an order made can forget it. If it is already forgotten, as after
-   * a first try whose response was lost, it answers COMPUTER_NOT_FOUND.
+   * The computer's next order needs a return code again. Its sessions stay valid. A retry answers COMPUTER_NOT_FOUND.
    *
    * Errors: NOT_ENABLED, SESSION_REQUIRED, SESSION_INVALID, ORIGIN_NOT_TRUSTED, COMPUTER_NOT_FOUND, HOST_UNAVAILABLE.
    *
@@ -817,9 +805,7 @@ export const SessionService: GenService<{
   },
   /**
    * ListConnectedApps returns the applications that the caller's user has connected by OpenID Connect, those used last
-   * first; without an issuer, none. Called by the signed-in user.
-   *
-   * Extends the caller's own session as GetCurrentSession does, and changes nothing else. Safe to retry.
+   * first; without an issuer, none. Safe to retry.
    *
    * Errors: SESSION_REQUIRED, SESSION_INVALID, ORIGIN_NOT_TRUSTED, HOST_UNAVAILABLE.
    *
@@ -832,13 +818,12 @@ export const SessionService: GenService<{
   },
   /**
    * DisconnectApp ends all that an application holds of the caller's user: the consent, and every code, refresh token
-   * and opaque access token, those for offline access too, in one step. Called by the signed-in user, from a page of the
-   * service's own origin: other trusted origins are refused. The application is logged out over its back channel, if it
-   * has one.
+   * and opaque access token, offline access included. Called from a page of the service's own origin. The application
+   * is logged out over its back channel, if it has one.
    *
-   * A session that an order made ends what the application got in such sessions only; if there is nothing of the kind,
-   * but a connection that was made directly, SESSION_NOT_FRESH. The application can ask for consent again. Succeeds if
-   * the application is not connected. Safe to retry.
+   * A session that an order made ends only what the application got in such sessions; if there is only a connection
+   * that was made directly, the call fails with SESSION_NOT_FRESH. The application can ask for consent again. Succeeds
+   * if the application is not connected. Safe to retry.
    *
    * Errors: SESSION_REQUIRED, SESSION_INVALID, ORIGIN_NOT_TRUSTED, SESSION_NOT_FRESH, HOST_UNAVAILABLE.
    *
@@ -850,12 +835,10 @@ export const SessionService: GenService<{
     output: typeof DisconnectAppResponseSchema;
   },
   /**
-   * IssueAccessToken issues a short-lived token that a backend can verify without asking this service. Called by the
-   * signed-in user.
+   * IssueAccessToken issues a short-lived token that a backend can verify without asking this service.
    *
-   * The token is a signed JWT (RFC 9068), for one audience. It is not stored and cannot be revoked: it is valid until
-   * it expires, even if the session ends first. Extends the caller's own session as GetCurrentSession does, and changes
-   * nothing else. Each call issues another token, so it is safe to retry. NOT_ENABLED if the service has no audiences.
+   * The token is a signed JWT (RFC 9068), for one audience. It cannot be revoked: it is valid until it expires, even if
+   * the session ends first. Each call issues another token. NOT_ENABLED if the service has no audiences.
    *
    * Errors: NOT_ENABLED, SESSION_REQUIRED, SESSION_INVALID, ORIGIN_NOT_TRUSTED, AUDIENCE_UNKNOWN, HOST_UNAVAILABLE.
    *

@@ -21,8 +21,8 @@ export const file_countersign_v1_sign_in_service: GenFile = /*@__PURE__*/
  */
 export type IssueNonceRequest = Message<"countersign.v1.IssueNonceRequest"> & {
   /**
-   * The application name that the client expects in the message. Optional. If it is not the server's own, the call
-   * fails with APP_NAME_MISMATCH; the server never uses a name from here.
+   * The application name that the client expects in the message. Optional. If the server has another, the call fails
+   * with APP_NAME_MISMATCH.
    *
    * @generated from field: optional string app_name = 1;
    */
@@ -36,23 +36,22 @@ export type IssueNonceRequest = Message<"countersign.v1.IssueNonceRequest"> & {
   purpose: NoncePurpose;
 
   /**
-   * Id of the wallet adapter that will sign. For an adapter with a sign-in form of its own (ethereum, solana),
-   * `message` is that form, made for the calling page. Absent: `message` is the plain text.
+   * Id of the wallet adapter that will sign. If it has a sign-in form of its own (ethereum, solana), `message` is that
+   * form, for the calling page. Absent: the plain text.
    *
    * @generated from field: optional string adapter_id = 3;
    */
   adapterId?: string | undefined;
 
   /**
-   * Address of the account that will sign. Required for ethereum. Absent for solana: the form's address line is empty,
-   * and the wallet fills it in.
+   * Address of the account that will sign. Required for ethereum. Absent for solana: the wallet fills it in.
    *
    * @generated from field: optional string address = 4;
    */
   address?: string | undefined;
 
   /**
-   * Chain of that account as the form writes it, such as "1" for ethereum, which needs it, or "mainnet" for solana.
+   * Chain of that account, such as "1" for ethereum, which needs it, or "mainnet" for solana.
    *
    * @generated from field: optional string chain_id = 5;
    */
@@ -73,7 +72,7 @@ export const IssueNonceRequestSchema: GenMessage<IssueNonceRequest> = /*@__PURE_
  */
 export type IssueNonceResponse = Message<"countersign.v1.IssueNonceResponse"> & {
   /**
-   * What the signature is for: "auth.login", or "auth.link" for a wallet that is added to a user.
+   * What the signature is for: "auth.login" or "auth.link".
    *
    * @generated from field: string action = 1;
    */
@@ -87,7 +86,7 @@ export type IssueNonceResponse = Message<"countersign.v1.IssueNonceResponse"> & 
   challengeId: string;
 
   /**
-   * Opaque identifier of the stored nonce, URL-safe.
+   * Identifier of the nonce, URL-safe.
    *
    * @generated from field: string nonce_id = 3;
    */
@@ -115,15 +114,14 @@ export type IssueNonceResponse = Message<"countersign.v1.IssueNonceResponse"> & 
   issuedAt: bigint;
 
   /**
-   * Time at which it expires, epoch milliseconds: exactly issued_at plus the lifetime of nonces.
+   * Time at which it expires, epoch milliseconds.
    *
    * @generated from field: int64 expires_at = 7;
    */
   expiresAt: bigint;
 
   /**
-   * The exact text to sign: the plain text of the challenge; or, if the request named an adapter with a sign-in form of
-   * its own, that form, which contains the hash of the plain text.
+   * The exact text to sign: the plain text of the challenge, or the adapter's sign-in form, which contains its hash.
    *
    * @generated from field: string message = 8;
    */
@@ -151,39 +149,39 @@ export type VerifySignInRequest = Message<"countersign.v1.VerifySignInRequest"> 
   nonceId: string;
 
   /**
-   * The signer's public key, hex in either case. 32 bytes for nimiq, ed25519 and solana. For ethereum it may be
-   * empty; if it is set, it must be the key that the signature recovers.
+   * The signer's public key, hex in either case: 32 bytes for nimiq, ed25519 and solana; for ethereum empty, or the key
+   * that the signature recovers.
    *
    * @generated from field: string public_key_hex = 2;
    */
   publicKeyHex: string;
 
   /**
-   * The signature over the message as the wallet frames it, hex in either case, at most 16 KiB. 64 bytes for nimiq,
-   * ed25519 and solana; 64 or 65 for an ethereum key. A contract wallet's can have any length.
+   * The signature over the message as the wallet frames it, hex in either case: 64 bytes for nimiq, ed25519 and solana,
+   * 64 or 65 for an ethereum key, up to 16 KiB for a contract wallet.
    *
    * @generated from field: string signature_hex = 3;
    */
   signatureHex: string;
 
   /**
-   * The wallet's address, grouped or not, in either case; for ethereum, mixed case must be that of EIP-55. Optional for
-   * nimiq and ed25519. It must be the signer's.
+   * The signer's address, grouped or not, in either case; for ethereum, mixed case must be that of EIP-55. Optional for
+   * nimiq and ed25519.
    *
    * @generated from field: optional string address = 4;
    */
   address?: string | undefined;
 
   /**
-   * Id of the wallet adapter that made the signature, such as "nimiq". Absent: nimiq and ed25519 are tried if they are
-   * configured. Any other adapter must be named.
+   * Id of the wallet adapter that made the signature, such as "nimiq". Absent: nimiq and ed25519, if they are
+   * configured.
    *
    * @generated from field: optional string adapter_id = 5;
    */
   adapterId?: string | undefined;
 
   /**
-   * Chain of the account, as in IssueNonce: the server rebuilds the form from what it stored, the address and this.
+   * Chain of the account, as in IssueNonce.
    *
    * @generated from field: optional string chain_id = 6;
    */
@@ -204,7 +202,7 @@ export const VerifySignInRequestSchema: GenMessage<VerifySignInRequest> = /*@__P
  */
 export type VerifySignInResponse = Message<"countersign.v1.VerifySignInResponse"> & {
   /**
-   * Always true: a failure is an error.
+   * Always true.
    *
    * @generated from field: bool ok = 1;
    */
@@ -253,8 +251,8 @@ export const NoncePurpose = {
   SIGN_IN: 1,
 
   /**
-   * Adding a wallet to the signed-in user, with WalletService's LinkWallet. The call needs a session, and the nonce is
-   * valid for that user only. NOT_ENABLED if the application keeps its users or sessions itself.
+   * Adding a wallet to the signed-in user, with LinkWallet. The call needs a session, and the nonce is valid for that
+   * user only.
    *
    * @generated from enum value: NONCE_PURPOSE_LINK = 2;
    */
@@ -281,11 +279,9 @@ export const NoncePurposeSchema: GenEnum<NoncePurpose> = /*@__PURE__*/
  */
 export const SignInService: GenService<{
   /**
-   * IssueNonce creates a challenge for the wallet to sign and stores it for a single use. Called by a browser, from a
-   * trusted origin.
+   * IssueNonce creates a challenge for the wallet to sign once. Called by a browser, from a trusted origin.
    *
-   * The challenge is bound to that origin. It is not secret. Each call creates a new challenge and leaves earlier ones
-   * valid, so it is safe to retry.
+   * The challenge is bound to that origin, and not secret. Earlier challenges stay valid, so it is safe to retry.
    *
    * Errors: ORIGIN_NOT_TRUSTED, APP_NAME_MISMATCH, ADAPTER_UNKNOWN; for the purpose LINK also NOT_ENABLED,
    * SESSION_REQUIRED, SESSION_INVALID, SESSION_NOT_FRESH.
@@ -298,13 +294,12 @@ export const SignInService: GenService<{
     output: typeof IssueNonceResponseSchema;
   },
   /**
-   * VerifySignIn checks the wallet's signature over a challenge and creates a session. Called by the browser that asked
-   * for the challenge, from the same origin.
+   * VerifySignIn checks the wallet's signature over a challenge and creates a session. Called by the same browser, from
+   * the same origin.
    *
-   * The nonce is consumed atomically before the signature is checked: of any number of calls with one nonce, at most
-   * one gets a session. After a wrong signature, a new challenge is needed. A retry fails with NONCE_NOT_FOUND: after a
-   * lost response, ask for a new nonce. On success the response also sets the session cookie and a `set-auth-token`
-   * header.
+   * The nonce is used up before the signature is checked. After a wrong signature or a lost response, ask for a new
+   * one: a retry fails with NONCE_NOT_FOUND. On success the response also sets the session cookie and a
+   * `set-auth-token` header.
    *
    * Errors: NONCE_NOT_FOUND, NONCE_EXPIRED, ORIGIN_MISMATCH, ADAPTER_UNKNOWN, SIGNATURE_INVALID, ADDRESS_MISMATCH,
    * CONTRACT_WALLET_NEEDS_RPC, EVM_RPC_UNAVAILABLE, LOGIN_REFUSED, HOST_UNAVAILABLE.

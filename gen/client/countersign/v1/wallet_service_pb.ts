@@ -40,7 +40,7 @@ export type Wallet = Message<"countersign.v1.Wallet"> & {
   publicKeyHex: string;
 
   /**
-   * Time at which the wallet became the user's, epoch milliseconds.
+   * Time at which it was linked, epoch milliseconds.
    *
    * @generated from field: int64 linked_at = 4;
    */
@@ -68,14 +68,14 @@ export const WalletSchema: GenMessage<Wallet> = /*@__PURE__*/
  */
 export type WalletProof = Message<"countersign.v1.WalletProof"> & {
   /**
-   * The signer's public key, hex in either case, as in VerifySignIn.
+   * The signer's public key, as in VerifySignIn.
    *
    * @generated from field: string public_key_hex = 1;
    */
   publicKeyHex: string;
 
   /**
-   * The signature over the message as the wallet frames it, hex in either case, at most 16 KiB.
+   * The signature, as in VerifySignIn.
    *
    * @generated from field: string signature_hex = 2;
    */
@@ -89,7 +89,7 @@ export type WalletProof = Message<"countersign.v1.WalletProof"> & {
   address?: string | undefined;
 
   /**
-   * Id of the wallet adapter that made the signature, as in VerifySignIn.
+   * Id of the wallet adapter, as in VerifySignIn.
    *
    * @generated from field: optional string adapter_id = 4;
    */
@@ -132,7 +132,7 @@ export const ListWalletsRequestSchema: GenMessage<ListWalletsRequest> = /*@__PUR
  */
 export type ListWalletsResponse = Message<"countersign.v1.ListWalletsResponse"> & {
   /**
-   * The wallets, in the order in which they were linked.
+   * The wallets.
    *
    * @generated from field: repeated countersign.v1.Wallet wallets = 1;
    */
@@ -241,17 +241,14 @@ export const UnlinkWalletResponseSchema: GenMessage<UnlinkWalletResponse> = /*@_
 /**
  * WalletService manages the wallets that a user signs in with.
  *
- * All calls act for the user whose session token is sent as `Authorization: Bearer` or in the session cookie, as in
- * SessionService. They are NOT_ENABLED if the application keeps its users or sessions itself.
+ * All calls act for the user whose session is sent, as in SessionService. They are NOT_ENABLED if the application keeps
+ * its users or sessions itself.
  *
  * @generated from service countersign.v1.WalletService
  */
 export const WalletService: GenService<{
   /**
-   * ListWallets lists the wallets of the caller's user, in the order in which they were linked. Called by the signed-in
-   * user.
-   *
-   * Extends the caller's own session as GetCurrentSession does, and changes nothing else. Safe to retry.
+   * ListWallets lists the wallets of the caller's user, in the order in which they were linked. Safe to retry.
    *
    * Errors: NOT_ENABLED, SESSION_REQUIRED, SESSION_INVALID, ORIGIN_NOT_TRUSTED.
    *
@@ -263,14 +260,13 @@ export const WalletService: GenService<{
     output: typeof ListWalletsResponseSchema;
   },
   /**
-   * LinkWallet adds a wallet to the caller's user, who can sign in with it from then on. Called by the signed-in user,
-   * with the answer of IssueNonce for the purpose LINK, from the same origin.
+   * LinkWallet adds a wallet to the caller's user. Called with the answer of IssueNonce for the purpose LINK, from the
+   * same origin.
    *
-   * The session must have been made by a direct sign-in in the last 10 minutes (SESSION_NOT_FRESH). The nonce is
-   * consumed before the signature is checked: after a lost response, ask for a new one. Linking a wallet that the user
+   * The session must have been made by a direct sign-in in the last 10 minutes (SESSION_NOT_FRESH). The nonce is used
+   * up before the signature is checked: after a lost response, ask for a new one. Linking a wallet that the user
    * already has succeeds. A wallet of another user, or one that has signed in as a user of its own, is WALLET_TAKEN;
-   * one that an operator has blocked is LOGIN_REFUSED. Of concurrent calls for one wallet by several users, one
-   * succeeds.
+   * one that an operator has blocked is LOGIN_REFUSED.
    *
    * Errors: NOT_ENABLED, SESSION_REQUIRED, SESSION_INVALID, ORIGIN_NOT_TRUSTED, SESSION_NOT_FRESH, NONCE_NOT_FOUND,
    * NONCE_EXPIRED, ORIGIN_MISMATCH, ADAPTER_UNKNOWN, SIGNATURE_INVALID, ADDRESS_MISMATCH, CONTRACT_WALLET_NEEDS_RPC,
@@ -284,11 +280,11 @@ export const WalletService: GenService<{
     output: typeof LinkWalletResponseSchema;
   },
   /**
-   * UnlinkWallet removes a wallet from the caller's user. Called by the signed-in user.
+   * UnlinkWallet removes a wallet from the caller's user.
    *
-   * The session must have been made by a direct sign-in in the last 10 minutes (SESSION_NOT_FRESH). The wallet's
-   * sessions end, and computers that are known for it are forgotten. If the wallet signs in again, it is a new user.
-   * The last wallet cannot be unlinked (LAST_WALLET), even by concurrent calls. A retry answers WALLET_NOT_FOUND.
+   * The session must be as for LinkWallet. The wallet's sessions end, and computers that are known for it are
+   * forgotten. If the wallet signs in again, it is a new user. The last wallet cannot be unlinked (LAST_WALLET). A
+   * retry answers WALLET_NOT_FOUND.
    *
    * Errors: NOT_ENABLED, SESSION_REQUIRED, SESSION_INVALID, ORIGIN_NOT_TRUSTED, SESSION_NOT_FRESH, WALLET_NOT_FOUND,
    * LAST_WALLET.

@@ -43,28 +43,29 @@ export type StartOrderRequest = Message<"countersign.v1.StartOrderRequest"> & {
   returnTo?: string | undefined;
 
   /**
-   * What the phone's user is asked to approve, in a few words. Becomes a line of the signed message. One line of text.
+   * What the phone's user is asked to approve, in a few words. One line of text, which becomes one of the signed
+   * message.
    *
    * @generated from field: optional string display_title = 4;
    */
   displayTitle?: string | undefined;
 
   /**
-   * The same in a sentence or two. Becomes a line of the signed message. One line of text.
+   * The same in a sentence or two, likewise.
    *
    * @generated from field: optional string display_summary = 5;
    */
   displaySummary?: string | undefined;
 
   /**
-   * Hash of what a sign order is about, in the application's own encoding. Becomes a line of the signed message.
+   * Hash of what a sign order is about, in an encoding of your own. Becomes a line of the signed message.
    *
    * @generated from field: optional string payload_hash = 6;
    */
   payloadHash?: string | undefined;
 
   /**
-   * Public key of the computer, which every FinalizeOrder then has to prove possession of: P-256, the uncompressed
+   * Public key of the computer, which FinalizeOrder then has to prove possession of: P-256, the uncompressed
    * SubjectPublicKeyInfo (RFC 5480) of 91 bytes, base64url without padding.
    *
    * @generated from field: optional string computer_key = 7;
@@ -72,27 +73,26 @@ export type StartOrderRequest = Message<"countersign.v1.StartOrderRequest"> & {
   computerKey?: string | undefined;
 
   /**
-   * What a sign order is about, as I-JSON text (RFC 7493), at most 8 KiB in UTF-8. Stored, shown and returned in its
-   * canonical form only (RFC 8785), whose SHA-256 becomes the payload hash: `sha256:` and base64url. Not together with
-   * payload_hash. Refused with INVALID_REQUEST: names that are `__proto__` or occur twice in an object, lone surrogates
-   * and noncharacters, numbers beyond 2^53-1 or with more digits than a double keeps (send them as strings), more than
-   * 8 levels, a canonical form of more than 8 KiB, and in names and strings: control, text-direction and invisible
-   * characters, and more than four combining marks in a row.
+   * What a sign order is about, as I-JSON text (RFC 7493), in place of payload_hash. Its canonical form (RFC 8785), of
+   * at most 8 KiB, is kept, shown and returned; the form's SHA-256 becomes the payload hash: `sha256:` and base64url.
+   * Refused with INVALID_REQUEST: names that are `__proto__` or occur twice in an object, lone surrogates and
+   * noncharacters, numbers beyond 2^53-1 or with more digits than a double keeps (send them as strings), more than 8
+   * levels, control, text-direction and invisible characters, and more than four combining marks in a row.
    *
    * @generated from field: optional string payload = 8;
    */
   payload?: string | undefined;
 
   /**
-   * Public key of the only wallet that can approve a sign order, hex in either case. Needs adapter_id. If
-   * expected_address is set too, both must hold. Not for ethereum, whose wallets are known by address only.
+   * Public key of the only wallet that can approve a sign order, hex in either case. Needs adapter_id. With
+   * expected_address, both must hold. Not for ethereum.
    *
    * @generated from field: optional string expected_public_key_hex = 9;
    */
   expectedPublicKeyHex?: string | undefined;
 
   /**
-   * Address of the only wallet that can approve a sign order, in any form that its adapter reads. Needs adapter_id.
+   * Address of the only wallet that can approve a sign order. Needs adapter_id.
    *
    * @generated from field: optional string expected_address = 10;
    */
@@ -100,7 +100,7 @@ export type StartOrderRequest = Message<"countersign.v1.StartOrderRequest"> & {
 
   /**
    * The desktop for which the application's backend starts the order. Required if the server has start keys, and
-   * refused with INVALID_REQUEST if it has none.
+   * refused if it has none.
    *
    * @generated from field: countersign.v1.StartOrderRequester requester = 11;
    */
@@ -121,7 +121,7 @@ export const StartOrderRequestSchema: GenMessage<StartOrderRequest> = /*@__PURE_
  */
 export type StartOrderRequester = Message<"countersign.v1.StartOrderRequester"> & {
   /**
-   * Origin of the page that shows the order. Required. It must be trusted (ORIGIN_NOT_TRUSTED).
+   * Trusted origin of the page that shows the order. Required.
    *
    * @generated from field: string origin = 1;
    */
@@ -163,21 +163,21 @@ export type StartOrderResponse = Message<"countersign.v1.StartOrderResponse"> & 
   orderId: string;
 
   /**
-   * Address for the QR code: the approval page, with the claim token in the fragment, which browsers do not send.
+   * Address for the QR code: the approval page, with the claim token in the fragment.
    *
    * @generated from field: string claim_url = 2;
    */
   claimUrl: string;
 
   /**
-   * The token in the claim URL, for applications that build their own URL. Secret.
+   * The claim token, for applications that build their own URL. Secret.
    *
    * @generated from field: string claim_token = 3;
    */
   claimToken: string;
 
   /**
-   * Token to watch, cancel and finalize the order. Secret, for the desktop only.
+   * The desktop's token. Secret.
    *
    * @generated from field: string desktop_token = 4;
    */
@@ -205,8 +205,7 @@ export type StartOrderResponse = Message<"countersign.v1.StartOrderResponse"> & 
   expiresAt: bigint;
 
   /**
-   * Two digits for the desktop to show. The phone shows them too, for the user to compare. Empty if the server uses
-   * return codes.
+   * Two digits that desktop and phone show, for the user to compare. Empty if the server uses return codes.
    *
    * @generated from field: string confirmation_code = 8;
    */
@@ -227,7 +226,7 @@ export const StartOrderResponseSchema: GenMessage<StartOrderResponse> = /*@__PUR
  */
 export type ClaimOrderRequest = Message<"countersign.v1.ClaimOrderRequest"> & {
   /**
-   * Identifier of the order, from the claim URL.
+   * Identifier of the order.
    *
    * @generated from field: string order_id = 1;
    */
@@ -241,8 +240,7 @@ export type ClaimOrderRequest = Message<"countersign.v1.ClaimOrderRequest"> & {
   claimToken: string;
 
   /**
-   * Secret that the phone makes before its first try: 128 random bits or more, base64url. A retry with the same one
-   * gets the same response. Optional.
+   * Secret that the phone makes before its first try: 128 random bits or more, base64url. Optional.
    *
    * @generated from field: optional string claim_key = 3;
    */
@@ -263,7 +261,7 @@ export const ClaimOrderRequestSchema: GenMessage<ClaimOrderRequest> = /*@__PURE_
  */
 export type ClaimOrderResponse = Message<"countersign.v1.ClaimOrderResponse"> & {
   /**
-   * Always true: a failure is an error.
+   * Always true.
    *
    * @generated from field: bool ok = 1;
    */
@@ -284,7 +282,7 @@ export type ClaimOrderResponse = Message<"countersign.v1.ClaimOrderResponse"> & 
   status: OrderStatus;
 
   /**
-   * Token to read, approve, reject and hand over the order. Secret, for the phone only.
+   * The phone's challenge token. Secret.
    *
    * @generated from field: string challenge_token = 4;
    */
@@ -361,8 +359,7 @@ export type PreviewOrderResponse = Message<"countersign.v1.PreviewOrderResponse"
   sameNetwork?: boolean | undefined;
 
   /**
-   * Whether the application's backend started the order with a start key. Otherwise the user agent is what the desktop
-   * says of itself.
+   * Whether the application's backend started the order, as in OrderRequester.
    *
    * @generated from field: bool started_with_key = 5;
    */
@@ -411,25 +408,22 @@ export type GetOrderChallengeRequest = Message<"countersign.v1.GetOrderChallenge
   challengeToken: string;
 
   /**
-   * Id of the wallet adapter that will sign. For an adapter with a sign-in form of its own (ethereum, solana),
-   * `message` of a login order is that form, made for the calling page. Absent: `message` is the plain text.
+   * Id of the wallet adapter that will sign, as in IssueNonce; `message` of a sign order is always the plain text.
    *
    * @generated from field: optional string adapter_id = 3;
    */
   adapterId?: string | undefined;
 
   /**
-   * Address of the account that will sign. Required for ethereum. Absent for solana: the form's address line is empty,
-   * and the wallet fills it in.
+   * Address of the account that will sign. Required for ethereum. Absent for solana: the wallet fills it in.
    *
    * @generated from field: optional string address = 4;
    */
   address?: string | undefined;
 
   /**
-   * Chain of that account as the form writes it, such as "1" for ethereum, which needs it, or "mainnet" for solana.
-   * With both address and chain, `message` of a sign order ends with the line `Account:` and the account's CAIP-10
-   * identifier.
+   * Chain of that account, as in IssueNonce. With both address and chain, `message` of a sign order ends with the line
+   * `Account:` and the account's CAIP-10 identifier.
    *
    * @generated from field: optional string chain_id = 5;
    */
@@ -576,38 +570,37 @@ export type GetOrderChallengeResponse = Message<"countersign.v1.GetOrderChalleng
   expectedAddress?: string | undefined;
 
   /**
-   * Whether the user can choose to have the computer remembered: the order is a login, it was started with a computer
-   * key, and the server uses return codes and remembers computers.
+   * Whether the user can choose to have the computer remembered.
    *
    * @generated from field: bool can_remember_computer = 20;
    */
   canRememberComputer: boolean;
 
   /**
-   * Six digits for the user to type on the computer. Present while the order is approved, if finalizing it takes them.
-   * Secret, for the phone's user only.
+   * Six digits for the user to type on the computer, while the order is approved, if finalizing it takes them. Secret,
+   * for the phone's user only.
    *
    * @generated from field: optional string return_code = 21;
    */
   returnCode?: string | undefined;
 
   /**
-   * Time until which the desktop can finalize the order, epoch milliseconds. Present while the order is approved.
+   * Time until which the desktop can finalize the order, epoch milliseconds, while it is approved.
    *
    * @generated from field: optional int64 finish_by = 22;
    */
   finishBy?: bigint | undefined;
 
   /**
-   * Number of return codes that can still be tried. Present while the order is approved, if finalizing it takes them.
+   * Number of return codes that can still be tried, while the order is approved, if finalizing it takes them.
    *
    * @generated from field: optional uint32 tries_left = 23;
    */
   triesLeft?: number | undefined;
 
   /**
-   * The same value as payload, with the names in the order in which the desktop wrote them: to be shown, and for nothing
-   * else. Absent if that is the order of payload.
+   * The same value with the names in the order in which the desktop wrote them, only to be shown. Absent if payload has
+   * that order.
    *
    * @generated from field: optional string payload_as_written = 24;
    */
@@ -651,16 +644,16 @@ export type OrderRequester = Message<"countersign.v1.OrderRequester"> & {
 
   /**
    * Whether the desktop and the phone that asks share an address prefix (IPv4 /24, IPv6 /56). Absent if unknown: the
-   * addresses are of different families, one is private or unknown, a request had a forwarded header that the server
-   * does not trust, or the server does not compare networks.
+   * addresses are of different families, one is private or unknown, a forwarded header is not trusted, or the server
+   * does not compare networks.
    *
    * @generated from field: optional bool same_network = 4;
    */
   sameNetwork?: boolean | undefined;
 
   /**
-   * Whether the application's backend started the order with a start key. Otherwise everything else here, and the texts
-   * of the order, are what the desktop says of itself.
+   * Whether the application's backend started the order with a start key. Otherwise all else here, and the texts of the
+   * order, are what the desktop says of itself.
    *
    * @generated from field: bool started_with_key = 5;
    */
@@ -681,40 +674,38 @@ export const OrderRequesterSchema: GenMessage<OrderRequester> = /*@__PURE__*/
  */
 export type OrderProof = Message<"countersign.v1.OrderProof"> & {
   /**
-   * The signer's public key, hex in either case. 32 bytes for nimiq, ed25519 and solana. For ethereum it may be
-   * empty; if it is set, it must be the key that the signature recovers.
+   * The signer's public key, hex in either case: 32 bytes for nimiq, ed25519 and solana; for ethereum empty, or the key
+   * that the signature recovers.
    *
    * @generated from field: string public_key_hex = 1;
    */
   publicKeyHex: string;
 
   /**
-   * The signature over the message as the wallet frames it, hex in either case, at most 16 KiB. 64 bytes for nimiq,
-   * ed25519 and solana; 64 or 65 for an ethereum key. A contract wallet's can have any length.
+   * The signature over the message as the wallet frames it, hex in either case: 64 bytes for nimiq, ed25519 and solana,
+   * 64 or 65 for an ethereum key, up to 16 KiB for a contract wallet.
    *
    * @generated from field: string signature_hex = 2;
    */
   signatureHex: string;
 
   /**
-   * The wallet's address, grouped or not, in either case; for ethereum, mixed case must be that of EIP-55. Optional for
-   * nimiq and ed25519. It must be the signer's.
+   * The signer's address, grouped or not, in either case; for ethereum, mixed case must be that of EIP-55. Optional for
+   * nimiq and ed25519.
    *
    * @generated from field: optional string address = 3;
    */
   address?: string | undefined;
 
   /**
-   * Id of the wallet adapter that made the signature. Absent: the adapter that the order names; if it names none, nimiq
-   * and ed25519 if they are configured.
+   * Id of the wallet adapter that made the signature. Absent: the one that the order names, or as in VerifySignIn.
    *
    * @generated from field: optional string adapter_id = 4;
    */
   adapterId?: string | undefined;
 
   /**
-   * Chain of the account, as in GetOrderChallenge: the server rebuilds the text from what it stored, the address and
-   * this.
+   * Chain of the account, as in GetOrderChallenge.
    *
    * @generated from field: optional string chain_id = 5;
    */
@@ -757,8 +748,7 @@ export type ApproveOrderRequest = Message<"countersign.v1.ApproveOrderRequest"> 
 
   /**
    * Whether to remember the computer, so that its next orders need no return code for 90 days. Takes effect when a
-   * login order is finalized with a return code, and only if can_remember_computer of the challenge is true. Absent:
-   * no.
+   * login order is finalized with a return code, if can_remember_computer of the challenge is true.
    *
    * @generated from field: optional bool remember_computer = 5;
    */
@@ -779,7 +769,7 @@ export const ApproveOrderRequestSchema: GenMessage<ApproveOrderRequest> = /*@__P
  */
 export type ApproveOrderResponse = Message<"countersign.v1.ApproveOrderResponse"> & {
   /**
-   * Always true: a failure is an error.
+   * Always true.
    *
    * @generated from field: bool ok = 1;
    */
@@ -857,7 +847,7 @@ export const RejectOrderRequestSchema: GenMessage<RejectOrderRequest> = /*@__PUR
  */
 export type RejectOrderResponse = Message<"countersign.v1.RejectOrderResponse"> & {
   /**
-   * Always true: a failure is an error.
+   * Always true.
    *
    * @generated from field: bool ok = 1;
    */
@@ -878,7 +868,7 @@ export type RejectOrderResponse = Message<"countersign.v1.RejectOrderResponse"> 
   status: OrderStatus;
 
   /**
-   * Whether the order's session was still live when a login order was taken back. Absent if the order is rejected.
+   * Whether the session was still live when a login order was taken back. Absent if the order is rejected.
    *
    * @generated from field: optional bool session_ended = 4;
    */
@@ -927,7 +917,7 @@ export const CancelOrderRequestSchema: GenMessage<CancelOrderRequest> = /*@__PUR
  */
 export type CancelOrderResponse = Message<"countersign.v1.CancelOrderResponse"> & {
   /**
-   * Always true: a failure is an error.
+   * Always true.
    *
    * @generated from field: bool ok = 1;
    */
@@ -1006,7 +996,7 @@ export const FinalizeOrderRequestSchema: GenMessage<FinalizeOrderRequest> = /*@_
  */
 export type FinalizeOrderResponse = Message<"countersign.v1.FinalizeOrderResponse"> & {
   /**
-   * Always true: a failure is an error.
+   * Always true.
    *
    * @generated from field: bool ok = 1;
    */
@@ -1111,7 +1101,7 @@ export type ProofArtifact = Message<"countersign.v1.ProofArtifact"> & {
   payloadHash?: string | undefined;
 
   /**
-   * Id of the wallet adapter, whose rules say how the wallet framed the message before it signed it.
+   * Id of the wallet adapter, whose rules say how the wallet framed the message.
    *
    * @generated from field: string adapter_id = 6;
    */
@@ -1153,8 +1143,7 @@ export type WatchOrderRequest = Message<"countersign.v1.WatchOrderRequest"> & {
   desktopToken: string;
 
   /**
-   * Sequence of the last transition that the caller has seen. Optional. A sequence that the order has not reached is
-   * INVALID_REQUEST.
+   * Sequence of the last transition that the caller has seen. Optional.
    *
    * @generated from field: optional uint32 after_sequence = 3;
    */
@@ -1175,8 +1164,7 @@ export const WatchOrderRequestSchema: GenMessage<WatchOrderRequest> = /*@__PURE_
  */
 export type WatchOrderResponse = Message<"countersign.v1.WatchOrderResponse"> & {
   /**
-   * Number of the transition: 1 for created, and 1 more for each later one. In other events, that of the newest one
-   * sent.
+   * Number of the transition: 1 for created, and 1 more for each later one. In other events, that of the newest one.
    *
    * @generated from field: uint32 sequence = 1;
    */
@@ -1218,14 +1206,14 @@ export type WatchOrderResponse = Message<"countersign.v1.WatchOrderResponse"> & 
   heartbeat: boolean;
 
   /**
-   * Whether the server ends the stream here although the order is still live. Watch again from the last sequence seen.
+   * Whether the server ends the stream here. Watch again from the last sequence seen.
    *
    * @generated from field: bool reconnect = 7;
    */
   reconnect: boolean;
 
   /**
-   * Whether FinalizeOrder takes the return code that the phone shows. Only in events of approved orders.
+   * Whether FinalizeOrder takes the return code that the phone shows, in events of approved orders.
    *
    * @generated from field: bool return_code_required = 8;
    */
@@ -1295,7 +1283,7 @@ export type HandOverOrderResponse = Message<"countersign.v1.HandOverOrderRespons
   ticket: string;
 
   /**
-   * Address of the page that redeems the ticket after a tap, to be opened in the other browser. It contains the ticket.
+   * Address of the page that redeems the ticket, to be opened in the other browser. Secret, too.
    *
    * @generated from field: string handover_url = 2;
    */
@@ -1330,8 +1318,7 @@ export type RedeemHandOverRequest = Message<"countersign.v1.RedeemHandOverReques
   ticket: string;
 
   /**
-   * Secret that the browser makes before its first try: 128 random bits or more, base64url. A retry with the same one
-   * within 60 seconds gets the same response. Optional.
+   * Secret that the browser makes before its first try, as in ClaimOrder. Optional.
    *
    * @generated from field: optional string claim_key = 2;
    */
@@ -1359,7 +1346,7 @@ export type RedeemHandOverResponse = Message<"countersign.v1.RedeemHandOverRespo
   orderId: string;
 
   /**
-   * Token to read, approve, reject and hand over the order. Secret.
+   * The new challenge token. Secret.
    *
    * @generated from field: string challenge_token = 2;
    */
@@ -1508,12 +1495,9 @@ export const OrderStatusSchema: GenEnum<OrderStatus> = /*@__PURE__*/
  * OrderService lets the wallet on a phone approve a request that a desktop started.
  *
  * An order goes from created to claimed, waiting_user, approved and finalized; or it ends as rejected, cancelled or
- * expired. Every call but StartOrder is authorized by one of the order's tokens: the claim token, the phone's challenge
- * token, the ticket of a hand-over or the desktop's token. A wrong token is refused with ORDER_TOKEN_INVALID, a wrong
- * ticket with HANDOVER_INVALID.
+ * expired. Every call but StartOrder takes one of the order's tokens.
  *
- * Every change is a compare-and-set on the order: of concurrent calls, on any instances, one wins, and the others are
- * decided on the state that it left.
+ * Of concurrent calls, on any instances, one wins, and the others are decided on the state that it left.
  *
  * @generated from service countersign.v1.OrderService
  */
@@ -1534,11 +1518,11 @@ export const OrderService: GenService<{
     output: typeof StartOrderResponseSchema;
   },
   /**
-   * PreviewOrder returns what the page of a claim URL shows before its user has decided to go on: who asks, and the
-   * digits to compare. Called by the phone.
+   * PreviewOrder returns what the page of a claim URL shows first: who asks, and the digits to compare. Called by the
+   * phone.
    *
-   * For orders that no phone has claimed: it claims nothing and changes nothing, so a retry gets the same response, and
-   * programs that preview links take nothing from the user.
+   * For orders that no phone has claimed. It changes nothing, so programs that preview links take nothing from the
+   * user.
    *
    * Errors: ORDER_NOT_FOUND, ORDER_TOKEN_INVALID, ORIGIN_MISMATCH, ORDER_ALREADY_CLAIMED, ORDER_FINALIZED,
    * ORDER_REJECTED, ORDER_CANCELLED, ORDER_EXPIRED.
@@ -1554,8 +1538,8 @@ export const OrderService: GenService<{
    * ClaimOrder assigns the order to one phone and returns its challenge token: created becomes claimed. Called by the
    * phone.
    *
-   * The first claim wins; all others get ORDER_ALREADY_CLAIMED. A retry with the same claim_key gets the same response.
-   * Without a claim_key, a lost response cannot be recovered.
+   * The first claim wins. A retry with the same claim_key gets the same response; without one, a lost response cannot
+   * be recovered.
    *
    * Errors: ORDER_NOT_FOUND, ORDER_TOKEN_INVALID, ORIGIN_MISMATCH, NETWORK_MISMATCH, ORDER_ALREADY_CLAIMED,
    * ORDER_FINALIZED, ORDER_REJECTED, ORDER_CANCELLED, ORDER_EXPIRED.
@@ -1585,9 +1569,8 @@ export const OrderService: GenService<{
   /**
    * ApproveOrder checks the wallet's proof and moves waiting_user to approved. Called by the phone.
    *
-   * An invalid proof changes nothing. A retry with the same proof gets the same response, also once the order is
-   * finalized, but then without the return code. A wallet that an operator has blocked gets LOGIN_REFUSED, and the order
-   * stays open.
+   * An invalid proof changes nothing, and neither does a wallet that an operator has blocked (LOGIN_REFUSED). A retry
+   * with the same proof gets the same response; once the order is finalized, without the return code.
    *
    * Errors: ORDER_NOT_FOUND, ORDER_TOKEN_INVALID, ORIGIN_MISMATCH, NETWORK_MISMATCH, ORDER_CHALLENGE_NOT_READ,
    * ORDER_ALREADY_APPROVED, ORDER_FINALIZED, ORDER_REJECTED, ORDER_CANCELLED, ORDER_EXPIRED, ADAPTER_UNKNOWN,
@@ -1604,10 +1587,9 @@ export const OrderService: GenService<{
   /**
    * RejectOrder ends the order: claimed, waiting_user or approved becomes rejected. Called by the phone.
    *
-   * A finalized login order is taken back, for as long as it is kept: FinalizeOrder then fails with ORDER_REJECTED, the
-   * session that the order made or is about to make ends, and the computer that finalized it is no longer known. The
-   * status stays finalized. Other clients see the end of the session at their next call, or when their cache expires. A
-   * retry gets the same response.
+   * A finalized login order is taken back, for as long as it is kept: its session ends, the computer that finalized it
+   * is no longer known, and FinalizeOrder fails with ORDER_REJECTED. The status stays finalized. A retry gets the same
+   * response.
    *
    * Errors: ORDER_NOT_FOUND, ORDER_TOKEN_INVALID, ORIGIN_MISMATCH, ORDER_FINALIZED, ORDER_CANCELLED, ORDER_EXPIRED,
    * HOST_UNAVAILABLE.
@@ -1637,14 +1619,12 @@ export const OrderService: GenService<{
    * FinalizeOrder turns an approved order into its result: a session (login) or a proof artifact (sign). Called by the
    * desktop.
    *
-   * approved becomes finalized before the session is created. An order makes at most one session. A retry within 60
-   * seconds gets the same result with the same token, even if a server crashed in between. For login, the response also
-   * sets the session cookie and a `set-auth-token` header.
+   * An order makes at most one session. A retry within 60 seconds gets the same result with the same token. For login,
+   * the response also sets the session cookie and a `set-auth-token` header.
    *
    * If the approved event has `return_code_required`, the call and its retries need the return code that the phone
    * shows. The third wrong one rejects an approved order, and ends the retries of a finalized one (ORDER_FINALIZED). If
-   * the order was started with a computer key, the call and its retries need `computer_proof`, which is checked before
-   * the answer says anything else about the order.
+   * the order was started with a computer key, they need `computer_proof`.
    *
    * Errors: ORDER_NOT_FOUND, ORDER_TOKEN_INVALID, COMPUTER_PROOF_INVALID, ORIGIN_MISMATCH, ORDER_NOT_APPROVED,
    * ORDER_FINALIZED, ORDER_REJECTED, ORDER_CANCELLED, ORDER_EXPIRED, RETURN_CODE_REQUIRED, RETURN_CODE_WRONG,
@@ -1660,11 +1640,11 @@ export const OrderService: GenService<{
   /**
    * WatchOrder streams the order's transitions. Called by the desktop.
    *
-   * Without after_sequence, the first event is the newest transition, and every later one follows. With it, every
-   * transition after that sequence follows, once and in order; if there is none yet, a heartbeat comes at once. The
-   * stream ends after a terminal transition. If the server ends it earlier (after about ten minutes, or because it
-   * stops), the last event has `reconnect` set: call again with the last sequence seen. If the caller's deadline passes
-   * first, the stream ends with deadline_exceeded. Changes nothing: any number of watchers and retries is fine.
+   * Without after_sequence, the first event is the newest transition. With it, every transition after that sequence
+   * follows, once and in order; if there is none yet, a heartbeat comes at once. The stream ends after a terminal
+   * transition. If the server ends it earlier (after about ten minutes, or because it stops), the last event has
+   * `reconnect` set: call again with the last sequence seen. If the caller's deadline passes first, the stream ends
+   * with deadline_exceeded.
    *
    * Errors: ORDER_NOT_FOUND, ORDER_TOKEN_INVALID, ORIGIN_MISMATCH.
    *
@@ -1677,10 +1657,10 @@ export const OrderService: GenService<{
   },
   /**
    * HandOverOrder makes a ticket that continues a claimed order in another browser, such as that of a wallet. Called by
-   * the phone, in claimed or waiting_user.
+   * the phone, before it approves.
    *
-   * The ticket is good for 60 seconds and one use, and voids the one before it. Changes nothing else: until the ticket
-   * is redeemed, the phone goes on as before.
+   * The ticket is good for 60 seconds and one use, and voids the one before it. Until it is redeemed, the phone can go
+   * on.
    *
    * Errors: ORDER_NOT_FOUND, ORDER_TOKEN_INVALID, ORIGIN_MISMATCH, ORDER_ALREADY_APPROVED, ORDER_FINALIZED,
    * ORDER_REJECTED, ORDER_CANCELLED, ORDER_EXPIRED.
@@ -1693,11 +1673,11 @@ export const OrderService: GenService<{
     output: typeof HandOverOrderResponseSchema;
   },
   /**
-   * RedeemHandOver exchanges a ticket for a challenge token. Called by the browser that takes over, after its user
-   * asked for it, never as a page opens.
+   * RedeemHandOver exchanges a ticket for a challenge token. Called by the browser that takes over, after a tap, never
+   * as a page opens.
    *
-   * The new challenge token replaces the old one, which can only reject the order or take it back from then on. A retry
-   * with the same claim_key within 60 seconds gets the same response.
+   * The old challenge token can then only reject the order or take it back. A retry with the same claim_key within 60
+   * seconds gets the same response.
    *
    * Errors: HANDOVER_INVALID, ORIGIN_MISMATCH, NETWORK_MISMATCH, ORDER_ALREADY_APPROVED, ORDER_FINALIZED,
    * ORDER_REJECTED, ORDER_CANCELLED, ORDER_EXPIRED.
