@@ -1,9 +1,10 @@
 /**
- * Writes what comes from the code and the protos into the documents, and gen/options.ts. Each part is between the comments
+ * Writes what comes from the code and the protos into the documents, gen/options.ts, and llms.txt. Each part is between the comments
  * `<!-- {name}: written by npm run docs -->` and `<!-- end of {name} -->`; all else in the documents stays as it is.
  */
 import { readFile, writeFile } from 'node:fs/promises'
 import { errorsParts } from './docs/errors.ts'
+import { llmsText } from './docs/llms.ts'
 import { withParts } from './docs/markdown.ts'
 import { optionTypes } from './docs/options.ts'
 import { protocolParts } from './docs/protocol.ts'
@@ -21,8 +22,11 @@ const partsOf: Readonly<Record<string, (comments: ProtoComments) => Readonly<Rec
   'docs/settings.md': settingsParts,
 }
 
-/** Files that come from the code as a whole. */
-const wholeFiles: Readonly<Record<string, () => string>> = { 'gen/options.ts': optionTypes }
+/** Files that are written as a whole, from the code or from the index of the documents. */
+const wholeFiles: Readonly<Record<string, () => string | Promise<string>>> = {
+  'gen/options.ts': optionTypes,
+  'llms.txt': llmsText,
+}
 
 /** A document as it is, and as it should be. */
 export interface WrittenDocument {
@@ -45,7 +49,7 @@ export async function writtenDocuments(): Promise<WrittenDocument[]> {
   return await Promise.all(
     writers.map(async ([path, write]) => {
       const before = await readFile(fileOf(path), 'utf8')
-      return { path, before, after: write(before) }
+      return { path, before, after: await write(before) }
     }),
   )
 }
