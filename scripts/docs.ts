@@ -1,8 +1,10 @@
 /**
- * Writes what comes from the code and the protos into the documents, gen/options.ts, and llms.txt. Each part is between the comments
- * `<!-- {name}: written by npm run docs -->` and `<!-- end of {name} -->`; all else in the documents stays as it is.
+ * Writes what comes from the code and the protos into the documents, docs/texts.en.json, gen/options.ts, and llms.txt.
+ * Each part is between the comments `<!-- {name}: written by npm run docs -->` and `<!-- end of {name} -->`; all else in
+ * the documents stays as it is.
  */
 import { readFile, writeFile } from 'node:fs/promises'
+import { english } from '../src/shared/texts/english.ts'
 import { errorsParts } from './docs/errors.ts'
 import { llmsText } from './docs/llms.ts'
 import { withParts } from './docs/markdown.ts'
@@ -24,6 +26,7 @@ const partsOf: Readonly<Record<string, (comments: ProtoComments) => Readonly<Rec
 
 /** Files that are written as a whole, from the code or from the index of the documents. */
 const wholeFiles: Readonly<Record<string, () => string | Promise<string>>> = {
+  'docs/texts.en.json': () => `${JSON.stringify(english, null, 2)}\n`,
   'gen/options.ts': optionTypes,
   'llms.txt': llmsText,
 }

@@ -6,10 +6,17 @@ import { readPageTexts } from '../../src/http/page-texts.ts'
 import { english } from '../../src/shared/texts/english.ts'
 
 const page = readFileSync(new URL('../../docs/texts.md', import.meta.url), 'utf8')
-const [example = '', all = ''] = [...page.matchAll(/```json\n([\s\S]*?)```/g)].map(([, json]) => json as string)
+const [, example = ''] = /```json\n([\s\S]*?)```/.exec(page) ?? []
 
-test('docs/texts.md lists every text as the page has it', () => {
-  expect(JSON.parse(all)).toEqual(english)
+test('docs/texts.en.json has every text as the page has it', () => {
+  const file = readFileSync(new URL('../../docs/texts.en.json', import.meta.url), 'utf8')
+  expect(JSON.parse(file)).toEqual(english)
+})
+
+test('docs/texts.md says where the texts of each name are', () => {
+  const named = [...page.matchAll(/^\| (`.*?) \|/gm)].flatMap(([, names = '']) => names.match(/[a-z-]+(?=\.`)/g) ?? [])
+  const first = new Set(Object.keys(english).map((name) => name.slice(0, name.indexOf('.'))))
+  expect(named.sort()).toEqual([...first].sort())
 })
 
 test('the service takes its example', () => {
