@@ -28,8 +28,8 @@ const rooms: Readonly<Record<string, Room>> = {
   limits: { may: ['shared', 'base', 'node:'], types: ['store'] },
   // The rules hold for every protocol, store and host, so they name none of them.
   core: {
-    may: ['shared', 'base', '@noble/curves', '@noble/hashes', '@scure/base', 'jose', 'tweetnacl', 'viem', 'node:'],
-    types: ['store', 'limits'],
+    may: [...domain, '@noble/curves', '@noble/hashes', '@scure/base', 'jose', 'tweetnacl', 'viem', 'node:'],
+    types: ['store'],
   },
   rpc: {
     may: [...domain, ...protobuf, '@bufbuild/protovalidate', '@connectrpc/connect'],
@@ -51,7 +51,7 @@ const rooms: Readonly<Record<string, Room>> = {
   // The issuer stands beside the service's own routes. Only its own folder names the library, and nothing imports that
   // folder but by `import()`, once there is a clients file.
   oidc: {
-    may: ['shared', 'base', 'store', 'wire', 'http', 'oidc-provider', 'jose', 'node:'],
+    may: ['shared', 'base', 'limits', 'store', 'observe', 'wire', 'http', 'oidc-provider', 'jose', 'node:'],
     types: ['core'],
   },
   service: {

@@ -4,8 +4,8 @@ import { type RequestContext, readAddress, readRequest, withParts } from '../bas
 import { OriginPolicy } from '../core/origin-policy.ts'
 import { FetchBody } from '../http/fetch.ts'
 import { failureBody } from '../http/rest/serve.ts'
+import { maxBodyBytes } from '../limits/limits.ts'
 import { toFailure } from '../rpc/errors.ts'
-import { maxBodyBytes } from '../wire/contract.ts'
 import type { WalletSettings } from './settings.ts'
 
 /**

@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib'
-import { sessionCookieName } from '../shared/header-text.ts'
+import { sessionCookieName } from '../shared/session-cookie.ts'
 import { letAnyPageRead } from './cors.ts'
 import type { Route } from './exchange.ts'
 import { entityTag, type ServedFile } from './page-files.ts'

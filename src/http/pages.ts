@@ -3,8 +3,9 @@ import type { RequestContext } from '../base/request.ts'
 import { readWalletName } from '../core/wallet/adapters.ts'
 import { toFailure } from '../rpc/errors.ts'
 import { isBuiltIn } from '../shared/adapters.ts'
-import { cookieValue, sessionCookieName } from '../shared/header-text.ts'
+import { cookieValue } from '../shared/header-text.ts'
 import { accountPath, type PageName, signInPath } from '../shared/page-names.ts'
+import { sessionCookieName } from '../shared/session-cookie.ts'
 import { type Exchange, type Route, requireHttpMethod } from './exchange.ts'
 import {
   answerWithFile,
@@ -15,9 +16,9 @@ import {
   notBuilt,
   type PageFiles,
   type PageValues,
-  pageHeaders,
   type ServedFile,
 } from './page-files.ts'
+import { pageHeaders } from './page-headers.ts'
 import { readPageTexts } from './page-texts.ts'
 
 /** The pages of a service. */

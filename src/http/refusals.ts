@@ -1,13 +1,15 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { maxBodyBytes } from '../limits/limits.ts'
 import { toConnectError } from '../rpc/errors.ts'
 import { undecodable } from '../rpc/read-input.ts'
 import { CountersignError, type ErrorMetadata, refused } from '../shared/errors.ts'
-import { maxBodyBytes, type Refusals } from '../wire/contract.ts'
+import type { Refusals } from '../wire/contract.ts'
 
 /** The errors for requests that cannot be read. */
 export const refusals: Refusals = {
   malformedBody: (problem, cause) => invalid(`The body ${problem}`, { cause }),
   endedEarly: (cause) => invalid('The request ended before its body did', { cause }),
+  maxBodyBytes,
   bodyTooLarge: () => refused('REQUEST_TOO_LARGE', { metadata: { max_bytes: String(maxBodyBytes) } }),
   malformedHeader: (name) => invalid(`The header ${name} is malformed`, { metadata: { header: name } }),
   undecodable,

@@ -31,6 +31,15 @@ export const defaultLimits: Limits = {
   'wallet-sign-in': 60,
 }
 
+/** Largest body of a request, and largest decompressed message, in bytes. */
+export const maxBodyBytes: number = 64 * 1024
+
+/** Largest form or JSON of the issuer, in bytes. */
+export const maxFormBytes: number = 16 * 1024
+
+/** Most live sessions of a user. One more ends the one that expires soonest. */
+export const maxSessionsPerUser = 100
+
 /** Most instances of one store for which the limits hold. Each may have a sixteenth that is unreported. */
 export const mostInstances = 16
 

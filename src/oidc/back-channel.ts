@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { hashToken } from '../base/token.ts'
-import { DeliveryLine, type DeliveryOutcome } from '../store/delivery-line.ts'
-import { type Deliverable, DeliveryQueue } from '../store/delivery-queue.ts'
+import { type Deliverable, DeliveryLine, type DeliveryOutcome, DeliveryQueue } from '../observe/delivery.ts'
 import type { SharedParts } from './parts.ts'
 
 /** A session that has ended, or a client's connection to it, and a client that it was signed in at. */

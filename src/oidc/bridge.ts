@@ -2,11 +2,9 @@ import { type IncomingMessage, type OutgoingHttpHeaders, OutgoingMessage, type S
 import { Readable } from 'node:stream'
 import type { KoaContextWithOIDC } from 'oidc-provider'
 import type { Exchange } from '../http/exchange.ts'
+import { maxFormBytes } from '../limits/limits.ts'
 import type { CountersignError } from '../shared/errors.ts'
 import { takesGzip } from '../wire/body.ts'
-
-/** Largest body of a request to the issuer, in bytes. */
-const maxBodyBytes = 16 * 1024
 
 /** An answer of the library. */
 export interface LibraryAnswer {
@@ -66,7 +64,7 @@ export async function askLibrary(
   exchange: Exchange,
   { issuer, cookie, headers }: BridgedRequest,
 ): Promise<LibraryAnswer> {
-  const body = await exchange.body.read(maxBodyBytes)
+  const body = await exchange.body.read(maxFormBytes)
   const response = new MemoryResponse()
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
   await callback(requestOf(exchange, { issuer, cookie, body }), response as never)

@@ -6,8 +6,9 @@ import type { ListedApp } from '../core/users/connected-apps.ts'
 import type { IssuerRoute } from '../http/app.ts'
 import { type Exchange, requireHttpMethod } from '../http/exchange.ts'
 import { isForm, isJson, notJson } from '../http/refusals.ts'
+import { maxFormBytes } from '../limits/limits.ts'
+import type { DeliveryOutcome } from '../observe/delivery.ts'
 import { CountersignError, refused } from '../shared/errors.ts'
-import type { DeliveryOutcome } from '../store/delivery-line.ts'
 import { BackChannel, type Logout } from './back-channel.ts'
 import { askLibrary, type Callback, encodedFor, type LibraryAnswer } from './bridge.ts'
 import { BrowserCookies } from './browser.ts'
@@ -342,7 +343,7 @@ export class Issuer {
     }
     if (!isJson(headers)) throw notJson()
     try {
-      const json: unknown = JSON.parse((await body.read(16 * 1024)).toString())
+      const json: unknown = JSON.parse((await body.read(maxFormBytes)).toString())
       if (typeof json === 'object' && json !== null) return json
     } catch (cause) {
       if (cause instanceof CountersignError) throw cause

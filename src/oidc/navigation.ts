@@ -1,5 +1,6 @@
 import { type Exchange, requireHttpMethod } from '../http/exchange.ts'
 import { isForm } from '../http/refusals.ts'
+import { maxFormBytes } from '../limits/limits.ts'
 import { CountersignError, internalError } from '../shared/errors.ts'
 import { encodedFor } from './bridge.ts'
 import type { SharedParts } from './parts.ts'
@@ -86,7 +87,7 @@ export async function passOnForm(exchange: Exchange, address: string): Promise<v
   if (!isForm(exchange.headers)) {
     throw new CountersignError('INVALID_REQUEST', 'Send the parameters as a form (application/x-www-form-urlencoded)')
   }
-  const parameters = new URLSearchParams((await exchange.body.read(16 * 1024)).toString())
+  const parameters = new URLSearchParams((await exchange.body.read(maxFormBytes)).toString())
   redirect(exchange, `${address}?${parameters}`)
 }
 

@@ -3,16 +3,6 @@
  * clients.
  */
 
-const plainCookieName = 'countersign_session'
-
-/**
- * Name of the session's cookie, whose value is no bearer token. If people reach the service by https, the cookie is
- * Secure and its name has the prefix `__Host-` (RFC 6265bis, 4.1.3.2), so that no other host can set it.
- */
-export function sessionCookieName(secure: boolean): string {
-  return secure ? `__Host-${plainCookieName}` : plainCookieName
-}
-
 /**
  * Text without the white space around it that HTTP allows: spaces and tabs (RFC 9110, 5.6.3). JavaScript's `trim` takes
  * other characters away too, such as the no-break space, which browsers keep in the name of a cookie.

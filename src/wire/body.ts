@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { brotliDecompress, gunzip, gzip } from 'node:zlib'
-import { maxBodyBytes, type Refusals } from './contract.ts'
+import type { Refusals } from './contract.ts'
 
 /** The body of a request. */
 export interface RequestBody {
@@ -126,12 +126,14 @@ export interface Compressed {
   readonly refusals: Refusals
 }
 
-/** The bytes decompressed, {@link maxBodyBytes} at most. An empty message is never compressed. */
+/** The bytes decompressed, `maxBodyBytes` at most. An empty message is never compressed. */
 export function decompressed({ bytes, encoding, refusals }: Compressed): Uint8Array | Promise<Uint8Array> {
   if (encoding === undefined || bytes.length === 0) return bytes
-  return decompressors[encoding](bytes, { maxOutputLength: maxBodyBytes }).catch((cause: NodeJS.ErrnoException) => {
-    throw cause.code === 'ERR_BUFFER_TOO_LARGE'
-      ? refusals.bodyTooLarge()
-      : refusals.malformedBody('does not decompress', cause)
-  })
+  return decompressors[encoding](bytes, { maxOutputLength: refusals.maxBodyBytes }).catch(
+    (cause: NodeJS.ErrnoException) => {
+      throw cause.code === 'ERR_BUFFER_TOO_LARGE'
+        ? refusals.bodyTooLarge()
+        : refusals.malformedBody('does not decompress', cause)
+    },
+  )
 }

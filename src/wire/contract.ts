@@ -50,6 +50,8 @@ export interface Refusals {
   readonly malformedBody: (problem: string, cause?: unknown) => Error
   /** A body that its sender broke off. */
   readonly endedEarly: (cause?: unknown) => Error
+  /** Largest body of a request, and largest decompressed message, in bytes. */
+  readonly maxBodyBytes: number
   /** A body or message of more than {@link maxBodyBytes}. */
   readonly bodyTooLarge: () => Error
   readonly malformedHeader: (name: string) => Error
@@ -62,6 +64,3 @@ export interface Refusals {
   /** Connect's form of any error that a call ends with. */
   readonly toConnectError: (thrown: unknown) => ConnectError
 }
-
-/** Largest body of a request, and largest decompressed message, in bytes. */
-export const maxBodyBytes: number = 64 * 1024

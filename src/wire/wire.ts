@@ -3,7 +3,7 @@ import type { ConnectError } from '@connectrpc/connect'
 import { endStreamToJson } from '@connectrpc/connect/protocol-connect'
 import { setTrailerStatus } from '@connectrpc/connect/protocol-grpc'
 import { decompressed, encodingOf, type RequestBody } from './body.ts'
-import { type Codec, maxBodyBytes, type Refusals } from './contract.ts'
+import type { Codec, Refusals } from './contract.ts'
 
 /** Form of an RPC's messages, as its content type names it. */
 export interface Wire {
@@ -90,12 +90,12 @@ export function readDeadline({ wire, headers, refusals }: Omit<RpcRequest, 'body
 }
 
 /**
- * Reads the one message in a request's body: out of its envelope and decompressed, of at most {@link maxBodyBytes}.
+ * Reads the one message in a request's body: out of its envelope and decompressed, of at most `maxBodyBytes`.
  * Refuses a body that is cut off, broken or has more than one message. A body can be decompressed already as a whole;
  * messages in envelopes are compressed one by one.
  */
 export async function readMessage({ wire, headers, body, refusals }: RpcRequest): Promise<Uint8Array> {
-  const received = await body.read(maxBytesOnTheWire(wire))
+  const received = await body.read(maxBytesOnTheWire(wire, refusals.maxBodyBytes))
   const encoding = encodingOf(headers[headersOf(wire).encoding], refusals)
   if (wire.enveloped) {
     return messageIn({ bytes: wire.base64 ? fromBase64(received, refusals) : received, encoding, refusals })
@@ -123,14 +123,14 @@ function messageIn({ bytes, encoding, refusals }: Envelope): Uint8Array | Promis
 /** Size of the flags and the length before a message. */
 const envelopeBytes = 5
 
-/** Largest body that can hold a message of {@link maxBodyBytes}, in bytes. */
-function maxBytesOnTheWire({ enveloped, base64 }: Wire): number {
-  const maxBytes = enveloped ? maxBodyBytes + envelopeBytes : maxBodyBytes
+/** Largest body that can hold a message of so many bytes. */
+function maxBytesOnTheWire({ enveloped, base64 }: Wire, messageBytes: number): number {
+  const maxBytes = enveloped ? messageBytes + envelopeBytes : messageBytes
   // Padding may come after each of several pieces.
   return base64 ? Math.ceil((maxBytes * 4) / 3) + 64 : maxBytes
 }
 
-function isCompressedEnvelope(bytes: Buffer, { malformedBody, bodyTooLarge }: Refusals): boolean {
+function isCompressedEnvelope(bytes: Buffer, { malformedBody, maxBodyBytes, bodyTooLarge }: Refusals): boolean {
   if (bytes.length === 0) throw malformedBody('has no message')
   if (bytes.length < envelopeBytes) throw malformedBody('ends before its message')
   const flag = bytes.readUInt8(0)

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { crossDevice, openStore } from '../../src/better-auth/index.ts'
-import { pageHeaders } from '../../src/http/page-files.ts'
+import { pageHeaders } from '../../src/http/page-headers.ts'
 import { Signer } from '../core/order/support.ts'
 import {
   answered,

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { parseRecord, recordText } from '../../base/record.ts'
 import { equalInConstantTime, hashToken, type KeyPurpose, type Keyring, newToken } from '../../base/token.ts'
+import { maxSessionsPerUser } from '../../limits/limits.ts'
 import type { CountersignError } from '../../shared/errors.ts'
 import type { Store, VersionedValue } from '../../store/store.ts'
 import type { ProvenIdentity } from '../wallet/wallet.ts'
@@ -62,9 +63,6 @@ const extendAfter = 0.1
  * finalize (60 s) can last, so that neither brings the session back.
  */
 const endedMs = 10 * 60_000
-
-/** Most live sessions of a user. One more ends the one that expires soonest. */
-const maxSessionsPerUser = 100
 
 /** The mark of a session that has ended in any way but by taking back its order. */
 const endedMark = recordText({ ended: true } satisfies EndedRecord)

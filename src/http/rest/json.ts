@@ -9,11 +9,11 @@ import {
   type MessageShape,
 } from '@bufbuild/protobuf'
 import { bearerToken, headerOf } from '../../base/request.ts'
+import { maxBodyBytes } from '../../limits/limits.ts'
 import { inputFromJson, parseJson } from '../../rpc/read-input.ts'
 import { descEnumWords } from '../../shared/enum-words.ts'
 import { CountersignError } from '../../shared/errors.ts'
 import { decompressed, encodingOf } from '../../wire/body.ts'
-import { maxBodyBytes } from '../../wire/contract.ts'
 import type { Exchange } from '../exchange.ts'
 import { isJson, notJson, refusals } from '../refusals.ts'
 

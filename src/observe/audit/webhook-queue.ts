@@ -1,6 +1,6 @@
 import type { AuditEvent, AuditWallet } from '../../base/audit.ts'
-import { DeliveryQueue } from '../../store/delivery-queue.ts'
 import type { Store } from '../../store/store.ts'
+import { DeliveryQueue } from '../delivery.ts'
 
 /** Whom an event can tell of. */
 interface Party {
