@@ -7,6 +7,8 @@ WORKDIR /build
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci
 COPY . .
+# The repository is not sent along: docker build --build-arg COMMIT=$(git rev-parse HEAD)
+ARG COMMIT=
 RUN npm run build
 # What runs needs neither the tools of the build nor the copy of Node.js that the tests bring along, but the library of the OpenID
 # Connect issuer, in the one version that fits.

@@ -12,6 +12,7 @@ import { copyFile, glob, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, wr
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join, posix } from 'node:path'
 import { promisify } from 'node:util'
+import { commitOfBuild } from './build-commit.ts'
 import { copyWorkingTree, filesOfWorkingTree, root } from './working-copy.ts'
 
 const run = promisify(execFile)
@@ -31,17 +32,18 @@ interface Manifest {
 
 /**
  * Packs the working tree, and returns the path of the tarball in node_modules/.cache, where it stays for a day at
- * least. A tree that is the same as one whose tarball is there is not packed again.
+ * least. A tree that is the same, at the same commit, as one whose tarball is there is not packed again.
  */
 export async function packPackage(): Promise<string> {
   const files = filesOfWorkingTree().filter((file) => !/^(test|bench)\/.*\.tsx?$/.test(file))
-  const tarball = join(cache, await hashOf(files), 'countersign.tgz')
+  const commit = commitOfBuild()
+  const tarball = join(cache, await hashOf(files, commit), 'countersign.tgz')
   if (existsSync(tarball)) return tarball
   await removeOldTarballs()
   const copy = await mkdtemp(join(tmpdir(), 'countersign-package-'))
   try {
     copyWorkingTree(copy, files)
-    const packed = await packCopy(copy)
+    const packed = await packCopy(copy, commit)
     await mkdir(dirname(tarball), { recursive: true })
     // Moved in one step: another process may look for it meanwhile.
     await copyFile(packed, `${tarball}.${process.pid}`)
@@ -60,11 +62,12 @@ async function removeOldTarballs(): Promise<void> {
 }
 
 /** Builds and packs in a copy of the working tree. Returns the path of the tarball. */
-async function packCopy(copy: string): Promise<string> {
+async function packCopy(copy: string, commit: string | undefined): Promise<string> {
   const manifest: Manifest = JSON.parse(await readFile(join(copy, 'package.json'), 'utf8'))
   // Programs of node_modules start `node` as PATH has it.
   const path = [dirname(process.execPath), join(root, 'node_modules/.bin'), process.env.PATH].join(delimiter)
-  const options = { cwd: copy, env: { ...process.env, PATH: path } }
+  // The copy is no repository.
+  const options = { cwd: copy, env: { ...process.env, PATH: path, COMMIT: commit } }
   await run('sh', ['-c', manifest.scripts.build], options).catch(({ stdout, stderr }) => {
     throw new Error(`The package cannot be built:\n${stdout}${stderr}`)
   })
@@ -101,8 +104,8 @@ function specifierOf(source: string, manifest: Manifest): string {
 }
 
 /** Tells one state of some files from another. */
-async function hashOf(files: readonly string[]): Promise<string> {
-  const hash = createHash('sha256').update(process.version)
+async function hashOf(files: readonly string[], commit = ''): Promise<string> {
+  const hash = createHash('sha256').update(process.version + commit)
   for (const file of files.toSorted()) {
     const content = createHash('sha256').update(await readFile(join(root, file)))
     hash.update(`${file}\0${content.digest('hex')}\n`)

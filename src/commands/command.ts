@@ -1,4 +1,4 @@
-import { version } from '../base/version.ts'
+import { commit, version } from '../base/version.ts'
 import { readCommandLine, SettingsError, type Streams, UsageError } from './command-line.ts'
 
 /** A command that is named by the first argument, such as `verify`. */
@@ -54,7 +54,7 @@ Options:
                  set the variable instead if it has a password: other users of the machine can see arguments
   --lan          for trying it out with a phone: listens on all interfaces, makes the address of this machine in the local
                  network the address of the service if COUNTERSIGN_PUBLIC_URL is not set, and offers the demo wallet
-  --version      prints the version
+  --version      prints the version, and the commit that it was built from
   --help, -h     shows this text
 
 Commands:
@@ -97,7 +97,8 @@ async function dispatch(args: readonly string[], streams: Streams): Promise<numb
   }
   const asked = readCommandLine(args)
   if (asked.help) streams.stdout.write(helpText)
-  else if (asked.version) streams.stdout.write(`${version}\n`)
+  else if (asked.version)
+    streams.stdout.write(commit === undefined ? `${version}\n` : `${version} (commit ${commit})\n`)
   else {
     const { startService } = await import('./service.ts')
     await startService(asked)

@@ -2,6 +2,7 @@ import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { commitOfBuild } from '../../scripts/build-commit.ts'
 import { hasPart } from '../support/optional.ts'
 import { manifestOf, tsc } from '../types/emit.ts'
 import { makeProject, npm, type Project } from './projects.ts'
@@ -128,7 +129,9 @@ describe.runIf(hasPart('npm registry'))(
       const about = ['--app-name', 'Countersign', '--origin', origin, '--payload', 'invoice.json']
       const verify = ['verify', 'proof.json', ...about]
       expect((await project.run([...npm.run, 'countersign', ...verify])).stdout).toMatch(/^valid: NQ/m)
-      expect((await project.run([...npm.run, 'countersign', '--version'])).stdout).toContain(version)
+      const { stdout: printed } = await project.run([...npm.run, 'countersign', '--version'])
+      const commit = commitOfBuild()
+      expect(printed).toContain(commit === undefined ? version : `${version} (commit ${commit})`)
     })
 
     test('signs in with the headless core in a program of twenty lines', async () => {

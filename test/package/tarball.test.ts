@@ -6,6 +6,7 @@ import { promisify } from 'node:util'
 import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core'
 import { publint } from 'publint'
 import { expect, test } from 'vitest'
+import { commitOfBuild } from '../../scripts/build-commit.ts'
 import { packPackage } from '../../scripts/pack.ts'
 import { version } from '../../src/base/version.ts'
 import { manifestOf, root } from '../types/emit.ts'
@@ -59,6 +60,12 @@ test('its manifest runs no script and brings nothing that only development needs
   expect(manifest).toEqual(kept)
   expect(manifest.version).toBe(version)
   expect(Object.keys(manifest.peerDependenciesMeta).sort()).toEqual(Object.keys(manifest.peerDependencies).sort())
+})
+
+test('it names the commit that it was built from, if the working tree has no changes', () => {
+  const commit = commitOfBuild()
+  const line = `export const commit = ${commit === undefined ? 'undefined' : `'${commit}'`};`
+  expect(read('dist/src/base/version.js')).toContain(line)
 })
 
 test('npm pack in the working tree is refused and names the command that packs', async () => {

@@ -3,7 +3,7 @@ import type { AuditSink } from '../../base/audit.ts'
 import type { Observer } from '../../base/observer.ts'
 import { oneAtATime } from '../../base/timing/slots.ts'
 import { TimeLimit } from '../../base/timing/time-limit.ts'
-import { version } from '../../base/version.ts'
+import { commit, version } from '../../base/version.ts'
 import type { OrderRecord, OrderStatus } from '../../core/order/order.ts'
 import type { CeilingUse } from '../../limits/concurrency.ts'
 import { defaultLimits } from '../../limits/limits.ts'
@@ -108,10 +108,9 @@ export class Metrics {
     for (const operation of storeOperations) {
       for (const kind of ['unavailable', other]) this.#storeFailures.inc({ operation, kind }, 0)
     }
-    this.#gauge('build_info', 'Always 1; the labels say what is running.', ['version', 'node_version']).set(
-      { version, node_version: process.versions.node },
-      1,
-    )
+    // Prometheus counts an empty label as absent.
+    const running = { version, commit: commit ?? '', node_version: process.versions.node }
+    this.#gauge('build_info', 'Always 1; the labels say what is running.', Object.keys(running)).set(running, 1)
   }
 
   /** Counts calls. */
