@@ -8,21 +8,29 @@ export function relayParts(): Readonly<Record<string, string>> {
 
 const columnIds = Object.keys(columns) as ColumnId[]
 
+/** Every reason once, in the order in which the table has them. */
+const reasons = [
+  ...new Set(
+    Object.values<Attacker>(attackers).flatMap(({ cells }) => columnIds.map((column) => cells[column].because)),
+  ),
+]
+
 function relayTable(): string {
   const rows = Object.values<Attacker>(attackers).map(({ name, cells }) => [
     name,
-    ...columnIds.map((column) => cells[column].verdict.replace('not stopped', '**not stopped**')),
+    ...columnIds.map((column) => {
+      const { verdict, because } = cells[column]
+      return verdict.replace('not stopped', '**not stopped**') + superscript(reasons.indexOf(because) + 1)
+    }),
   ])
   return markdownTable(['attacker', ...Object.values(columns)], rows)
 }
 
-/** What each attacker does, and why they end as they do; settings with the same reason share a line. */
+const superscript = (number: number): string => [...`${number}`].map((digit) => '⁰¹²³⁴⁵⁶⁷⁸⁹'[Number(digit)]).join('')
+
+/** What each attacker does, and why they end as they do. */
 function relayReasons(): string {
-  return Object.values<Attacker>(attackers)
-    .map(({ name, does, cells }) => {
-      const alike = Map.groupBy(columnIds, (column) => `${cells[column].verdict}, because ${cells[column].because}`)
-      const lines = [...alike].map(([end, of]) => `  - ${of.map((column) => columns[column]).join('; ')}: ${end}.\n`)
-      return `- **${name}.** ${does}\n${lines.join('')}`
-    })
-    .join('')
+  const does = Object.values<Attacker>(attackers).map(({ name, does }) => `- **${name}.** ${does}\n`)
+  const because = reasons.map((reason, index) => `${index + 1}. ${reason[0]?.toUpperCase()}${reason.slice(1)}.\n`)
+  return `${does.join('')}\nThe numbers in the table:\n\n${because.join('')}`
 }

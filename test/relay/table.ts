@@ -6,7 +6,7 @@ export type Verdict = 'stopped' | 'hindered' | 'not stopped'
 /** One attacker against one setting. */
 export interface Cell {
   readonly verdict: Verdict
-  /** Why, as part of a sentence. */
+  /** Why: a sentence without its capital letter and its full stop. */
   readonly because: string
   /** The refusal that ends the attack; if it is hindered, while the victim does no more than usual. */
   readonly by?: ErrorReason
@@ -39,23 +39,23 @@ const otherNetwork = stopped('NETWORK_MISMATCH', 'the victim’s phone is not on
 const noCode = stopped('RETURN_CODE_REQUIRED', 'the code is on the victim’s phone, and nothing asks the victim for it')
 const toldCode = hindered(
   'RETURN_CODE_REQUIRED',
-  'the victim has to give the code to the attacker, although the phone names the site to enter it at',
+  'the victim has to give the attacker the code, although the phone names the site to enter it at',
 )
 const startedBySite = 'the attacker opens the site like any visitor'
 const shortLife = hindered(
   'ORDER_EXPIRED',
-  'a victim has to scan the picture within two minutes of the order’s start; only the first one is caught',
+  'a victim has to scan within two minutes of the order’s start; only the first one is caught',
 )
 const alone =
-  'the attacker has both sides of the order, its codes included, and needs only the signature, which the wallet gives any page that asks'
-const rightDigits = 'the attacker shows the order’s own digits'
-const finalizesFirst = 'the token is all that finalizing takes, if the order has no computer key'
+  'the attacker has both sides of the order and its codes, and needs only the signature, which the wallet gives any page'
+const rightDigits = 'the attacker shows or tells the order’s own digits'
+const finalizesFirst = 'finalizing takes only the token, if the order has no computer key'
 
 /** Every attacker against every setting. */
 export const attackers = {
   staticQr: {
     name: 'Static QR code',
-    does: 'Starts an order and mails a picture of the screen, with the QR code and the digits, to many people.',
+    does: 'Starts an order and mails a picture of the screen, with QR code and digits, to many people.',
     cells: {
       compare: shortLife,
       return: noCode,
@@ -68,7 +68,7 @@ export const attackers = {
     name: 'Live QR code',
     does: 'Runs a page that starts an order when the victim opens it, and shows its QR code.',
     cells: {
-      compare: notStopped('with no digits on the page there is nothing to compare, and approving goes on'),
+      compare: notStopped('without digits on the page there is nothing to compare'),
       return: noCode,
       known: noCode,
       proximity: otherNetwork,
@@ -104,7 +104,7 @@ export const attackers = {
       compare: notStopped(alone),
       return: notStopped(alone),
       known: notStopped(alone),
-      proximity: notStopped('the victim’s phone never calls the service; computer and phone are both the attacker’s'),
+      proximity: notStopped('computer and phone are both the attacker’s'),
       startKeys: notStopped(startedBySite),
     },
   },
@@ -112,7 +112,7 @@ export const attackers = {
     name: 'Hands a claimed order over',
     does: 'Starts and claims an order, sends the victim the link that continues it, tells the digits and asks for the code.',
     cells: {
-      compare: notStopped('the attacker tells the order’s own digits'),
+      compare: notStopped(rightDigits),
       return: toldCode,
       known: toldCode,
       proximity: stopped('NETWORK_MISMATCH', 'the victim’s browser cannot continue the order from another network'),
@@ -132,7 +132,7 @@ export const attackers = {
   },
   stolenToken: {
     name: 'Stolen desktop token',
-    does: 'Reads the desktop token of an order that the victim started, in a log for instance, and finalizes it first.',
+    does: 'Reads the desktop token of the victim’s own order, in a log for instance, and finalizes it first.',
     cells: {
       compare: notStopped(finalizesFirst),
       return: stopped('RETURN_CODE_REQUIRED', 'the victim types the code into their own computer'),
