@@ -211,6 +211,7 @@ const rows: Readonly<
     ['observed', 'request: context', 'path: exchange.path, request: context', 'e2e/stopping e2e/reasons'],
     ['writeRefusal', "told.includes('message') ? message : undefined", 'message', 'observe/call-log'],
     ['htmlHeaders', "'cache-control': 'no-store',", '', 'http/pages/serve'],
+    ['logRefusal', 'String(detail)', 'JSON.stringify(oidc.params)', 'oidc/refusals'],
   ],
   15: [
     ['readNonce', 'record.userId !== userId', 'false', 'better-auth/linking core/sign-in/nonce'],
@@ -382,6 +383,7 @@ const rows: Readonly<
     ['requireShareable', "!store.startsWith('sqlite:')", 'true', 'e2e/shared-port'],
     ['Instance', "this.#keyring.verify('instance', this.#signed(challenge), proof)", 'true', 'e2e/shared-port'],
     ['textOf', 'text !== undefined', 'text === variable', 'service/config'],
+    ['readClient', 'unknown === undefined', 'true', 'oidc/start'],
   ],
   40: [['removeKeys', 'DELETE FROM entries WHERE matches(key);', '', 'commands/backup']],
   41: [

@@ -92,6 +92,7 @@ describe('a proof holds', () => {
     ['in the spelling of clients', inCamelCase(artifact), []],
     ['within the answer of FinalizeOrder', { ok: true, proofArtifact: inCamelCase(artifact) }, []],
     ['within that answer in the spelling of the protocol', { proof_artifact: artifact }, []],
+    ['behind a byte order mark', `\uFEFF${JSON.stringify(artifact)}`, []],
     ['with the hash', artifact, ['--payload-hash', artifact.payload_hash!]],
     ['with the payload', artifact, ['--payload', fileOf(payload)]],
     ['with its adapter', artifact, ['--adapter', 'nimiq']],

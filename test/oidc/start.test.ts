@@ -257,7 +257,7 @@ test('claims are an e-mail address by a template and the application’s own, no
       claims: async ({ clientId }) => ({ groups: [clientId], sub: 'admin', aud: 'other', wallets: [], amr: ['pwd'] }),
     },
   })
-  const { session, tokens } = await connect(url, { scope: 'openid email groups wallet' })
+  const { session, config, tokens } = await connect(url, { scope: 'openid email groups wallet' })
   const claims = tokens.claims()
   expect(claims).toMatchObject({
     sub: session.userId,
@@ -268,6 +268,9 @@ test('claims are an e-mail address by a template and the application’s own, no
     amr: ['swk'],
   })
   expect(claims?.wallets).toHaveLength(1)
+  const userInfo = await client.fetchUserInfo(config, tokens.access_token, session.userId)
+  expect(userInfo).toMatchObject({ sub: session.userId, groups: ['shop'], wallets: claims?.wallets })
+  expect(userInfo).not.toHaveProperty('amr')
 })
 
 test('a request that comes as a form goes on as a navigation, with the same parameters', async () => {

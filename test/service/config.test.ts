@@ -320,8 +320,9 @@ describe('variables that name a file', () => {
   })
 
   test.each(inFiles)('in a file, $variable sets $name', async ({ name, variable, sample }) => {
-    for (const ending of ['', '\n', '\r\n']) {
-      const file = await fileWith(`${sample.text}${ending}`)
+    // Some editors put a byte order mark first.
+    for (const written of ['', '\n', '\r\n'].flatMap((end) => [sample.text + end, `\uFEFF${sample.text}${end}`])) {
+      const file = await fileWith(written)
       expect(fromEnvironment({ [`${variable}_FILE`]: file })).toEqual(resolveSettings(optionsWith(name, sample.given)))
     }
   })

@@ -188,6 +188,13 @@ describe('readWalletAnswer', () => {
   })
 })
 
+/** Two errors with each other under every name but one, which has the reason. */
+function twoErrors(): object {
+  const outer: Record<string, unknown> = {}
+  const inner = { cause: outer, error: outer, originalError: outer, data: outer, info: { code: 4001 } }
+  return Object.assign(outer, { cause: inner, error: inner, originalError: inner, data: inner, info: inner })
+}
+
 describe('a wallet that fails', () => {
   const failures: [string, unknown, string][] = [
     ['EIP-1193: rejected', { code: 4001, message: 'no' }, 'WALLET_DECLINED'],
@@ -212,6 +219,8 @@ describe('a wallet that fails', () => {
     ['inside: error', { name: 'WalletSignMessageError', error: { code: '4001' } }, 'WALLET_DECLINED'],
     ['inside: a text', { message: 'Signing failed', error: 'User rejected' }, 'WALLET_DECLINED'],
     ['inside: info.error', { code: 'UNKNOWN_ERROR', info: { error: { code: 4001 } } }, 'WALLET_DECLINED'],
+    ['a code as text', { code: '5000', message: 'Nein.' }, 'WALLET_DECLINED'],
+    ['inside: two errors that name each other', twoErrors(), 'WALLET_DECLINED'],
     ['inside: busy', { code: -32603, data: { code: -32002 } }, 'WALLET_BUSY'],
     ['inside: nothing that says more', { code: -32603, cause: { code: 7 } }, 'WALLET_FAILED'],
     [

@@ -43,6 +43,12 @@ async function ownFiles() {
 }
 
 describe.skipIf(!withOpenssl)('the files of the certificate and its key', () => {
+  test('can begin with a byte order mark, which some editors write', async () => {
+    const { cert, key } = await ownFiles()
+    for (const file of [cert, key]) await writeFile(file, `\uFEFF${await readFile(file, 'utf8')}`)
+    expect((await open(cert, key)).files.pair.cert).toBe(await readFile(pairs[0]!.cert, 'utf8'))
+  })
+
   test('are noticed when they are written in place or renamed', async () => {
     const { cert, key } = await ownFiles()
     const { files, lines, problems, replaced } = await open(cert, key)
