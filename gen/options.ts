@@ -3,11 +3,10 @@ import type { AuditEventHook } from '../src/base/audit.ts'
 import type { Logger } from '../src/base/log.ts'
 import type { Tracing } from '../src/base/tracing.ts'
 import type { NonceStore } from '../src/core/sign-in/nonce.ts'
-import type { ResolveLogin } from '../src/core/users/application.ts'
+import type { OwnClaims, ResolveLogin } from '../src/core/users/application.ts'
 import type { Host } from '../src/core/users/host.ts'
 import type { WalletAdapter } from '../src/core/wallet/wallet.ts'
 import type { Limits } from '../src/limits/limits.ts'
-import type { OwnClaims } from '../src/oidc/claims.ts'
 import type { Store } from '../src/store/store.ts'
 
 /**

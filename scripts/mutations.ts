@@ -187,12 +187,7 @@ const rows: Readonly<
     ['readBody', 'if (size > maxBytes) reject(refusals.bodyTooLarge()) else', '', 'e2e/bodies'],
     ['decompressed', 'maxOutputLength: maxBodyBytes', '', 'e2e/bodies'],
     ['isCompressedEnvelope', 'length > maxBodyBytes', 'false', 'e2e/bodies'],
-    [
-      'serve',
-      "await this.#parts.countNavigation(exchange.context, exchange.headers['sec-fetch-dest'] !== 'iframe')",
-      '',
-      'oidc/requests',
-    ],
+    ['serve', 'await this.#count(exchange)', '', 'oidc/requests'],
     ['makeDomain', 'limits && new RateLimiter', 'limits && false && new RateLimiter', 'e2e/rate-limits'],
     ['limitBodies', 'maxBodyBytes', '1e9', 'better-auth/body-limit'],
     ['countWrongToken', 'isToken && limited instanceof CountersignError ? limited :', '', 'e2e/shared-limits'],
@@ -427,14 +422,9 @@ const rows: Readonly<
   ],
   44: [
     ['read', 'isConnected ? record : undefined', 'record', 'oidc/offline'],
-    ['find', 'isFree && (await host.offline.find(sessionUid)) === undefined', 'false', 'oidc/offline'],
-    [
-      'sessionHandlers',
-      'await offline?.endThose(own.userId, (session) => session.id !== own.id && reaches(own, session))',
-      '',
-      'oidc/offline',
-    ],
-    ['sessionHandlers', 'apps?.requireOwnOrigin(call.request)', '', 'oidc/offline'],
+    ['find', 'isFree && (await offline.find(sessionUid)) === undefined', 'false', 'oidc/offline'],
+    ['sessionHandlers', 'await sessionEnds?.taken({ userId: own.userId, fits })', '', 'oidc/offline'],
+    ['sessionHandlers', 'requireOwnOrigin?.(call.request)', '', 'oidc/offline'],
   ],
   45: [
     ['sessionHandlers', 'if (!reaches(own, session)) throw sessionOutOfReach()', '', 'rpc/session-service'],
@@ -444,7 +434,7 @@ const rows: Readonly<
       'filter((session) => session.id !== own.id)',
       'rpc/session-service',
     ],
-    ['disconnectApp', 'isOfOrder || own.orderId === undefined', 'true', 'oidc/offline'],
+    ['disconnect', 'isOfOrder || own.orderId === undefined', 'true', 'oidc/offline'],
   ],
   46: [
     ['offeredTo', 'clients?.includes(clientId) !== false', 'true', 'oidc/resources'],

@@ -15,6 +15,7 @@ export type { RequestContext } from './base/request.ts'
 export type { CallTrace, TracedCall, TracedFailure, TracedStep, Tracing } from './base/tracing.ts'
 export type { AccessTokenAlgorithm } from './core/access-tokens.ts'
 export type { NonceStore } from './core/sign-in/nonce.ts'
+export type { ClaimsSubject, ClaimsWallet, OwnClaims } from './core/users/application.ts'
 export type {
   CredentialForm,
   CurrentSession,
@@ -40,7 +41,6 @@ export type {
 export type { NodeRequest, RequestHandler } from './http/exchange.ts'
 export type { FetchClient, FetchHandler } from './http/fetch.ts'
 export type { LimitName, Limits, PlaceLimit, RateLimit, RateLimitGroup } from './limits/limits.ts'
-export type { ClaimsSubject, ClaimsWallet, OwnClaims } from './oidc/claims.ts'
 export {
   type AccessTokenOptions,
   type CountersignOptions,

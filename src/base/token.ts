@@ -54,20 +54,17 @@ export function equalInConstantTime(a: string, b: string): boolean {
   return left.length === right.length && timingSafeEqual(left, right)
 }
 
-/** Purpose of a key made from the server's secret. The output for one purpose reveals nothing about another's. */
+/** Purpose of a key made from the server's secret; those of the OpenID Connect issuer begin with `oidc`. The output for one purpose reveals nothing about another's. */
 export type KeyPurpose =
   | 'session token'
   | 'session cookie'
-  | 'oidc record'
-  | 'oidc signing key'
-  | 'oidc DPoP nonce'
-  | 'oidc ticket'
   | 'challenge token'
   | 'finalize seed'
   | 'return code'
   | 'access token key'
   | 'placeholder address'
   | 'instance'
+  | `oidc ${string}`
 
 /**
  * The server's secrets: the first signs and derives, all verify. To rotate, put the new one last on all instances, then

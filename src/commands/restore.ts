@@ -1,6 +1,7 @@
 import { existsSync, rmSync } from 'node:fs'
 import { checkStore, copyStore, removeKeys, replaceStore } from '../store/sqlite-copy.ts'
 import type { Streams } from './command-line.ts'
+import { begunKeys } from './oidc.ts'
 import { besides, explained, type FileArguments, followed, readFileArguments } from './store-file.ts'
 
 const helpText = `Usage: countersign restore FILE [options]
@@ -19,12 +20,10 @@ wrong usage.
 const prefix = /^(?:[A-Za-z0-9._-]{1,64}:)?/
 
 /**
- * Keys of nonces and orders, of all that applications hold by OpenID Connect, and of offline access: they may have been
- * used, refused or ended since the copy was made. What users have allowed and the key that signs stay.
+ * Keys of nonces and orders, and of what applications hold: they may have been used, refused or ended since the copy was
+ * made.
  */
-const begun = new RegExp(
-  `${prefix.source}(?:nonce|link-nonce|order|offline|offline-of|oidc:(?!signing-keys:)[A-Za-z-]+):`,
-)
+const begun = new RegExp(`${prefix.source}(?:nonce|link-nonce|order|${begunKeys}):`)
 
 /** Keys of sessions, of what is kept beside them, of their lists, and of known computers. */
 const remembered = new RegExp(`${prefix.source}(?:session|session-address|sessions|computers):`)

@@ -3,7 +3,7 @@ import type { Logger } from '../base/log.ts'
 import { headerOf, proxyHeaderOf, type RequestContext } from '../base/request.ts'
 import type { OriginPolicy } from '../core/origin-policy.ts'
 import { toFailure } from '../rpc/errors.ts'
-import type { CallObserver, CallOutcome, Invoker, IssuerEndpoint, RouteName } from '../rpc/invoke.ts'
+import type { CallObserver, CallOutcome, Invoker, PartLabel, RouteName } from '../rpc/invoke.ts'
 import { isUnary, type Method } from '../rpc/methods.ts'
 import { CountersignError, refused } from '../shared/errors.ts'
 import { serviceOptionsPath } from '../shared/service-options.ts'
@@ -57,8 +57,8 @@ export interface AppParts {
   readonly peekSession: PeekSession | undefined
   /** Holder of the key set of access tokens; absent if none are issued. */
   readonly signingKeys?: KeySetHolder | undefined
-  /** The OpenID Connect issuer; absent if there is none. */
-  readonly issuer?: IssuerRoutes | undefined
+  /** Routes of a further part, such as the OpenID Connect issuer; absent if there is none. */
+  readonly part?: PartRoutes | undefined
   /** The built pages; `undefined` if they have not been built. */
   readonly pageFiles: PageFiles | undefined
   /** This instance among those that share its port; absent if the port is not shared. */
@@ -69,16 +69,16 @@ export interface AppParts {
   readonly log: Logger
 }
 
-/** A route of the OpenID Connect issuer, and the endpoint that it is. */
-export interface IssuerRoute {
-  readonly endpoint: IssuerEndpoint
+/** A route of a further part, and its label in reports. */
+export interface PartRoute {
+  readonly label: PartLabel
   readonly serve: Route
 }
 
-/** The routes of the OpenID Connect issuer, which has its own rules for foreign pages. */
-export interface IssuerRoutes {
-  /** The route of a path that is the issuer's; `undefined` for any other. */
-  find(path: string): IssuerRoute | undefined
+/** The routes of a further part of the service, which has its own rules for foreign pages. */
+export interface PartRoutes {
+  /** The route of a path that is the part's; `undefined` for any other. */
+  find(path: string): PartRoute | undefined
   /** Its paths that are not under the base path. */
   readonly places: readonly string[]
 }
@@ -114,7 +114,7 @@ type Notice = (request: RequestContext) => void
 /** Makes browsers take the content type as it is. */
 const noGuesses = { 'x-content-type-options': 'nosniff' } as const
 
-function exchangeServer({ settings, origins, issuer, log }: AppParts, notice: Notice): ServeExchange {
+function exchangeServer({ settings, origins, part, log }: AppParts, notice: Notice): ServeExchange {
   const askedByProxies = settings.basePath + forwardAuthPath
   const isTrusted = (origin: string): boolean => origins.isTrusted(origin)
   const noticeRefused = refusedPageNotice(log)
@@ -123,7 +123,7 @@ function exchangeServer({ settings, origins, issuer, log }: AppParts, notice: No
     notice(exchange.context)
     output.setHeaders(noGuesses)
     // A proxy can pass on its client's preflight unchanged, and takes any 2xx for permission.
-    if (exchange.path !== askedByProxies && issuer?.find(exchange.path) === undefined) {
+    if (exchange.path !== askedByProxies && part?.find(exchange.path) === undefined) {
       const cors = applyCors(exchange, isTrusted)
       if (cors === 'refused') noticeRefused(exchange.context.origin)
       if (cors !== 'continue') return
@@ -284,14 +284,14 @@ function createRouting(parts: AppParts): Routing {
   const find = (path: string): Route | undefined => {
     const route = table.get(path)
     if (route !== undefined) return route
-    const issued = parts.issuer?.find(path)
-    if (issued !== undefined) return observed(`oidc ${issued.endpoint}`, observe, issued.serve)
+    const ofPart = parts.part?.find(path)
+    if (ofPart !== undefined) return observed(ofPart.label, observe, ofPart.serve)
     const page = pages.find(path)
     if (page !== undefined) return observed('page', observe, page)
     return isUnderBase(path) ? notFound : undefined
   }
   const services = new Set(methods.map(({ desc }) => `/${desc.parent.typeName}/*`))
-  const others = [...table.keys(), ...(parts.issuer?.places ?? []), ...pages.places].filter(
+  const others = [...table.keys(), ...(parts.part?.places ?? []), ...pages.places].filter(
     (path) => !isUnderBase(path) && !applicationPaths.has(path) && !methods.some(({ name }) => path === `/${name}`),
   )
   const base = basePath === '' ? [] : [`${basePath}/*`]

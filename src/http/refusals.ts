@@ -33,7 +33,7 @@ export function isJson(headers: IncomingHttpHeaders): boolean {
   return /^application\/json\b/i.test(headers['content-type'] ?? '')
 }
 
-/** Whether a body is a form, by its content type: what clients of the issuer send. */
+/** Whether a body is a form, by its content type. */
 export function isForm(headers: IncomingHttpHeaders): boolean {
   return /^application\/x-www-form-urlencoded\b/i.test(headers['content-type'] ?? '')
 }

@@ -1,15 +1,14 @@
 import type { AdapterPayload, FindAccount } from 'oidc-provider'
 import type { Logger } from '../base/log.ts'
 import { applicationStepMs, applicationSteps } from '../base/timing/time-limit.ts'
+import type { ClaimsSubject, ClaimsWallet, OwnClaims } from '../core/users/application.ts'
 import type { Session } from '../core/users/host.ts'
 import { hostUnavailable } from '../shared/errors.ts'
-import { type ClaimsSubject, type ClaimsWallet, isReservedClaim, type OwnClaims } from './claims.ts'
+import { claimsOf, isReservedClaim, type People } from './claims.ts'
 import type { Fields } from './json-file.ts'
-import type { SharedParts } from './parts.ts'
-import { claimsOf, type People } from './people.ts'
-import { requestState } from './request-state.ts'
+import { requestState, type SharedParts } from './parts.ts'
 
-export type AccountParts = Pick<SharedParts, 'host' | 'settings' | 'log'>
+export type AccountParts = Pick<SharedParts, 'host' | 'offline' | 'settings' | 'log'>
 
 /** Finds the account of a token or of the browser: that of a session, which is read at each use. */
 export function accountsOf(parts: AccountParts, people: People): FindAccount {
@@ -34,11 +33,11 @@ type AccountSession = Pick<Session, 'id' | 'userId' | 'adapterId' | 'address' | 
  * The session that a token acts for, if it still may: with offline access, if its user still has its wallet. The library
  * has checked the grant.
  */
-async function sessionOf({ host }: AccountParts, token: BoundToken): Promise<AccountSession | undefined> {
+async function sessionOf({ host, offline }: AccountParts, token: BoundToken): Promise<AccountSession | undefined> {
   const { sessionUid, expiresWithSession } = token
   if (sessionUid === undefined) return undefined
   if (expiresWithSession === true) return await host.findSession(sessionUid)
-  const session = await host.offline.find(sessionUid)
+  const session = await offline.find(sessionUid)
   return session !== undefined && (await host.holdsWallet(session.userId, session)) ? session : undefined
 }
 
@@ -66,7 +65,7 @@ export async function resourceClaims(
 async function claimsIn(
   { userId, adapterId, address, publicKeyHex }: AccountSession,
   clientId: string,
-  { host, settings, log }: AccountParts,
+  { host, settings: { oidc: settings }, log }: AccountParts,
   people: People,
 ): Promise<Fields> {
   const own: ClaimsWallet = { adapterId, address, publicKeyHex }
@@ -112,7 +111,7 @@ export async function isHintOfAnother(
   const wallet = parts.readWallet(hint)
   if (wallet !== undefined && [session, ...(await parts.host.walletsOf(userId))].some(wallet.fits)) return false
   if (namesIn(await claimsIn(session, clientId, parts, people)).includes(hint)) return false
-  const [before = '', after = ''] = parts.settings.email?.split('{user_id}') ?? []
+  const [before = '', after = ''] = parts.settings.oidc.email?.split('{user_id}') ?? []
   const isByTemplate = after !== '' && hint.startsWith(before) && hint.endsWith(after)
   const isOfPerson = [...people.values()].some((claims) => namesIn(claims).includes(hint))
   return wallet !== undefined || isByTemplate || isOfPerson || /^usr_[\w-]{22}$/.test(hint)

@@ -4,8 +4,7 @@ import { equalInConstantTime } from '../base/token.ts'
 import { mostCookies } from './browser.ts'
 import type { FileClients } from './clients.ts'
 import { sidOf } from './grants.ts'
-import { type CountedRecord, interactionSeconds, type Loaded, type SharedParts } from './parts.ts'
-import { requestState } from './request-state.ts'
+import { interactionSeconds, type Loaded, requestState, type SharedParts } from './parts.ts'
 import { grantOf, offeredTo, stillOffered } from './resources.ts'
 
 /** What is stored of an interaction beside the library's payload. */
@@ -27,7 +26,10 @@ interface StoredPayload {
 /** Clients, and what there is for them. */
 type LoadedClients = Pick<Loaded, 'clients' | 'scopes' | 'resources'>
 
-type AdapterParts = Pick<SharedParts, 'records' | 'grants' | 'apps' | 'store' | 'host' | 'library' | 'spend' | 'audit'>
+type AdapterParts = Pick<
+  SharedParts,
+  'records' | 'grants' | 'apps' | 'offline' | 'store' | 'host' | 'library' | 'limiter' | 'live' | 'audit'
+>
 
 /**
  * What a model does that has nothing else. None needs codes for devices, and lists of a grant's tokens, which end with
@@ -62,7 +64,7 @@ export function adaptersOver(parts: AdapterParts, loaded: LoadedClients): (name:
 
 /** Codes, refresh tokens, opaque access tokens, pushed requests, and marks of proofs that count once. */
 function usedOnce(kind: string, parts: AdapterParts, clients: FileClients): Partial<Adapter> {
-  const { records, grants, apps, store, host } = parts
+  const { records, grants, apps, offline, store } = parts
   const { InvalidGrant, InvalidRequest, InvalidRequestUri } = parts.library.errors
 
   const graceOf = ({ clientId }: AdapterPayload): number =>
@@ -83,7 +85,7 @@ function usedOnce(kind: string, parts: AdapterParts, clients: FileClients): Part
       const { sessionUid, expiresWithSession } = payload
       // What is bound to a session is checked by the library. The rest counts while the session has offline access.
       const isFree = sessionUid !== undefined && expiresWithSession !== true
-      if (isFree && (await host.offline.find(sessionUid)) === undefined) return undefined
+      if (isFree && (await offline.find(sessionUid)) === undefined) return undefined
       const isUsed = usedAt !== undefined && !isInGrace(payload, usedAt)
       return { ...payload, jti: id, ...(isUsed ? { consumed: Math.floor(usedAt) } : {}) }
     },
@@ -145,15 +147,25 @@ interface NewRecord {
 }
 
 /** Counts a record before it is stored, if its sender need not be known. */
-async function count({ spend, library }: AdapterParts, { kind, record, lifeMs }: NewRecord): Promise<void> {
+async function count(parts: AdapterParts, { kind, record, lifeMs }: NewRecord): Promise<void> {
+  const { limiter, live, library, store } = parts
   const request = requestState.getStore()?.request
   const caller = request && callerOf(kind, library.Provider.ctx?.oidc)
   if (caller === undefined || request === undefined) return
-  await spend({ request, caller, bytes: Buffer.byteLength(JSON.stringify(record)), lifeMs })
+  if (caller === 'navigation') await limiter?.spendNavigation('sign-in', request)
+  else if (caller === 'unknown') await limiter?.spend('sign-in', request)
+  else if (caller !== 'counted') await limiter?.spendOfClient('sign-in', caller.clientId)
+  const now = store.now()
+  const bytes = Buffer.byteLength(JSON.stringify(record))
+  live.add(now + lifeMs, now, typeof caller === 'string' ? request.ip : undefined, live.slotsOf(bytes))
 }
 
-/** What a new record counts for; `undefined` for tokens, whose client had a code that was counted. */
-function callerOf(kind: string, context: KoaContextWithOIDC['oidc'] | undefined): CountedRecord['caller'] | undefined {
+/**
+ * Caller that a new record counts for: the network of a navigation, a client that has proven who it is, or the network
+ * of any other sender. `counted`: a record that was counted has led to it. `undefined` for tokens, whose client had a
+ * code that was counted.
+ */
+function callerOf(kind: string, context: KoaContextWithOIDC['oidc'] | undefined) {
   if (kind === interaction) return 'navigation'
   if (kind === code) return context?.entities.Interaction === undefined ? 'navigation' : 'counted'
   if (kind !== pushedRequest) return undefined

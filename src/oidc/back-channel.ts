@@ -10,7 +10,7 @@ export interface Logout extends Deliverable {
   readonly clientId: string
 }
 
-type BackChannelParts = Pick<SharedParts, 'store' | 'host' | 'apps' | 'loaded' | 'log'>
+type BackChannelParts = Pick<SharedParts, 'store' | 'host' | 'apps' | 'sessionClients' | 'loaded' | 'log'>
 
 /** Sends a logout, in a token made anew. Resolves with what the client answers. */
 type Send = (logout: Logout) => Promise<DeliveryOutcome>
@@ -83,20 +83,20 @@ export class BackChannel {
   }
 
   async #queueLogouts(): Promise<void> {
-    const { host, apps, store, loaded } = this.#parts
+    const { host, apps, sessionClients, store, loaded } = this.#parts
     const { clients } = loaded()
-    for (const ended of await host.sessionClients.ended()) {
+    for (const ended of await sessionClients.ended()) {
       const { id: sessionId, userId, app } = ended
       const lives = app === undefined ? host.findSession(sessionId) : apps.find(userId, app.connection)
       if ((await lives) !== undefined) continue
-      for (const clientId of app === undefined ? await host.sessionClients.of(sessionId) : [app.clientId]) {
+      for (const clientId of app === undefined ? await sessionClients.of(sessionId) : [app.clientId]) {
         if (clients.get(clientId)?.metadata.backchannel_logout_uri === undefined) continue
         const id = hashToken(`${sessionId}\n${clientId}`)
         const { queue, line } = this.#lineOf(clientId)
         await queue.add({ id, time: store.now(), sessionId, userId, clientId }, false)
         line.look()
       }
-      await host.sessionClients.forget(ended)
+      await sessionClients.forget(ended)
     }
   }
 

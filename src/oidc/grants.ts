@@ -4,6 +4,7 @@ import type { Session } from '../core/users/host.ts'
 import type { SharedParts } from './parts.ts'
 import type { Permission } from './resources.ts'
 import type { ReadRecord } from './sealed-records.ts'
+import { offlineMs } from './session-ends.ts'
 
 /** A grant, with the session that it belongs to. */
 export interface GrantRecord {
@@ -35,10 +36,12 @@ interface SessionGrants {
   readonly grants: Readonly<Record<string, string>>
 }
 
+const offlineLife = { ttlMs: offlineMs } as const
+
 const sessionKind = 'session-grants'
 const grantKind = 'Grant'
 
-type GrantParts = Pick<SharedParts, 'records' | 'store' | 'apps' | 'host' | 'settings'>
+type GrantParts = Pick<SharedParts, 'records' | 'store' | 'apps' | 'offline' | 'sessionClients' | 'host' | 'settings'>
 
 /**
  * The grants of sessions: one for each session and client, so that two tabs of a client share it. Its random id stands
@@ -49,12 +52,10 @@ type GrantParts = Pick<SharedParts, 'records' | 'store' | 'apps' | 'host' | 'set
 export class Grants {
   readonly #parts: GrantParts
   readonly #life: { readonly ttlMs: number }
-  readonly #offlineLife: { readonly ttlMs: number }
 
   constructor(parts: GrantParts) {
     this.#parts = parts
-    this.#life = { ttlMs: parts.settings.sessionSeconds * 1000 }
-    this.#offlineLife = { ttlMs: parts.host.offline.lifeMs }
+    this.#life = { ttlMs: parts.settings.sessionAbsoluteTtlSeconds * 1000 }
   }
 
   /** The id of the grant of a session for a client, or `undefined`. */
@@ -89,10 +90,10 @@ export class Grants {
    */
   async give(session: Session, { clientId, asked, isAllowed }: Gift): Promise<string | undefined> {
     if (asked.size === 0) return undefined
-    const { records, store, apps, host } = this.#parts
+    const { records, store, apps, offline, sessionClients, host } = this.#parts
     const { id: sessionId, userId: accountId } = session
     const wanted = { clientId, isOfOrder: session.orderId !== undefined, scopes: [...asked], isAllowed }
-    await host.sessionClients.add(sessionId, clientId, this.#life)
+    await sessionClients.add(sessionId, clientId, this.#life)
     for (;;) {
       const connection = await apps.connect(accountId, wanted)
       const id = await this.#idFor(sessionId, clientId)
@@ -103,7 +104,7 @@ export class Grants {
       const former = before?.connection === connection ? before.allowed : []
       const all = new Set([...former, ...asked])
       const isOffline = all.has('offline_access')
-      const life = isOffline ? this.#offlineLife : this.#life
+      const life = isOffline ? offlineLife : this.#life
       const iat = Math.floor(store.now() / 1000)
       const times = { iat, exp: iat + life.ttlMs / 1000 }
       const record: GrantRecord = { accountId, clientId, sessionId, ...times, allowed: [...all], connection }
@@ -111,11 +112,11 @@ export class Grants {
       const isKept = all.size === former.length && !isOffline
       // Otherwise another tab was faster, or the grant was taken away.
       if (!isKept && !(await records.put(found, { kind: grantKind, id, record, life }))) continue
-      if (isOffline) await host.offline.keep(session)
+      if (isOffline) await offline.keep(session)
       // After the grant is stored: who ends the session finds the grant in its list, or is seen here.
       if ((await host.findSession(sessionId)) !== undefined) return id
       await this.remove(id)
-      await host.offline.end(accountId, sessionId)
+      await offline.end(accountId, sessionId)
       return undefined
     }
   }
@@ -126,7 +127,7 @@ export class Grants {
     for (;;) {
       const found = await this.#find(id)
       if (found !== undefined && 'removed' in found.record) return undefined
-      const mark = { kind: grantKind, id, record, life: this.#offlineLife }
+      const mark = { kind: grantKind, id, record, life: offlineLife }
       if (await this.#parts.records.put(found, mark)) return found?.record as GrantRecord | undefined
     }
   }
@@ -145,7 +146,7 @@ export class Grants {
       if (known !== undefined && !isRemoved) return known
       const id = randomText(32)
       const record: SessionGrants = { grants: { ...grants, [clientId]: id } }
-      if (await records.put(found, { kind: sessionKind, id: sessionId, record, life: this.#offlineLife })) return id
+      if (await records.put(found, { kind: sessionKind, id: sessionId, record, life: offlineLife })) return id
     }
   }
 

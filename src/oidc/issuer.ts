@@ -1,36 +1,53 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Provider } from 'oidc-provider'
-import { keyTimes } from '../base/rotation-key.ts'
+import type { RequestContext } from '../base/request.ts'
 import { Sampler } from '../base/timing/sampler.ts'
-import type { ListedApp } from '../core/users/connected-apps.ts'
-import type { IssuerRoute } from '../http/app.ts'
-import { type Exchange, requireHttpMethod } from '../http/exchange.ts'
+import type { Session } from '../core/users/host.ts'
+import type { PartRoute, PartRoutes } from '../http/app.ts'
+import { type Exchange, type Route, requireHttpMethod } from '../http/exchange.ts'
 import { isForm, isJson, notJson } from '../http/refusals.ts'
 import { maxFormBytes } from '../limits/limits.ts'
 import type { DeliveryOutcome } from '../observe/delivery.ts'
+import type { PartLabel } from '../rpc/invoke.ts'
+import type { ListedApp, SessionApps } from '../rpc/session-service.ts'
 import { CountersignError, refused } from '../shared/errors.ts'
 import { BackChannel, type Logout } from './back-channel.ts'
 import { askLibrary, type Callback, encodedFor, type LibraryAnswer } from './bridge.ts'
 import { BrowserCookies } from './browser.ts'
+import { haveEmail, readPeopleFile } from './claims.ts'
 import { isWeb, readClientsFile } from './clients.ts'
+import { discoveryPaths, keyTimes } from './commands.ts'
+import { ConnectedApps, disconnect } from './connected-apps.ts'
 import { Grants, sidOf } from './grants.ts'
 import { Interactions } from './interaction.ts'
 import { type Check, checkOf } from './json-file.ts'
 import { publicKeys, type SigningJwk, signingKeys } from './keys.ts'
 import { type LibraryParts, loadLibrary, makeProvider, resumeCookie, sessionCookie } from './library.ts'
-import { Navigations, passOnForm } from './navigation.ts'
-import { issuerPage } from './pages.ts'
-import type { IssuerParts, Library, Loaded, SharedParts } from './parts.ts'
-import { haveEmail, readPeopleFile } from './people.ts'
-import { type RequestState, requestState } from './request-state.ts'
+import { issuerPage, Navigations, passOnForm } from './pages.ts'
+import {
+  type IssuerParts,
+  type Library,
+  type Loaded,
+  type RequestState,
+  requestState,
+  type SharedParts,
+} from './parts.ts'
 import { scopeOf } from './resources.ts'
 import { SealedRecords } from './sealed-records.ts'
+import { OfflineAccess, SessionClients } from './session-ends.ts'
+
+export { sessionEnds } from './session-ends.ts'
 
 /** A setting that names a file of the issuer. */
 export type IssuerFile = 'oidc.clients' | 'oidc.people'
 
 /** Makes the issuer. Rejects with a `TypeError` of one line if the clients file or a client does not fit. */
 export async function createIssuer(parts: IssuerParts): Promise<Issuer> {
+  if (parts.settings.sessionHost !== undefined) {
+    throw new TypeError(
+      'oidc.clients (COUNTERSIGN_OIDC_CLIENTS) cannot be set with sessionHost: the issuer needs the sessions of the service itself',
+    )
+  }
   const issuer = new Issuer(parts, await loadLibrary())
   const apply = await issuer.prepare()
   apply()
@@ -39,9 +56,11 @@ export async function createIssuer(parts: IssuerParts): Promise<Issuer> {
 }
 
 /** The issuer, as the service serves it. */
-export class Issuer {
+export class Issuer implements PartRoutes, SessionApps {
+  readonly labels: readonly PartLabel[]
+  readonly places: readonly string[] = discoveryPaths
   readonly #parts: LibraryParts
-  readonly #routes: ReadonlyMap<string, IssuerRoute>
+  readonly #routes: ReadonlyMap<string, PartRoute>
   readonly #navigations: Navigations
   readonly #backChannel: BackChannel
   #loaded: Loaded = { clients: new Map(), resources: new Map(), scopes: [], keys: [], people: new Map() }
@@ -51,32 +70,35 @@ export class Issuer {
 
   constructor(given: IssuerParts, library: Library) {
     const base = `${given.settings.basePath}/oidc`
-    const records = new SealedRecords(given.store, given.keyring)
-    const grants = new Grants({ ...given, records })
+    const { store, keyring } = given
+    const kept = {
+      records: new SealedRecords(store, keyring),
+      apps: new ConnectedApps(store),
+      offline: new OfflineAccess(store),
+      sessionClients: new SessionClients(store),
+    }
+    const grants = new Grants({ ...given, ...kept })
     const page = issuerPage(given.settings, given.pageFiles)
-    const shared = { library, base, records, grants, page, sampler: new Sampler() }
+    const shared = { library, base, ...kept, grants, page, sampler: new Sampler() }
     const parts: SharedParts = { ...given, ...shared, loaded: () => this.#loaded }
     this.#parts = { ...parts, interactions: new Interactions(parts) }
     this.#navigations = new Navigations(parts)
     this.#backChannel = new BackChannel(parts, (logout) => this.#sendLogout(logout))
-    const forBackends = (endpoint: IssuerRoute['endpoint'], methods: readonly string[]): IssuerRoute => ({
-      endpoint,
-      serve: (exchange) => this.#serveBackend(exchange, methods),
-    })
-    const posted = ['token', 'introspect', 'revoke', 'par'] as const
-    const routes: readonly IssuerRoute[] = [
-      ...posted.map((endpoint) => forBackends(endpoint, ['POST', 'OPTIONS'])),
-      forBackends('userinfo', ['GET', 'POST', 'OPTIONS']),
-      { endpoint: 'authorize', serve: (exchange) => this.#serveAuthorize(exchange) },
-      { endpoint: 'logout', serve: (exchange) => this.#serveLogout(exchange) },
+    const forBackends = (...methods: readonly string[]): Route => {
+      return (exchange) => this.#serveBackend(exchange, methods)
+    }
+    const posted = forBackends('POST', 'OPTIONS')
+    const published = forBackends('GET', 'HEAD', 'OPTIONS')
+    const routes: readonly (readonly [path: string, endpoint: string, Route])[] = [
+      ...['token', 'introspect', 'revoke', 'par'].map((name) => [`${base}/${name}`, name, posted] as const),
+      [`${base}/userinfo`, 'userinfo', forBackends('GET', 'POST', 'OPTIONS')],
+      [`${base}/authorize`, 'authorize', (exchange) => this.#serveAuthorize(exchange)],
+      [`${base}/logout`, 'logout', (exchange) => this.#serveLogout(exchange)],
+      [`${base}/jwks.json`, 'jwks', published],
+      ...discoveryPaths.map((path) => [path, 'discovery', published] as const),
     ]
-    const published = ['GET', 'HEAD', 'OPTIONS']
-    const discovery = forBackends('discovery', published)
-    this.#routes = new Map([
-      ...routes.map((route) => [`${base}/${route.endpoint}`, route] as const),
-      [`${base}/jwks.json`, forBackends('jwks', published)],
-      ...given.discoveryPaths.map((path) => [path, discovery] as const),
-    ])
+    this.#routes = new Map(routes.map(([path, name, serve]) => [path, { label: `oidc ${name}`, serve }]))
+    this.labels = [...new Set([...[...this.#routes.values()].map(({ label }) => label), interactionLabel])]
   }
 
   /** Public keys for the service's key set. */
@@ -85,15 +107,15 @@ export class Issuer {
   }
 
   /** The route of a path that is the issuer's; `undefined` for any other. */
-  find(path: string): IssuerRoute | undefined {
+  find(path: string): PartRoute | undefined {
     const route = this.#routes.get(path)
     if (route !== undefined) return route
     const { base } = this.#parts
     const [, kind, uid] = /^\/(authorize|interaction)\/([\w-]{1,64})$/.exec(path.slice(base.length)) ?? []
     if (!path.startsWith(`${base}/`) || uid === undefined) return undefined
     return kind === 'authorize'
-      ? { endpoint: 'authorize', serve: (exchange) => this.#serveResume(exchange, uid) }
-      : { endpoint: 'interaction', serve: (exchange) => this.#serveInteraction(exchange, uid) }
+      ? { label: 'oidc authorize', serve: (exchange) => this.#serveResume(exchange, uid) }
+      : { label: interactionLabel, serve: (exchange) => this.#serveInteraction(exchange, uid) }
   }
 
   /** The applications that a user has connected, those used last first. */
@@ -114,6 +136,12 @@ export class Issuer {
     return apps.sort((a, b) => b.lastUsedAt - a.lastUsedAt)
   }
 
+  async disconnectApp(own: Session, clientId: string, request: RequestContext): Promise<void> {
+    if (!(await disconnect(this.#parts, own, clientId))) return
+    const { userId, id: sessionId } = own
+    this.#parts.audit.tell({ type: 'app.disconnected', userId, sessionId, clientId }, request)
+  }
+
   /** Number of clients. */
   get clientCount(): number {
     return this.#loaded.clients.size
@@ -122,19 +150,21 @@ export class Issuer {
   /** Reads files and keys again. Resolves with what puts them in force, and returns the files that have changed. */
   async prepare(): Promise<() => readonly IssuerFile[]> {
     const { settings, publicUrl } = this.#parts
-    const { clients, resources } = await readClientsFile(settings.clientsFile)
-    const people = settings.peopleFile === undefined ? new Map() : await readPeopleFile(settings.peopleFile)
-    const canHaveEmail = (settings.email ?? settings.claims) !== undefined || haveEmail(people)
+    const { email, claims, people: peopleFile } = settings.oidc
+    const { audiences = [] } = settings.accessTokens
+    const { clients, resources } = await readClientsFile(String(settings.oidc.clients))
+    const people = peopleFile === undefined ? new Map() : await readPeopleFile(peopleFile)
+    const canHaveEmail = (email ?? claims) !== undefined || haveEmail(people)
     const scopes = ['openid', 'offline_access', 'profile', 'wallet', 'groups', ...(canHaveEmail ? ['email'] : [])]
     const loaded: Loaded = { clients, resources, scopes, keys: await this.#readKeys(), people }
     const check: Check = checkOf('oidc.clients (COUNTERSIGN_OIDC_CLIENTS), ')
     const audience = 'is one of accessTokens.audiences (COUNTERSIGN_ACCESS_TOKEN_AUDIENCES)'
-    const shared = settings.audiences.find((each) => resources.has(each))
+    const shared = audiences.find((each) => resources.has(each))
     check(shared === undefined, `resource ${shared}: it ${audience}, too; leave one out`)
     // The library checks a client when it is used first: here, so that a mistake stops the start.
     const provider = makeProvider(publicUrl(), loaded, this.#parts)
     for (const clientId of clients.keys()) {
-      const isAudience = settings.audiences.includes(clientId)
+      const isAudience = audiences.includes(clientId)
       check(!isAudience, `client ${clientId}: its id ${audience}; a token for the one would be for the other`)
       await provider.Client.find(clientId).catch((cause: Error & { error_description?: string }) => {
         const why = cause.error_description ?? cause.message
@@ -206,7 +236,7 @@ export class Issuer {
   async #serveBackend(exchange: Exchange, methods: readonly string[]): Promise<void> {
     requireHttpMethod(exchange, methods)
     const answer = await this.#ask(exchange, { session: undefined, browserSecrets: [], request: exchange.context })
-    if (answer.status === 401) await this.#parts.countWrong(exchange.context)
+    if (answer.status === 401) await this.#parts.limiter?.countWrongToken(exchange.context)
     this.#send(exchange, answer, [])
     // The answer is sent: this is for the log and the metrics.
     if (answer.failure !== undefined) throw answer.failure
@@ -307,7 +337,7 @@ export class Issuer {
       ...(session === undefined ? [] : [`${sessionCookie}=${session.id}`]),
       ...(resumed === undefined ? [] : [`${resumeCookie}=${resumed}`]),
     ]
-    const { discoveryPaths, base } = this.#parts
+    const { base } = this.#parts
     const isPublished = [...discoveryPaths, `${base}/jwks.json`].includes(exchange.path)
     const asked = {
       issuer: this.#parts.publicUrl(),
@@ -359,6 +389,8 @@ export class Issuer {
     return `${this.#parts.publicUrl()}${this.#parts.base}/${endpoint}`
   }
 }
+
+const interactionLabel: PartLabel = 'oidc interaction'
 
 const noBody: Exchange['body'] = {
   decompressed: false,

@@ -2,7 +2,7 @@ import { generateKeyPair, type webcrypto } from 'node:crypto'
 import { promisify } from 'node:util'
 import { calculateJwkThumbprint } from 'jose'
 import { p256KeyFrom } from '../base/p256.ts'
-import { rotationKey } from '../base/rotation-key.ts'
+import { rotationKey } from './commands.ts'
 import type { SharedParts } from './parts.ts'
 import { type RecordToStore, UnknownSecretError } from './sealed-records.ts'
 

@@ -3,17 +3,16 @@ import { CountersignError, internalError } from '../shared/errors.ts'
 import { accountsOf, resourceClaims } from './accounts.ts'
 import { adaptersOver } from './adapter.ts'
 import { answerWith, reportFailure } from './bridge.ts'
-import { claimsOfScopes } from './claims.ts'
+import { claimsOfScopes, furtherClaims } from './claims.ts'
 import type { FileClient } from './clients.ts'
 import type { Interactions } from './interaction.ts'
 import { postAnywhere, postToPublic } from './outgoing.ts'
-import { interactionSeconds, type Library, type Loaded, type SharedParts } from './parts.ts'
-import { furtherClaims } from './people.ts'
+import { interactionSeconds, type Library, type Loaded, requestState, type SharedParts } from './parts.ts'
 import { policyOf } from './policy.ts'
-import { requestState } from './request-state.ts'
 import { offeredTo } from './resources.ts'
+import { offlineMs } from './session-ends.ts'
 
-/** What the library works with beside {@link Loaded}. */
+/** What {@link makeProvider} needs in addition to the loaded files. */
 export interface LibraryParts extends SharedParts {
   readonly interactions: Interactions
 }
@@ -53,7 +52,7 @@ export async function loadLibrary(): Promise<Library> {
  */
 export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts): Provider {
   const { clients, scopes, keys, people } = loaded
-  const { library, store, keyring, host, interactions, page, base } = parts
+  const { library, store, keyring, interactions, page, base } = parts
   const { Provider, errors, interactionPolicy } = library
   const privateAddresses = new Set(
     [...clients.values()]
@@ -152,14 +151,14 @@ export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts
     ttl: {
       AccessToken: tokenSeconds,
       AuthorizationCode: codeSeconds,
-      Grant: host.offline.lifeMs / 1000,
+      Grant: offlineMs / 1000,
       IdToken: tokenSeconds,
       Interaction: interactionSeconds,
       // With offline access 90 days from the first, else as long as the session at most.
       RefreshToken: (_ctx, { expiresWithSession, iiat }) => {
         if (expiresWithSession) return refreshSeconds
         const now = Math.floor(store.now() / 1000)
-        return Math.max(1, Math.min(refreshSeconds, (iiat ?? now) + host.offline.lifeMs / 1000 - now))
+        return Math.max(1, Math.min(refreshSeconds, (iiat ?? now) + offlineMs / 1000 - now))
       },
       Session: refreshSeconds,
     },

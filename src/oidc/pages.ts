@@ -1,6 +1,11 @@
+import { type Exchange, requireHttpMethod } from '../http/exchange.ts'
 import type { PageFiles } from '../http/page-files.ts'
 import { readPageTexts } from '../http/page-texts.ts'
-import type { LibraryAnswer } from './bridge.ts'
+import { isForm } from '../http/refusals.ts'
+import { maxFormBytes } from '../limits/limits.ts'
+import { CountersignError, internalError } from '../shared/errors.ts'
+import { encodedFor, type LibraryAnswer } from './bridge.ts'
+import type { IssuerSettings, SharedParts } from './parts.ts'
 
 /** What the page shows, which its script reads. */
 export type PageContent =
@@ -20,23 +25,12 @@ export type PageContent =
   /** A failure that is not the application's: a reason of ours, such as RATE_LIMITED. */
   | { readonly kind: 'failure'; readonly reason: string }
 
-/** Settings that the pages show. */
-export interface PageLooks {
-  readonly appName: string
-  readonly basePath: string
-  readonly logoUrl?: string | undefined
-  readonly accentColor?: string | undefined
-  readonly textsFile?: string | undefined
-}
-
 /** Makes the issuer's page with a content. */
 export type ShowPage = (status: number, content: PageContent) => LibraryAnswer
 
 /** Makes the issuer's page of the built pages; without them, the answer says so. */
-export function issuerPage(
-  { appName, basePath, logoUrl, accentColor, textsFile }: PageLooks,
-  files: PageFiles | undefined,
-): ShowPage {
+export function issuerPage({ appName, basePath, pages }: IssuerSettings, files: PageFiles | undefined): ShowPage {
+  const { logoUrl, accentColor, textsFile } = pages
   const texts = readPageTexts(textsFile)
   // The assets are those of the sign-in page.
   const looks = { appName, basePath, assetsPath: `${basePath}/sign-in`, logoUrl, accentColor, texts }
@@ -47,4 +41,101 @@ export function issuerPage(
     const headers = { 'content-type': 'text/plain; charset=utf-8' }
     return { status: 503, headers, body: 'The pages are not built.\n' }
   }
+}
+
+type NavigationParts = Pick<SharedParts, 'publicUrl' | 'page' | 'limiter' | 'log'>
+
+/** Shortest time in ms between two warnings of another host: any client can send one. */
+const noticeEveryMs = 3_600_000
+
+/** Serves the addresses that a browser opens as a page, and nothing else that asks for them. */
+export class Navigations {
+  readonly #parts: NavigationParts
+  #quietUntil = 0
+
+  constructor(parts: NavigationParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Serves a navigation. Scripts, images and frames are refused: behind forward auth, a script of a protected host could
+   * read another application's code. A request to another host goes on at the issuer's own. A browser gets a page if the
+   * request fails.
+   */
+  async serve(exchange: Exchange, methods: readonly string[], serve: () => Promise<void>): Promise<void> {
+    try {
+      requireHttpMethod(exchange, methods)
+      requirePage(exchange)
+      await this.#count(exchange)
+      const elsewhere = this.#ownAddress(exchange)
+      if (elsewhere !== undefined) redirect(exchange, elsewhere)
+      else await serve()
+    } catch (thrown) {
+      const failure = thrown instanceof CountersignError ? thrown : internalError(thrown)
+      if (exchange.headers.accept?.includes('text/html')) this.#show(exchange, failure)
+      throw failure
+    }
+  }
+
+  /** Counts a request for its network, whatever its answer: an error page takes several times the CPU of a sign-in page. */
+  #count({ context, headers }: Exchange): Promise<void> | undefined {
+    const { limiter } = this.#parts
+    if (headers['sec-fetch-dest'] === 'iframe') return limiter?.spend('session', context)
+    return limiter?.spendNavigation('session', context)
+  }
+
+  /** The address at the issuer's own host, if a request came for another. Ports do not count: cookies have none. */
+  #ownAddress({ context, path, query }: Exchange): string | undefined {
+    // With a form, the browser says where that comes from.
+    if (context.originSource === 'Origin header') return undefined
+    const own = this.#parts.publicUrl()
+    if (context.origin !== undefined && new URL(context.origin).hostname === new URL(own).hostname) return undefined
+    const now = performance.now()
+    if (now >= this.#quietUntil) {
+      this.#quietUntil = now + noticeEveryMs
+      this.#parts.log.warn(
+        'a browser came to the OpenID Connect issuer by another host than that of publicUrl (COUNTERSIGN_PUBLIC_URL), and was sent there; if it goes around in circles, let the proxy pass on the Host header, or set trustProxy (COUNTERSIGN_TRUST_PROXY) and let it send X-Forwarded-Host',
+      )
+    }
+    return `${own}${path}${query === '' ? '' : `?${query}`}`
+  }
+
+  #show(exchange: Exchange, { reason, message, httpStatus, retryAfterMs }: CountersignError): void {
+    const content =
+      reason === 'INVALID_REQUEST'
+        ? ({ kind: 'error', error: 'invalid_request', description: message } as const)
+        : ({ kind: 'failure', reason } as const)
+    const { status, headers, body } = encodedFor(exchange, this.#parts.page(httpStatus, content))
+    const retry = retryAfterMs === undefined ? {} : { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) }
+    exchange.output.send({ status, headers: { ...headers, ...retry }, body })
+  }
+}
+
+/**
+ * Refuses what is no navigation of a whole page, as far as the browser says so (Fetch Metadata, 2). With `prompt=none`, an
+ * application may use a frame: that shows no page and stores nothing for a user who is not signed in.
+ */
+function requirePage({ headers, path, query, context }: Exchange): void {
+  const { 'sec-fetch-mode': mode = 'navigate', 'sec-fetch-dest': dest = 'document' } = headers
+  const isQuiet = path.endsWith('/authorize') && new URLSearchParams(query).get('prompt') === 'none'
+  if (mode === 'navigate' && (dest === 'document' || (dest === 'iframe' && isQuiet))) return
+  const { origin = '', originSource } = context
+  throw new CountersignError(
+    'ORIGIN_NOT_TRUSTED',
+    'This address is for browsers that open it as a page, not for scripts, images or frames',
+    { metadata: { origin, origin_source: originSource } },
+  )
+}
+
+/** Goes on as a navigation with the parameters of a form: a browser sends no cookie with a form of another site. */
+export async function passOnForm(exchange: Exchange, address: string): Promise<void> {
+  if (!isForm(exchange.headers)) {
+    throw new CountersignError('INVALID_REQUEST', 'Send the parameters as a form (application/x-www-form-urlencoded)')
+  }
+  const parameters = new URLSearchParams((await exchange.body.read(maxFormBytes)).toString())
+  redirect(exchange, `${address}?${parameters}`)
+}
+
+function redirect({ output }: Exchange, location: string): void {
+  output.send({ status: 303, headers: { location, 'cache-control': 'no-store' }, body: '' })
 }

@@ -1,75 +1,70 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import type { AuditTrail } from '../base/audit.ts'
 import type { Logger } from '../base/log.ts'
 import type { RequestContext } from '../base/request.ts'
 import type { Sampler } from '../base/timing/sampler.ts'
 import type { Keyring } from '../base/token.ts'
-import type { ConnectedApps } from '../core/users/connected-apps.ts'
+import type { OwnClaims } from '../core/users/application.ts'
+import type { Session } from '../core/users/host.ts'
 import type { StandaloneHost } from '../core/users/standalone.ts'
 import type { WalletName } from '../core/wallet/adapters.ts'
 import type { PageFiles } from '../http/page-files.ts'
+import type { LiveCount } from '../limits/concurrency.ts'
+import type { RateLimiter } from '../limits/rate.ts'
 import type { Store } from '../store/store.ts'
-import type { OwnClaims } from './claims.ts'
+import type { People } from './claims.ts'
 import type { FileClients } from './clients.ts'
+import type { ConnectedApps } from './connected-apps.ts'
 import type { Grants } from './grants.ts'
 import type { SigningJwk } from './keys.ts'
-import type { PageLooks, ShowPage } from './pages.ts'
-import type { People } from './people.ts'
+import type { ShowPage } from './pages.ts'
 import type { Offered } from './resources.ts'
 import type { SealedRecords } from './sealed-records.ts'
+import type { OfflineAccess, SessionClients } from './session-ends.ts'
 
-/** Settings of the issuer. */
-export interface IssuerSettings extends PageLooks {
-  /** File with the clients. */
-  readonly clientsFile: string
-  /** Template of users' e-mail addresses, with `{user_id}`. Absent: no user has one. */
-  readonly email?: string | undefined
-  readonly claims?: OwnClaims | undefined
-  /** File with claims of people. Absent: there is none. */
-  readonly peopleFile?: string | undefined
-  /** Longest life of a session in seconds. */
-  readonly sessionSeconds: number
+/** Settings of the service that the issuer uses. */
+export interface IssuerSettings {
+  readonly appName: string
+  readonly basePath: string
+  readonly pages: {
+    readonly logoUrl?: string | undefined
+    readonly accentColor?: string | undefined
+    readonly textsFile?: string | undefined
+  }
+  readonly oidc: {
+    /** File with the clients. */
+    readonly clients?: string | undefined
+    /** File with claims of people. */
+    readonly people?: string | undefined
+    /** Template of users' e-mail addresses, with `{user_id}`. */
+    readonly email?: string | undefined
+    readonly claims?: OwnClaims | undefined
+  }
   /** Audiences of the service's own access tokens, which no client may have as its id. */
-  readonly audiences: readonly string[]
+  readonly accessTokens: { readonly audiences?: readonly string[] | undefined }
+  /** Longest life of a session in seconds. */
+  readonly sessionAbsoluteTtlSeconds: number
+  /** Sessions of an application, with which there is no issuer. */
+  readonly sessionHost?: unknown
 }
 
-/** A record that is about to be stored for a sender that need not be known. */
-export interface CountedRecord {
-  /** The request that causes it. */
-  readonly request: RequestContext
-  /**
-   * What it counts for as a call: the network of a navigation, a client that has proven who it is, or the network of any
-   * other sender. Nothing if a record that was counted has led to it.
-   */
-  readonly caller: 'navigation' | 'unknown' | 'counted' | { readonly clientId: string }
-  readonly bytes: number
-  readonly lifeMs: number
-}
-
-/** What the issuer stands on. */
+/** What the issuer needs of the service. */
 export interface IssuerParts {
   readonly settings: IssuerSettings
-  /** Paths of the issuer's metadata, outside the base path. */
-  readonly discoveryPaths: readonly string[]
   /** The service's public URL, which is the issuer. */
   readonly publicUrl: () => string
   readonly store: Store
   readonly keyring: Keyring
   readonly host: StandaloneHost
-  readonly apps: ConnectedApps
   readonly audit: AuditTrail
   /** The built pages; `undefined` if they have not been built. */
   readonly pageFiles: PageFiles | undefined
-  /** Counts a record before it is stored. Rejects with RATE_LIMITED or SERVER_BUSY beyond a limit. */
-  readonly spend: (stored: CountedRecord) => Promise<void>
+  /** Absent if the rate limits are off. */
+  readonly limiter: RateLimiter | undefined
+  /** Count of the records of senders that need not be known. */
+  readonly live: LiveCount
   /** Reads the name of a wallet, as `nimiq:NQ…`, or without the adapter. `undefined` if no wallet can have it. */
   readonly readWallet: (text: string) => WalletName | undefined
-  /**
-   * Counts a request of a browser for its network, whatever its answer: an error page takes several times the CPU of the
-   * sign-in page. Rejects with RATE_LIMITED beyond the limit.
-   */
-  readonly countNavigation: (request: RequestContext, isWholePage: boolean) => Promise<void> | undefined
-  /** Counts a wrong secret or token of a network. Rejects with RATE_LIMITED beyond its limit. */
-  readonly countWrong: (request: RequestContext) => Promise<void> | undefined
   readonly log: Logger
 }
 
@@ -86,12 +81,15 @@ export interface Loaded extends Offered {
   readonly people: People
 }
 
-/** What the parts of the issuer go by: all that it stands on, and what they share. */
+/** What the files of the issuer share. */
 export interface SharedParts extends IssuerParts {
   readonly library: Library
   /** Path of the issuer's endpoints. */
   readonly base: string
   readonly records: SealedRecords
+  readonly apps: ConnectedApps
+  readonly offline: OfflineAccess
+  readonly sessionClients: SessionClients
   readonly grants: Grants
   readonly page: ShowPage
   /** Thins out lines of the log that callers can cause at will. */
@@ -99,3 +97,15 @@ export interface SharedParts extends IssuerParts {
   /** What is in force now. */
   readonly loaded: () => Loaded
 }
+
+/** What is known of the request that the library is serving. */
+export interface RequestState {
+  /** The live session of the request's cookie. Absent without one, and for the calls of backends. */
+  readonly session: Session | undefined
+  readonly request: RequestContext
+  /** The browser's own secrets, the oldest first. None for the calls of backends. */
+  readonly browserSecrets: readonly string[]
+}
+
+/** State of the request in progress, for what the library calls without a context of ours. */
+export const requestState = new AsyncLocalStorage<RequestState>()

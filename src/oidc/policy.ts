@@ -3,8 +3,7 @@ import { equalInConstantTime } from '../base/token.ts'
 import { isHintOfAnother } from './accounts.ts'
 import { isWeb } from './clients.ts'
 import { sidOf } from './grants.ts'
-import type { Loaded, SharedParts } from './parts.ts'
-import { requestState } from './request-state.ts'
+import { type Loaded, requestState, type SharedParts } from './parts.ts'
 import { offeredTo, permissionsIn } from './resources.ts'
 
 /** What our interaction adds to the result that the library keeps. */
@@ -13,7 +12,7 @@ export interface OwnResult extends InteractionResults {
   readonly confirmed?: { readonly sessionId: string; readonly isFresh: boolean }
 }
 
-type PolicyParts = Pick<SharedParts, 'apps' | 'grants' | 'host' | 'settings' | 'log' | 'readWallet'>
+type PolicyParts = Pick<SharedParts, 'apps' | 'grants' | 'host' | 'offline' | 'settings' | 'log' | 'readWallet'>
 
 /**
  * The prompts of the issuer. Who is signed in is asked of the request's live session alone: the library's own checks,

@@ -10,7 +10,7 @@ import type { Orders } from '../core/order/orders.ts'
 import type { SignIn } from '../core/sign-in/sign-in.ts'
 import type { UserWallets } from '../core/sign-in/user-wallets.ts'
 import type { Host, Session } from '../core/users/host.ts'
-import type { OfflineAccess } from '../core/users/offline-access.ts'
+import type { SessionEnds } from '../core/users/sessions.ts'
 import type { RateLimiter } from '../limits/rate.ts'
 import { type Method, methodsOf } from './methods.ts'
 import { orderHandlers } from './order-service.ts'
@@ -30,10 +30,12 @@ export interface Domain {
   readonly wallets?: UserWallets | undefined
   /** Absent if the service has no audiences. */
   readonly accessTokens?: AccessTokens | undefined
-  /** Applications connected by OpenID Connect. Absent with Better Auth, which has no issuer. */
+  /** Applications that users have connected. Absent without an issuer. */
   readonly apps?: SessionApps | undefined
-  /** What such applications may do after a sign-out. Absent with Better Auth. */
-  readonly offline?: OfflineAccess | undefined
+  /** See `SessionParts`. */
+  readonly requireOwnOrigin?: ((request: RequestContext) => void) | undefined
+  /** Hook for the ends of sessions. Absent if nothing outlives one. */
+  readonly sessionEnds?: SessionEnds | undefined
   /** Audit trail of sessions and computers. Without it, none is kept. */
   readonly audit?: AuditTrail | undefined
   /** Counts wrong tokens. Absent if calls have no limits. */
@@ -49,7 +51,8 @@ export function createApi({
   wallets,
   accessTokens,
   apps,
-  offline,
+  requireOwnOrigin,
+  sessionEnds,
   audit,
   limiter,
 }: Domain): readonly Method[] {
@@ -60,7 +63,16 @@ export function createApi({
     ...methodsOf(OrderService, orderHandlers(orders)),
     ...methodsOf(
       SessionService,
-      sessionHandlers(host, { computers, walletsOf, accessTokens, apps, offline, audit, countWrong }),
+      sessionHandlers(host, {
+        computers,
+        walletsOf,
+        accessTokens,
+        apps,
+        requireOwnOrigin,
+        sessionEnds,
+        audit,
+        countWrong,
+      }),
     ),
     ...methodsOf(WalletService, walletHandlers(wallets)),
   ]

@@ -18,29 +18,11 @@ export interface NamedInCall {
   readonly address?: string | undefined
 }
 
-/** Endpoints of the OpenID Connect issuer. */
-export type IssuerEndpoint =
-  | 'discovery'
-  | 'jwks'
-  | 'authorize'
-  | 'interaction'
-  | 'par'
-  | 'token'
-  | 'userinfo'
-  | 'introspect'
-  | 'revoke'
-  | 'logout'
+/** Name in reports of a route of a part with routes of its own: the part and the endpoint, such as `oidc token`. */
+export type PartLabel = `oidc ${string}`
 
 /** What a request without an RPC is for, as reports name it. `unknown` is a path that leads nowhere. */
-export type RouteName =
-  | 'health'
-  | 'forward-auth'
-  | 'key set'
-  | 'openapi'
-  | 'options'
-  | `oidc ${IssuerEndpoint}`
-  | 'page'
-  | 'unknown'
+export type RouteName = 'health' | 'forward-auth' | 'key set' | 'openapi' | 'options' | PartLabel | 'page' | 'unknown'
 
 /** Report of one call, made once, at its end. */
 export interface CallReport {

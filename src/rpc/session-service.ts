@@ -8,10 +8,9 @@ import { type AuditTrail, noAudit } from '../base/audit.ts'
 import type { RequestContext } from '../base/request.ts'
 import type { AccessTokens } from '../core/access-tokens.ts'
 import type { KnownComputer, KnownComputers } from '../core/order/known-computers.ts'
-import type { ListedApp } from '../core/users/connected-apps.ts'
 import { type CurrentSession, type Host, reaches, type Session } from '../core/users/host.ts'
-import type { OfflineAccess } from '../core/users/offline-access.ts'
 import { sessionOutOfReach } from '../core/users/refusals.ts'
+import type { SessionEnds } from '../core/users/sessions.ts'
 import { type WalletIdentity, walletOf } from '../core/wallet/wallet.ts'
 import { CountersignError, type ErrorReason, refused } from '../shared/errors.ts'
 import { type Call, type ServiceHandlers, sessionFields, setCookies } from './methods.ts'
@@ -26,8 +25,10 @@ export interface SessionParts {
   readonly accessTokens?: AccessTokens | undefined
   /** Without it, no application is connected, and none can be disconnected. */
   readonly apps?: SessionApps | undefined
-  /** What applications may do for users whose sessions have ended; ended with all other sessions. Default: nothing. */
-  readonly offline?: Pick<OfflineAccess, 'endThose'> | undefined
+  /** Refuses to disconnect an application from any other origin than the service's own. Default: nothing is refused. */
+  readonly requireOwnOrigin?: ((request: RequestContext) => void) | undefined
+  /** Hook for sessions that are ended with all others. Default: nothing outlives a session. */
+  readonly sessionEnds?: Pick<SessionEnds, 'taken'> | undefined
   /** Audit trail of sessions that users end from another one, and of forgotten computers. Without it, none is kept. */
   readonly audit?: AuditTrail | undefined
   /** Counts a wrong token of a network, if calls have limits. Rejects with RATE_LIMITED beyond its limit. */
@@ -37,19 +38,28 @@ export interface SessionParts {
 /** The refusals of a caller who is signed out. */
 const signedOut: ReadonlySet<ErrorReason> = new Set(['SESSION_REQUIRED', 'SESSION_INVALID'])
 
+/** An application that a user has connected. Times are epoch milliseconds. */
+export interface ListedApp {
+  readonly clientId: string
+  readonly name: string
+  /** Host that it is reached at; empty for an application on the user's device, and one that is no longer a client. */
+  readonly host: string
+  readonly scopes: readonly string[]
+  readonly connectedAt: number
+  readonly lastUsedAt: number
+}
+
 /** Applications that users have connected. */
 export interface SessionApps {
-  list(userId: string): Promise<readonly ListedApp[]>
-  /** Resolves with whether the application was connected. Rejects with SESSION_NOT_FRESH if a session may not end it. */
-  disconnect(own: Session, clientId: string): Promise<boolean>
-  /** Refuses a request from any other origin than the service's own. */
-  requireOwnOrigin(request: RequestContext): void
+  listApps(userId: string): Promise<readonly ListedApp[]>
+  /** Ends all that an application holds. Rejects with SESSION_NOT_FRESH if the session may not end it. */
+  disconnectApp(own: Session, clientId: string, request: RequestContext): Promise<void>
 }
 
 /** SessionService on a host. */
 export function sessionHandlers(host: Host, parts: SessionParts): ServiceHandlers<typeof SessionService> {
   const { computers, walletsOf = async (session) => [walletOf(session)] } = parts
-  const { accessTokens, apps, offline, audit = noAudit, countWrong } = parts
+  const { accessTokens, apps, requireOwnOrigin, sessionEnds, audit = noAudit, countWrong } = parts
   /** Ends another session of the same user. Resolves with whether it was live. */
   const revoke = async (own: Session, sessionId: string, { request }: Call): Promise<boolean> => {
     const { userId, id: bySessionId } = own
@@ -113,7 +123,8 @@ export function sessionHandlers(host: Host, parts: SessionParts): ServiceHandler
         // later.
         if (computers !== undefined) await forgetOtherComputers(own, others, await walletsOf(own), computers)
         const revoked = await Promise.all(others.map(({ id }) => revoke(own, id, call)))
-        await offline?.endThose(own.userId, (session) => session.id !== own.id && reaches(own, session))
+        const fits = (session: Pick<Session, 'id' | 'orderId'>) => session.id !== own.id && reaches(own, session)
+        await sessionEnds?.taken({ userId: own.userId, fits })
         if (computers !== undefined) {
           audit.tell({ type: 'computer.forgotten', userId: own.userId, sessionId: own.id }, call.request)
         }
@@ -157,18 +168,15 @@ export function sessionHandlers(host: Host, parts: SessionParts): ServiceHandler
       limit: 'session',
       async handle(_input, call) {
         const { userId } = await current(call)
-        return { apps: ((await apps?.list(userId)) ?? []).map(appFields) }
+        return { apps: ((await apps?.listApps(userId)) ?? []).map(appFields) }
       },
     },
     disconnectApp: {
       limit: 'session',
       async handle({ clientId }, call) {
-        apps?.requireOwnOrigin(call.request)
+        requireOwnOrigin?.(call.request)
         const own = await current(call)
-        const { userId, id: sessionId } = own
-        if (await apps?.disconnect(own, clientId)) {
-          audit.tell({ type: 'app.disconnected', userId, sessionId, clientId }, call.request)
-        }
+        await apps?.disconnectApp(own, clientId, call.request)
         return { ok: true }
       },
     },

@@ -21,9 +21,8 @@ import { observedStore, tracedStore } from '../store/map-store.ts'
 import { type Lan, ServiceAddress } from './address.ts'
 import { type CountersignOptions, collectsMetrics, resolveSettings, type Settings } from './config.ts'
 import { makeDomain, type ServiceDomain } from './domain.ts'
-import { issuerFor, type LiveIssuer } from './live-issuer.ts'
 import { LiveSecrets, type ReplaceableOptions } from './live-secrets.ts'
-import { type Served, serve } from './serve.ts'
+import { type Issuer, type Served, serve } from './serve.ts'
 import { openServiceStore } from './service-store.ts'
 import {
   keptSecrets,
@@ -153,6 +152,8 @@ export async function createService(options: CountersignOptions, lan: Lan | unde
     const hook = settings.onAuditEvent
     const sinks = [logSink(log), hook && hookSink(hook, log), webhook?.sink, metrics?.observeAudit]
     const ends = new Ends()
+    // Loaded with a clients file only, as is the library.
+    const oidc = settings.oidc.clients === undefined ? undefined : await import('../oidc/issuer.ts')
     const domain = makeDomain(settings, store, {
       address,
       keyring,
@@ -160,36 +161,26 @@ export async function createService(options: CountersignOptions, lan: Lan | unde
       orderStartKeys: () => secrets.orderStartKeys,
       adapters,
       verifier,
+      sessionEnds: oidc?.sessionEnds(store),
       auditSinks: sinks.filter((sink) => sink !== undefined),
       observeOrder: metrics?.observeOrder,
       tracing,
       shutdown: ends.shutdown.signal,
       log,
     })
-    const issuer = issuerFor(settings, {
-      pageFiles,
+    const issuer: Issuer | undefined = await oidc?.createIssuer({
+      settings,
       publicUrl: () => address.publicUrl,
       store,
       keyring,
       host: domain.standalone,
-      apps: domain.connectedApps,
       audit: domain.audit,
-      async spend({ request, caller, bytes, lifeMs }) {
-        const { limiter } = domain
-        const { nonces } = domain.live
-        if (caller === 'navigation') await limiter?.spendNavigation('sign-in', request)
-        else if (caller === 'unknown') await limiter?.spend('sign-in', request)
-        else if (caller !== 'counted') await limiter?.spendOfClient('sign-in', caller.clientId)
-        const now = store.now()
-        nonces.add(now + lifeMs, now, typeof caller === 'string' ? request.ip : undefined, nonces.slotsOf(bytes))
-      },
-      countNavigation: (request, isWholePage) =>
-        isWholePage ? domain.limiter?.spendNavigation('session', request) : domain.limiter?.spend('session', request),
-      countWrong: (request) => domain.limiter?.countWrongToken(request),
-      readWallet: (text) => readWalletName(text, adapterIds),
+      pageFiles,
+      limiter: domain.limiter,
+      live: domain.live.nonces,
+      readWallet: (text: string) => readWalletName(text, adapterIds),
       log,
     })
-    await issuer?.open()
     const served = serve(domain, settings, {
       store,
       adapterIds,
@@ -250,7 +241,7 @@ interface ServiceParts {
   readonly served: Served
   readonly secrets: LiveSecrets
   /** Absent without OpenID Connect. */
-  readonly issuer: LiveIssuer | undefined
+  readonly issuer: Issuer | undefined
   /** Absent if the port is not shared. */
   readonly instance: Instance | undefined
   /** Absent if the port takes no TLS. */

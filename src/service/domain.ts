@@ -13,8 +13,7 @@ import { Nonces, withKeysBeginning } from '../core/sign-in/nonce.ts'
 import { SignIn } from '../core/sign-in/sign-in.ts'
 import { UserWallets } from '../core/sign-in/user-wallets.ts'
 import { blockingHost, guardedHost, tracedLogin } from '../core/users/application.ts'
-import { ConnectedApps } from '../core/users/connected-apps.ts'
-import { Sessions } from '../core/users/sessions.ts'
+import { type SessionEnds, Sessions } from '../core/users/sessions.ts'
 import { StandaloneHost } from '../core/users/standalone.ts'
 import type { SignatureVerifier } from '../core/wallet/ed25519.ts'
 import { Prover } from '../core/wallet/prover.ts'
@@ -29,7 +28,7 @@ import type { Store } from '../store/store.ts'
 import type { ServiceAddress } from './address.ts'
 import { keepsUsers, type Settings } from './config.ts'
 
-/** What the domain of a service needs beside settings and store. */
+/** What the domain of a service needs in addition to settings and store. */
 export interface DomainParts {
   readonly address: ServiceAddress
   readonly keyring: Keyring
@@ -39,6 +38,8 @@ export interface DomainParts {
   readonly orderStartKeys: () => readonly string[] | undefined
   readonly adapters: readonly WalletAdapter[]
   readonly verifier: SignatureVerifier
+  /** Absent if nothing outlives a session. */
+  readonly sessionEnds: SessionEnds | undefined
   /** Receive each audit event. */
   readonly auditSinks: readonly AuditSink[]
   /** Receives each order that has reached another status. */
@@ -50,7 +51,7 @@ export interface DomainParts {
   readonly log: Logger
 }
 
-/** The domain of a service, with what its server asks beside the RPCs. */
+/** The domain of a service, with what its server uses in addition to the RPCs. */
 export interface ServiceDomain extends Domain {
   readonly audit: AuditTrail
   readonly origins: OriginPolicy
@@ -61,15 +62,13 @@ export interface ServiceDomain extends Domain {
   /** Absent if the rate limits are off. */
   readonly limiter: RateLimiter | undefined
   readonly ceilings: CeilingLimits
-  /** Applications that users have connected. */
-  readonly connectedApps: ConnectedApps
   /** Counts of what is stored for callers who need not be known. */
   readonly live: { readonly nonces: LiveCount; readonly orders: LiveCount }
 }
 
-/** Makes all that the RPCs stand on, without a server. */
+/** Makes all that the RPCs use, without a server. */
 export function makeDomain(settings: Settings, store: Store, parts: DomainParts): ServiceDomain {
-  const { address, keyring, signingKeys, tracing, log } = parts
+  const { address, keyring, signingKeys, sessionEnds, tracing, log } = parts
   const audit = new AuditTrail(() => store.now(), parts.auditSinks)
   const origins = new OriginPolicy(address.originRules)
   const ceilings = ceilingsFor(settings)
@@ -88,6 +87,7 @@ export function makeDomain(settings: Settings, store: Store, parts: DomainParts)
     },
     store,
     keyring,
+    sessionEnds,
   )
   const computers = new KnownComputers(store, { addressTtlSeconds })
   const { resolveLogin, sessionHost } = settings
@@ -165,8 +165,7 @@ export function makeDomain(settings: Settings, store: Store, parts: DomainParts)
     limits,
     limiter,
     ceilings,
-    connectedApps: new ConnectedApps(store),
-    offline: standalone.offline,
+    sessionEnds,
     live,
   }
 }

@@ -4,8 +4,7 @@ import { observers } from '../base/observer.ts'
 import type { KeyPair } from '../base/pem.ts'
 import { oneAtATime } from '../base/timing/slots.ts'
 import type { Tracing } from '../base/tracing.ts'
-import { disconnectApp } from '../core/users/connected-apps.ts'
-import { type App, createApp } from '../http/app.ts'
+import { type App, createApp, type PartRoutes } from '../http/app.ts'
 import type { Instance } from '../http/instance.ts'
 import type { PageFiles } from '../http/page-files.ts'
 import { OnePortServer } from '../http/port/port.ts'
@@ -15,14 +14,28 @@ import { withAdmission } from '../rpc/admission.ts'
 import { createApi } from '../rpc/api.ts'
 import { registerMethods } from '../rpc/connect.ts'
 import { healthMethods } from '../rpc/health.ts'
-import { Invoker } from '../rpc/invoke.ts'
+import { Invoker, type PartLabel } from '../rpc/invoke.ts'
 import { isUnary } from '../rpc/methods.ts'
+import type { SessionApps } from '../rpc/session-service.ts'
 import type { Store } from '../store/store.ts'
 import { keepsUsers, offersDemoWallet, type Settings } from './config.ts'
 import type { ServiceDomain } from './domain.ts'
-import type { LiveIssuer } from './live-issuer.ts'
 
-/** What the server needs beside domain and settings. */
+/** The OpenID Connect issuer of a service: all that the service has of it. */
+export interface Issuer extends PartRoutes, SessionApps {
+  /** Labels of its routes in reports. */
+  readonly labels: readonly PartLabel[]
+  /** Public keys for the service's key set. */
+  readonly keys: readonly object[]
+  /** Number of clients. */
+  readonly clientCount: number
+  /** Reads files and keys again. Resolves with what puts them in force, and returns the files that have changed. */
+  prepare(): Promise<() => readonly ('oidc.clients' | 'oidc.people')[]>
+  /** Stops sending logouts, and waits for those on their way, for at most `graceMs`. */
+  close(graceMs: number): Promise<void>
+}
+
+/** What the server needs in addition to domain and settings. */
 export interface ServerParts {
   readonly store: Store
   /** Ids of the wallet adapters. */
@@ -32,7 +45,7 @@ export interface ServerParts {
   /** Public keys of access tokens; absent if none are issued. */
   readonly signingKeys: { readonly keySet: { readonly keys: readonly object[] } } | undefined
   /** Absent without OpenID Connect. */
-  readonly issuer: LiveIssuer | undefined
+  readonly issuer: Issuer | undefined
   /** The built pages; `undefined` if they have not been built. */
   readonly pageFiles: PageFiles | undefined
   /** Absent if the port is not shared. */
@@ -58,11 +71,8 @@ export function serve(domain: ServiceDomain, settings: Settings, parts: ServerPa
   const { audit, ceilings, limiter, limits, live, orders, origins, standalone } = domain
   const api = createApi({
     ...domain,
-    apps: {
-      list: async (userId) => (await issuer?.listApps(userId)) ?? [],
-      disconnect: (own, clientId) => disconnectApp(domain.connectedApps, standalone, own, clientId),
-      requireOwnOrigin: (request) => origins.requireOwn(request),
-    },
+    apps: issuer,
+    requireOwnOrigin: (request) => origins.requireOwn(request),
   })
   const admitted = withAdmission(api, { ceilings, limits, log })
   const observe = observers(callLog(log), refusedCalls(audit), metrics?.observeCall)
@@ -93,7 +103,7 @@ export function serve(domain: ServiceDomain, settings: Settings, parts: ServerPa
     peekSession:
       settings.sessionHost === undefined ? (request, reads) => standalone.peekSession(request, reads) : undefined,
     signingKeys: signingKeys === undefined && issuer === undefined ? undefined : keyHolder,
-    issuer,
+    part: issuer,
     pageFiles: parts.pageFiles,
     instance,
     ready,
@@ -109,6 +119,7 @@ export function serve(domain: ServiceDomain, settings: Settings, parts: ServerPa
   })
   metrics?.attach({
     methods: served.map((method) => ({ name: method.name, answersOnce: isUnary(method) })),
+    partLabels: issuer?.labels ?? [],
     adapters: adapterIds,
     ceilingUses: () => [
       ...server.ceilingUses(),

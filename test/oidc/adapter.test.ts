@@ -2,15 +2,15 @@ import { errors } from 'oidc-provider'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { noAudit } from '../../src/base/audit.ts'
 import { Keyring } from '../../src/base/token.ts'
-import { ConnectedApps } from '../../src/core/users/connected-apps.ts'
-import { OfflineAccess } from '../../src/core/users/offline-access.ts'
-import { SessionClients } from '../../src/core/users/session-clients.ts'
 import type { StandaloneHost } from '../../src/core/users/standalone.ts'
+import type { LiveCount } from '../../src/limits/concurrency.ts'
 import { adaptersOver } from '../../src/oidc/adapter.ts'
 import type { FileClient } from '../../src/oidc/clients.ts'
+import { ConnectedApps } from '../../src/oidc/connected-apps.ts'
 import { Grants } from '../../src/oidc/grants.ts'
 import type { IssuerSettings, Library } from '../../src/oidc/parts.ts'
 import { SealedRecords } from '../../src/oidc/sealed-records.ts'
+import { OfflineAccess, SessionClients } from '../../src/oidc/session-ends.ts'
 import { openStore } from '../../src/store/open.ts'
 
 const session = {
@@ -30,15 +30,19 @@ async function open(secrets = ['one '.repeat(10)], store = openStore('sqlite::me
   const opened = await store
   onTestFinished(() => opened.close())
   const records = new SealedRecords(opened, new Keyring(secrets))
-  const [apps, offline] = [new ConnectedApps(opened), new OfflineAccess(opened)]
+  const [apps, offline, sessionClients] = [
+    new ConnectedApps(opened),
+    new OfflineAccess(opened),
+    new SessionClients(opened),
+  ]
   const findSession = async () => ((await isLive()) ? session : undefined)
-  const host = { offline, sessionClients: new SessionClients(opened), findSession } as unknown as StandaloneHost
-  const parts = { records, store: opened, apps, host }
-  const grants = new Grants({ ...parts, settings: { sessionSeconds: 60 } as IssuerSettings })
+  const host = { findSession } as unknown as StandaloneHost
+  const parts = { records, store: opened, apps, offline, sessionClients, host }
+  const grants = new Grants({ ...parts, settings: { sessionAbsoluteTtlSeconds: 60 } as IssuerSettings })
   const patient = { refreshGraceSeconds: 30 } as FileClient
   const clients = new Map([['patient', patient]])
   const adapters = adaptersOver(
-    { ...parts, grants, library: { errors } as Library, audit: noAudit, spend: async () => {} },
+    { ...parts, grants, library: { errors } as Library, audit: noAudit, limiter: undefined, live: {} as LiveCount },
     { clients, scopes: ['openid'], resources: new Map() },
   )
   return { store, opened, records, grants, adapters }

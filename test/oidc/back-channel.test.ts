@@ -8,7 +8,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
 import { silentLogger } from '../../src/base/log.ts'
 import { hashToken } from '../../src/base/token.ts'
-import { StoredSessions } from '../../src/core/users/sessions.ts'
+import { AdminActions } from '../../src/commands/admin/admin-actions.ts'
 import { isSpecialAddress, postToPublic } from '../../src/oidc/outgoing.ts'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { openStore } from '../../src/store/open.ts'
@@ -137,7 +137,7 @@ test('what an instance left is told by the next one, and a client that refuses i
   await store.addMember(`session-clients:${signedIn.session.id}`, 'shop', { ttlMs: 60_000 })
   await first.service.close()
   // An operator's command, which has no secret.
-  await new StoredSessions(store).end(signedIn.session.userId, signedIn.session.id)
+  await new AdminActions(store).users.endSession(signedIn.session.userId, signedIn.session.id)
   await start([told(receiver.url)], options)
   await expect.poll(() => receiver.tokens.length, patience).toBe(1)
   receiver.status = 200

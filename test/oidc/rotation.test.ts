@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { createRemoteJWKSet, customFetch, jwtVerify } from 'jose'
 import * as client from 'openid-client'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { keyTimes, rotationKey } from '../../src/base/rotation-key.ts'
+import { keyTimes, rotationKey } from '../../src/oidc/commands.ts'
 import type { SigningJwk } from '../../src/oidc/keys.ts'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { openStore } from '../../src/store/open.ts'
@@ -12,7 +12,7 @@ import { stores } from '../support/stores.ts'
 import { connect, fileWith, refusalOf, shop } from './support.ts'
 
 // Seconds in place of half an hour and a minute.
-vi.mock(import('../../src/base/rotation-key.ts'), async (original) => ({
+vi.mock(import('../../src/oidc/commands.ts'), async (original) => ({
   ...(await original()),
   keyTimes: { publishMs: 5_000, lookMs: 1_000 },
 }))

@@ -1,10 +1,7 @@
-import { rotationKey } from '../../base/rotation-key.ts'
 import { type KnownComputer, KnownComputers } from '../../core/order/known-computers.ts'
 import type { OrderRecord } from '../../core/order/order.ts'
 import { cancelOrder, ordersOf } from '../../core/order/records.ts'
 import { forgetLinkNonces } from '../../core/sign-in/nonce.ts'
-import { type ConnectedApp, ConnectedApps } from '../../core/users/connected-apps.ts'
-import { OfflineAccess, type OfflineSession } from '../../core/users/offline-access.ts'
 import {
   type AdministeredUser,
   type AdministeredWallet,
@@ -17,6 +14,7 @@ import type { ProvenIdentity } from '../../core/wallet/wallet.ts'
 import { WebhookQueue } from '../../observe/audit/webhook-queue.ts'
 import type { Store } from '../../store/store.ts'
 import { UsageError } from '../command-line.ts'
+import { eraseUser, exportUser, sessionEnds } from '../oidc.ts'
 
 /** A wallet that an operator named, and whose it is. */
 export interface FoundWallet {
@@ -28,17 +26,10 @@ export interface FoundWallet {
 }
 
 /** All that is kept of a user. Contains no secret: no token, nonce, code or signature, and no hash of one. */
-export interface UserExport extends AdministeredUser {
+export interface UserExport extends AdministeredUser, Awaited<ReturnType<typeof exportUser>> {
   readonly wallets: readonly (AdministeredWallet & { readonly knownComputers: readonly KnownComputer[] })[]
   readonly orders: readonly ExportedOrder[]
-  /** Applications that the user has connected by OpenID Connect. */
-  readonly apps: readonly ExportedApp[]
-  /** Sessions for which applications may act after their end, for 90 days from the last consent. */
-  readonly offlineAccess: readonly OfflineSession[]
 }
-
-/** A connected application, without the name of its connection. */
-export type ExportedApp = Omit<ConnectedApp, 'connection'>
 
 const exportedOfOrder = [
   'orderId',
@@ -69,17 +60,19 @@ type ExportedOrder = Pick<OrderRecord, (typeof exportedOfOrder)[number]> & { rea
 /** What operators do to a store, and to what services keep in it. */
 export class AdminActions {
   readonly users: UserAdministration
-  readonly #store: SearchableStore
+  readonly store: SearchableStore
   readonly #computers: KnownComputers
 
   constructor(store: Store) {
     if (!isSearchable(store)) throw new AdministrationError(`${store.description} cannot be searched`)
-    this.#store = store
+    this.store = store
     this.#computers = new KnownComputers(store)
     this.users = new UserAdministration({
       store,
+      sessionEnds: sessionEnds(store),
       forgetComputers: (wallet) => this.#computers.forgetOthers(wallet, undefined),
       eraseTraces: async (userId, wallets) => {
+        await eraseUser(store, userId)
         for (const { orderId } of await ordersOf(this.#scan, { userId, wallets })) await cancelOrder(store, orderId)
         await forgetLinkNonces(store, userId)
         await new WebhookQueue(store).forget({ userId, wallets })
@@ -135,19 +128,11 @@ export class AdminActions {
       user.wallets.map(async (wallet) => ({ ...wallet, knownComputers: await this.#computers.list(wallet) })),
     )
     const orders = await ordersOf(this.#scan, { userId, wallets })
-    const connected = await new ConnectedApps(this.#store).of(userId)
-    const apps = connected.map(({ connection: _, ...app }) => app)
-    const offlineAccess = await new OfflineAccess(this.#store).of(userId)
-    return { ...user, wallets, orders: orders.map(exported), apps, offlineAccess }
-  }
-
-  /** Has a running service make another RSA key for the OpenID Connect issuer. */
-  async rotateIssuerKey(): Promise<void> {
-    await this.#store.create(rotationKey, 'wanted', 'forever')
+    return { ...user, wallets, orders: orders.map(exported), ...(await exportUser(this.store, userId)) }
   }
 
   get #scan(): SearchableStore['scan'] {
-    return (beginning) => this.#store.scan(beginning)
+    return (beginning) => this.store.scan(beginning)
   }
 }
 

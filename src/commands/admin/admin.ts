@@ -13,6 +13,7 @@ import { openServiceStore } from '../../service/service-store.ts'
 import { sqliteLocation } from '../../store/open.ts'
 import type { Store } from '../../store/store.ts'
 import { oneLine, type Streams, UsageError } from '../command-line.ts'
+import { adminCommand as issuerCommand } from '../oidc.ts'
 import { AdminActions } from './admin-actions.ts'
 
 /** What a command did or found. */
@@ -28,7 +29,7 @@ interface Outcome {
 /** A command of operators. */
 interface Command {
   readonly name: string
-  /** The names of its arguments. */
+  /** The names of its arguments; one in lower case is a word that is written as it is. */
   readonly takes: readonly string[]
   /** What it does, for the help. */
   readonly about: string
@@ -144,20 +145,7 @@ export const adminCommands: readonly Command[] = [
       return { json, text: JSON.stringify(json, undefined, 2) }
     },
   },
-  {
-    name: 'oidc',
-    takes: ['rotate-key'],
-    about: 'makes a new RSA key for the OpenID Connect issuer, which signs half an hour later',
-    run: async (actions, what = '') => {
-      if (what !== 'rotate-key') throw new UsageError('write: oidc rotate-key')
-      await actions.rotateIssuerKey()
-      return {
-        json: { wanted: true },
-        text: 'a running service makes the key within a minute, another one when it starts',
-        changed: {},
-      }
-    },
-  },
+  issuerCommand,
   {
     name: 'delete',
     takes: ['USER_ID'],
@@ -253,7 +241,11 @@ function readArguments(args: readonly string[]): Asked | 'help' {
   if (name === undefined) throw new UsageError('a command is missing')
   if (command === undefined) throw new UsageError(`unknown command ${JSON.stringify(name)}`)
   // An empty one is as from a variable of the shell that is not set.
-  if (given.length !== command.takes.length || given.includes('')) throw new UsageError(`write: ${usageOf(command)}`)
+  const fits = (text: string | undefined, takes: string): boolean =>
+    takes === takes.toLowerCase() ? text === takes : text !== undefined && text !== ''
+  if (given.length !== command.takes.length || !command.takes.every((takes, index) => fits(given[index], takes))) {
+    throw new UsageError(`write: ${usageOf(command)}`)
+  }
   if (values.store === '') throw new UsageError('--store is empty')
   return { command, args: given, store: values.store, json: values.json === true, yes: values.yes === true }
 }

@@ -1,9 +1,10 @@
 import { createServer } from 'node:net'
 import { checkAdapters, walletAdapters } from '../../core/wallet/adapters.ts'
 import { listenOn } from '../../http/port/listen.ts'
+import { issuerCheck } from '../oidc.ts'
 import { forwardedHeaders, origins, publicUrl, readiness } from './address.ts'
+import { ask } from './ask.ts'
 import { type Check, ok, problem, skipped, warning } from './check.ts'
-import { issuer } from './issuer.ts'
 import type { Setup } from './setup.ts'
 import { disk, redis, store } from './store.ts'
 import { https, redisTls } from './tls.ts'
@@ -106,7 +107,7 @@ export const checks: readonly Check<Setup>[] = [
   port,
   https,
   publicUrl,
-  issuer,
+  issuerCheck(ask),
   readiness,
   forwardedHeaders,
   origins,

@@ -49,6 +49,20 @@ function isRefusal(thrown: unknown): boolean {
   }
 }
 
+/** A wallet as applications and their functions get it. */
+export type ClaimsWallet = Pick<Session, 'adapterId' | 'address' | 'publicKeyHex'>
+
+/** Subject of claims. */
+export interface ClaimsSubject {
+  readonly userId: string
+  /** The wallet that the user signed in with. */
+  readonly wallet: ClaimsWallet
+  readonly clientId: string
+}
+
+/** The application's claims of a user, such as `{ groups: ['staff'] }`. */
+export type OwnClaims = (subject: ClaimsSubject) => Promise<Readonly<Record<string, unknown>>>
+
 /**
  * Decides who can sign in: returns the application's user of a proven identity, or null to refuse. The id of a user is
  * text of 1 to 200 characters.

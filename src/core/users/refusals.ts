@@ -22,14 +22,6 @@ export function sessionOutOfReach(): CountersignError {
   )
 }
 
-/** The refusal to disconnect, from a session that an order made, an application that was connected directly. */
-export function appOutOfReach(): CountersignError {
-  return new CountersignError(
-    'SESSION_NOT_FRESH',
-    'You signed in with another device, which is not enough to disconnect this application; sign in on this device, then try again',
-  )
-}
-
 /** The refusal of one more wallet than a user can have. */
 export function tooManyWallets(most: number): CountersignError {
   return new CountersignError('INVALID_REQUEST', `You have ${most} wallets, which is the most; unlink one first`)

@@ -6,9 +6,35 @@ import type { CountersignError } from '../../shared/errors.ts'
 import type { Store, VersionedValue } from '../../store/store.ts'
 import type { ProvenIdentity } from '../wallet/wallet.ts'
 import type { CredentialForm, Session } from './host.ts'
-import { OfflineAccess } from './offline-access.ts'
 import { orderSessionEnded } from './refusals.ts'
-import { SessionClients } from './session-clients.ts'
+
+/** A session as far as it is kept by a part that may act for its user after its end. */
+export type PastSession = Pick<
+  Session,
+  'id' | 'userId' | 'adapterId' | 'publicKeyHex' | 'address' | 'createdAt' | 'orderId'
+>
+
+/** Sessions that are taken away, those that have ended before included. */
+export interface TakenSessions {
+  /** Absent: sessions of all users, for which the store is searched. */
+  readonly userId?: string
+  /** Absent: all that fit. */
+  readonly id?: string
+  readonly fits?: (session: PastSession) => boolean
+}
+
+/** Hook for the ends of sessions, for a part that lets others act in them. Each call may be repeated after a crash. */
+export interface SessionEnds {
+  /** Called before a live session ends in any way: after a crash in between, it is still live. */
+  ending(session: Pick<Session, 'id' | 'userId'>): Promise<void>
+  /** Called when sessions are taken away from their users, so that what outlives a sign-out ends too. */
+  taken(those: TakenSessions): Promise<void>
+}
+
+const noSessionEnds: SessionEnds = {
+  async ending() {},
+  async taken() {},
+}
 
 /** What a new session is made of. */
 type SessionDetails = Omit<Session, 'id' | 'createdAt' | 'expiresAt'>
@@ -89,15 +115,11 @@ interface FoundSession {
  */
 export class StoredSessions {
   readonly #store: Store
-  /** What applications may still do for users after sessions have ended. */
-  readonly offline: OfflineAccess
-  /** Where sessions are signed in. */
-  readonly clients: SessionClients
+  readonly ends: SessionEnds
 
-  constructor(store: Store) {
+  constructor(store: Store, ends: SessionEnds = noSessionEnds) {
     this.#store = store
-    this.offline = new OfflineAccess(store)
-    this.clients = new SessionClients(store)
+    this.ends = ends
   }
 
   /** The live sessions of a user, newest first. */
@@ -123,7 +145,7 @@ export class StoredSessions {
         return false
       }
       if (found.session.userId !== userId) return false
-      await this.clients.noteEnd(found.session)
+      await this.ends.ending(found.session)
       // A mark takes its place, so that a request in flight can neither extend the session nor make it again.
       const marked = await this.#store.compareAndSet(keyOf(id), found.version, endedMark, { ttlMs: endedMs })
       if (!marked) continue
@@ -134,15 +156,15 @@ export class StoredSessions {
   }
 
   /**
-   * Takes a session away from its user: ends it, with the offline access that began in it. Resolves with false if the
-   * user has no live session with this id.
+   * Takes a session away from its user: ends it, with what would outlive a sign-out. Resolves with false if the user has
+   * no live session with this id.
    */
   async revoke(userId: string, id: string): Promise<boolean> {
-    // Before, so that a call that fails in between leaves a session, which a retry finds; and after, because offline
-    // access can begin while the session is live.
-    await this.offline.end(userId, id)
+    // Before, so that a call that fails in between leaves a session, which a retry finds; and after, because more can
+    // begin while the session is live.
+    await this.ends.taken({ userId, id })
     const ended = await this.end(userId, id)
-    await this.offline.end(userId, id)
+    await this.ends.taken({ userId, id })
     return ended
   }
 
@@ -214,10 +236,10 @@ export class Sessions {
   readonly #keyring: Keyring
   readonly #recent: RecentTokens
 
-  constructor(settings: SessionSettings, store: Store, keyring: Keyring) {
+  constructor(settings: SessionSettings, store: Store, keyring: Keyring, ends?: SessionEnds) {
     this.#settings = settings
     this.#store = store
-    this.#stored = new StoredSessions(store)
+    this.#stored = new StoredSessions(store, ends)
     this.#keyring = keyring
     this.#recent = new RecentTokens(settings.cachedTokens)
     keyring.onReplace(() => this.#recent.clear())
@@ -325,19 +347,13 @@ export class Sessions {
     return await this.#stored.end(userId, id)
   }
 
-  /** Ends a session of a user, with the offline access that began in it: see {@link StoredSessions.revoke}. */
+  /** Takes a session away from its user: see {@link StoredSessions.revoke}. */
   async revoke(userId: string, id: string): Promise<boolean> {
     return await this.#stored.revoke(userId, id)
   }
 
-  /** What applications may still do for users after sessions have ended. */
-  get offline(): OfflineAccess {
-    return this.#stored.offline
-  }
-
-  /** Where sessions are signed in. */
-  get clients(): SessionClients {
-    return this.#stored.clients
+  get ends(): SessionEnds {
+    return this.#stored.ends
   }
 
   /**
@@ -347,7 +363,7 @@ export class Sessions {
   async takeBack(userId: string, id: string): Promise<boolean> {
     const wasLive = await this.#takeBack(userId, id)
     // After it: no more can begin.
-    await this.offline.end(userId, id)
+    await this.ends.taken({ userId, id })
     return wasLive
   }
 
@@ -364,7 +380,7 @@ export class Sessions {
       const wasLive = record !== undefined && isLive(record, this.#store.now())
       const mark = recordText({ ended: true, wasLive } satisfies EndedRecord)
       const life = { ttlMs: endedMs }
-      if (wasLive) await this.#stored.clients.noteEnd({ id, userId })
+      if (wasLive) await this.ends.ending({ id, userId })
       const taken =
         stored === undefined
           ? await this.#store.create(keyOf(id), mark, life)

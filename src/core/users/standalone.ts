@@ -18,9 +18,7 @@ import type {
   UserWallet,
   WalletHost,
 } from './host.ts'
-import type { OfflineAccess } from './offline-access.ts'
 import { proxiedOriginRequired } from './refusals.ts'
-import type { SessionClients } from './session-clients.ts'
 import { isOfWallet, type Sessions, sessionIdOf } from './sessions.ts'
 import type { WalletUser } from './user-records.ts'
 import { endingWith, Users } from './users.ts'
@@ -176,16 +174,6 @@ export class StandaloneHost implements WalletHost {
   /** The live session with this id, or `undefined`. Changes nothing. */
   async findSession(id: string): Promise<Session | undefined> {
     return await this.#sessions.read(id)
-  }
-
-  /** What applications may still do for users after sessions have ended. */
-  get offline(): OfflineAccess {
-    return this.#sessions.offline
-  }
-
-  /** Where sessions are signed in. */
-  get sessionClients(): SessionClients {
-    return this.#sessions.clients
   }
 
   /** Whether a wallet still belongs to a user, and no operator has blocked it. */

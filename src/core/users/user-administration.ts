@@ -1,8 +1,7 @@
 import type { Store } from '../../store/store.ts'
 import { type ProvenIdentity, type WalletIdentity, walletOf } from '../wallet/wallet.ts'
-import { ConnectedApps } from './connected-apps.ts'
 import type { Session, UserWallet } from './host.ts'
-import { isOfWallet, StoredSessions } from './sessions.ts'
+import { isOfWallet, type PastSession, type SessionEnds, StoredSessions } from './sessions.ts'
 import {
   type Claim,
   type FoundClaim,
@@ -22,6 +21,8 @@ export type SearchableStore = Store & { readonly scan: NonNullable<Store['scan']
 /** What {@link UserAdministration} needs. */
 export interface UserAdministrationParts {
   readonly store: SearchableStore
+  /** Default: nothing outlives a session. */
+  readonly sessionEnds?: SessionEnds
   /** Forgets the computers that are known for a wallet. */
   readonly forgetComputers: (wallet: WalletIdentity) => Promise<void>
   /**
@@ -65,7 +66,6 @@ export class UserAdministration {
   readonly #claims: WalletClaims
   readonly #records: UserRecords
   readonly #sessions: StoredSessions
-  readonly #apps: ConnectedApps
   readonly #users: Users
   readonly #endWallet: UsersParts['unlinked']
   readonly #scan: SearchableStore['scan']
@@ -76,8 +76,7 @@ export class UserAdministration {
     this.#scan = (beginning) => store.scan(beginning)
     this.#claims = new WalletClaims(store)
     this.#records = new UserRecords(store)
-    this.#sessions = new StoredSessions(store)
-    this.#apps = new ConnectedApps(store)
+    this.#sessions = new StoredSessions(store, parts.sessionEnds)
     this.#endWallet = endingWith({ sessions: this.#sessions, forgetComputers })
     this.#users = new Users({ store, synced: () => ({}), unlinked: this.#endWallet })
   }
@@ -132,7 +131,7 @@ export class UserAdministration {
       if (sessions.length === 0) break
       for (const { id } of sessions) if (await this.#sessions.revoke(userId, id)) ended++
     }
-    await this.#sessions.offline.endThose(userId)
+    await this.#sessions.ends.taken({ userId })
     return ended
   }
 
@@ -191,7 +190,6 @@ export class UserAdministration {
     const wallets = await this.#leftBy(userId, [...(marked?.record.wallets ?? []), ...sessions.map(identityOfSession)])
     for (const wallet of wallets) await this.#parts.forgetComputers(wallet)
     await this.endSessions(userId)
-    await this.#apps.disconnectAll(userId)
     await this.#parts.eraseTraces(userId, wallets)
     await this.#claims.buryAllOf(userId, this.#scan)
     for (let stored = marked; stored !== undefined; stored = await this.#records.load(userId)) {
@@ -209,19 +207,15 @@ export class UserAdministration {
     const end = async ({ userId, id }: Session): Promise<void> => {
       if (await this.#sessions.revoke(userId, id)) ended++
     }
-    const { offline } = this.#sessions
+    const fits = (session: PastSession): boolean => isOfWallet(session, wallet)
     if (claim === undefined) {
-      for await (const session of this.#sessions.all(this.#scan)) {
-        if (isOfWallet(session, wallet)) await end(session)
-      }
-      for await (const session of offline.all(this.#scan)) {
-        if (isOfWallet(session, wallet)) await offline.end(session.userId, session.id)
-      }
+      for await (const session of this.#sessions.all(this.#scan)) if (fits(session)) await end(session)
+      await this.#sessions.ends.taken({ fits })
       return ended
     }
     for (const userId of new Set([claim.userId, claim.movedFrom ?? claim.userId])) {
-      for (const session of await this.#sessions.list(userId)) if (isOfWallet(session, wallet)) await end(session)
-      await offline.endThose(userId, (session) => isOfWallet(session, wallet))
+      for (const session of await this.#sessions.list(userId)) if (fits(session)) await end(session)
+      await this.#sessions.ends.taken({ userId, fits })
     }
     return ended
   }

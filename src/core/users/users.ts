@@ -36,7 +36,7 @@ export interface UsersParts {
 
 /** What {@link endingWith} ends. */
 interface EndedWithWallet {
-  readonly sessions: Pick<StoredSessions, 'list' | 'revoke' | 'offline'>
+  readonly sessions: Pick<StoredSessions, 'list' | 'revoke' | 'ends'>
   /** Forgets the computers that are known for a wallet. */
   readonly forgetComputers: (wallet: WalletIdentity) => Promise<void>
   /** Called for each session that it ended. Default: none. */
@@ -53,7 +53,7 @@ export function endingWith({ sessions, forgetComputers, ended }: EndedWithWallet
         if (await sessions.revoke(userId, id)) ended?.(userId, id)
       }),
     )
-    await sessions.offline.endThose(userId, (session) => isOfWallet(session, wallet))
+    await sessions.ends.taken({ userId, fits: (session) => isOfWallet(session, wallet) })
   }
 }
 

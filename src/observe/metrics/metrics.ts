@@ -7,7 +7,7 @@ import { commit, version } from '../../base/version.ts'
 import type { OrderRecord, OrderStatus } from '../../core/order/order.ts'
 import type { CeilingUse } from '../../limits/concurrency.ts'
 import { defaultLimits } from '../../limits/limits.ts'
-import type { CallObserver, CallOutcome, RouteName } from '../../rpc/invoke.ts'
+import type { CallObserver, CallOutcome, PartLabel, RouteName } from '../../rpc/invoke.ts'
 import { CountersignError, reasons } from '../../shared/errors.ts'
 import { type StoreReport, storeOperations } from '../../store/map-store.ts'
 import { processMetrics } from './process-metrics.ts'
@@ -16,6 +16,8 @@ import { processMetrics } from './process-metrics.ts'
 export interface MetricsSources {
   /** The RPCs that are served: their full names, and whether they answer once. */
   readonly methods: readonly { readonly name: string; readonly answersOnce: boolean }[]
+  /** Labels of the routes of further parts. */
+  readonly partLabels: readonly PartLabel[]
   /** Ids of the wallet adapters. */
   readonly adapters: readonly string[]
   /** What the ceilings are at. */
@@ -33,18 +35,8 @@ const routeNames = Object.keys({
   'key set': 1,
   openapi: 1,
   options: 1,
-  'oidc discovery': 1,
-  'oidc jwks': 1,
-  'oidc authorize': 1,
-  'oidc interaction': 1,
-  'oidc par': 1,
-  'oidc token': 1,
-  'oidc userinfo': 1,
-  'oidc introspect': 1,
-  'oidc revoke': 1,
-  'oidc logout': 1,
   page: 1,
-} satisfies Record<Exclude<RouteName, 'unknown'>, 1>)
+} satisfies Record<Exclude<RouteName, PartLabel | 'unknown'>, 1>)
 
 const orderStatuses = Object.keys({
   created: 1,
@@ -140,12 +132,12 @@ export class Metrics {
   }
 
   /** Sets what is read when the metrics are asked for. Called once, before the first call. */
-  attach({ methods, adapters, ceilingUses, watchers, isReady }: MetricsSources): void {
+  attach({ methods, partLabels, adapters, ceilingUses, watchers, isReady }: MetricsSources): void {
     for (const adapter of adapters) {
       this.#adapters.add(adapter)
       for (const way of ['direct', 'order']) this.#signIns.inc({ adapter, way }, 0)
     }
-    for (const name of routeNames) this.#callees.set(name, true)
+    for (const name of [...routeNames, ...partLabels]) this.#callees.set(name, true)
     for (const { name, answersOnce } of methods) this.#callees.set(name, answersOnce)
     this.#gauge('watchers', 'Open watches of orders.', [], (gauge) => gauge.set(watchers()))
     this.#gauge('ready', '1 if the service is ready, as /readyz says; else 0.', [], async (gauge) =>

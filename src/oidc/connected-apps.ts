@@ -1,9 +1,9 @@
-import { parseRecord, recordText } from '../../base/record.ts'
-import { hashToken, randomText } from '../../base/token.ts'
-import type { Store, VersionedValue } from '../../store/store.ts'
-import type { Session } from './host.ts'
-import { appOutOfReach } from './refusals.ts'
-import type { StandaloneHost } from './standalone.ts'
+import { parseRecord, recordText } from '../base/record.ts'
+import { hashToken, randomText } from '../base/token.ts'
+import type { Session } from '../core/users/host.ts'
+import { CountersignError } from '../shared/errors.ts'
+import type { Store, VersionedValue } from '../store/store.ts'
+import type { SharedParts } from './parts.ts'
 
 /** A connection of an application, by a user. Times are epoch milliseconds. */
 export interface ConnectedApp {
@@ -24,13 +24,6 @@ export interface ConnectedApp {
   readonly lastUsedAt: number
 }
 
-/** A connected application, as its user sees it. */
-export interface ListedApp extends Pick<ConnectedApp, 'clientId' | 'scopes' | 'connectedAt' | 'lastUsedAt'> {
-  readonly name: string
-  /** Host that it is reached at; empty for an application on the user's device, and one that is no longer a client. */
-  readonly host: string
-}
-
 /** What an application gets. */
 export interface NewConnection extends Pick<ConnectedApp, 'clientId' | 'isOfOrder' | 'scopes'> {
   /** Whether the user has been asked, and has allowed it. */
@@ -46,7 +39,7 @@ const noteEveryMs = 3_600_000
 
 /**
  * The applications that users have connected by OpenID Connect, in one record for each user. All that an application
- * holds counts only while its connection stands here, so one write ends it: also what is just being made.
+ * holds counts only while its connection is here, so one write ends it: also what is just being made.
  */
 export class ConnectedApps {
   readonly #store: Store
@@ -127,29 +120,30 @@ export class ConnectedApps {
   }
 }
 
-/** What a session needs of its host to disconnect an application. */
-type DisconnectingHost = Pick<StandaloneHost, 'listSessions' | 'offline' | 'sessionClients'>
-
 /**
  * Ends what an application holds of the user of a session, in one step for each of its connections, and notes for the
  * back channel that the application is to be logged out. Resolves with whether there was something to end. Rejects with
  * SESSION_NOT_FRESH if an order made the session, and all that there is was connected directly.
  */
-export async function disconnectApp(
-  apps: ConnectedApps,
-  host: DisconnectingHost,
+export async function disconnect(
+  { apps, host, offline, sessionClients }: Pick<SharedParts, 'apps' | 'host' | 'offline' | 'sessionClients'>,
   own: Session,
   clientId: string,
 ): Promise<boolean> {
   const { userId } = own
   const connected = (await apps.of(userId)).filter((each) => each.clientId === clientId)
   const reached = connected.filter(({ isOfOrder }) => isOfOrder || own.orderId === undefined)
-  if (connected.length > 0 && reached.length === 0) throw appOutOfReach()
-  const sessions = [...(await host.listSessions(userId)), ...(await host.offline.of(userId))]
+  if (connected.length > 0 && reached.length === 0) {
+    throw new CountersignError(
+      'SESSION_NOT_FRESH',
+      'You signed in with another device, which is not enough to disconnect this application; sign in on this device, then try again',
+    )
+  }
+  const sessions = [...(await host.listSessions(userId)), ...(await offline.of(userId))]
   for (const app of reached) {
     const itsSessions = sessions.filter(({ orderId }) => (orderId !== undefined) === app.isOfOrder)
     // First: after a crash in between, the note waits for the end of the connection.
-    for (const { id } of itsSessions) await host.sessionClients.noteDisconnect({ id, userId, app })
+    for (const { id } of itsSessions) await sessionClients.noteEnd({ id, userId, app })
     await apps.disconnect(userId, app)
   }
   return reached.length > 0

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { OfflineAccess } from '../../../src/core/users/offline-access.ts'
-import { openStore } from '../../../src/store/open.ts'
+import { OfflineAccess } from '../../src/oidc/session-ends.ts'
+import { openStore } from '../../src/store/open.ts'
 
 const session = {
   id: 'session',
@@ -21,12 +21,12 @@ test('offline access that begins while all of it is ended is found by the next c
   // Between the two steps of the beginning.
   const create = store.create.bind(store)
   store.create = async (...call) => {
-    await offline.endThose(session.userId)
+    await offline.endThose({ userId: session.userId })
     return await create(...call)
   }
   await offline.keep(session)
   expect(await offline.of(session.userId)).toMatchObject([{ id: session.id }])
-  await offline.endThose(session.userId)
+  await offline.endThose({ userId: session.userId })
   expect(await offline.of(session.userId)).toEqual([])
   expect(await offline.find(session.id)).toBeUndefined()
 })

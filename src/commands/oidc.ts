@@ -1,0 +1,9 @@
+/** All that commands have of the OpenID Connect issuer, without its library. */
+export {
+  adminCommand,
+  begunKeys,
+  eraseUser,
+  exportUser,
+  issuerCheck,
+  sessionEnds,
+} from '../oidc/commands.ts'
