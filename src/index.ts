@@ -63,6 +63,7 @@ export {
   type ErrorMetadata,
   type ErrorReason,
 } from './shared/errors.ts'
+export type { BaseSession } from './shared/session.ts'
 export { StoreOpenError } from './store/implementation.ts'
 export { openStore, type RedisTls, type StoreOptions } from './store/open.ts'
 export type { Life, ScannedValue, Store, VersionedValue } from './store/store.ts'

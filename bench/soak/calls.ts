@@ -7,7 +7,7 @@ import { SessionService } from '../../gen/server/countersign/v1/session_service_
 import { SignInService } from '../../gen/server/countersign/v1/sign_in_service_pb.ts'
 import { ErrorInfoSchema } from '../../gen/server/google/rpc/error_details_pb.ts'
 import { isTerminal } from '../../src/browser/client/order-watch.ts'
-import type { OrderStatus } from '../../src/browser/client/types.ts'
+import type { OrderStatus } from '../../src/shared/orders.ts'
 import { publicUrl } from '../servers.ts'
 
 /** How calls are made. */

@@ -5,21 +5,6 @@ import { createAuthEndpoint } from 'better-auth/api'
 import { OrderService } from '../../gen/server/countersign/v1/order_service_pb.ts'
 import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
 import { bearerToken } from '../base/request.ts'
-import type {
-  ApprovedOrder,
-  ClaimedOrder,
-  DesktopOrder,
-  FinalizedOrder,
-  HandOver,
-  KnownComputer,
-  OrderChallenge,
-  OrderPreview,
-  OrderState,
-  PhoneOrder,
-  RejectedOrder,
-  StartedOrder,
-  StartOrderOptions,
-} from '../browser/client/types.ts'
 import { KnownComputers } from '../core/order/known-computers.ts'
 import { Orders } from '../core/order/orders.ts'
 import { storedOrders } from '../core/order/records.ts'
@@ -35,8 +20,23 @@ import { sessionHandlers } from '../rpc/session-service.ts'
 import type { CountersignOptions, PageOptions } from '../service/config.ts'
 import { defaultClaimUrlTemplate } from '../shared/claim-url.ts'
 import { CountersignError } from '../shared/errors.ts'
+import type {
+  ApprovedOrder,
+  ClaimedOrder,
+  DesktopOrder,
+  FinalizedOrder,
+  HandOver,
+  OrderChallenge,
+  OrderPreview,
+  OrderState,
+  PhoneOrder,
+  RejectedOrder,
+  StartedOrder,
+  StartOrderOptions,
+} from '../shared/orders.ts'
 import { computerPaths, desktopOrderPaths, phoneOrderPaths } from '../shared/rest-paths.ts'
 import { type ServiceOptions, serviceOptionsPath } from '../shared/service-options.ts'
+import type { KnownComputer } from '../shared/session.ts'
 import { withKeyPrefix } from '../store/map-store.ts'
 import type { Store } from '../store/store.ts'
 import { Watchers } from '../store/watchers.ts'

@@ -5,7 +5,6 @@ import {
   type VerifySignInRequest,
   VerifySignInRequestSchema,
 } from '../../gen/server/countersign/v1/sign_in_service_pb.ts'
-import type { NonceChallenge, NonceRequest, SignInResult } from '../browser/client/types.ts'
 import { type NonceKeeper, type NonceStore, Nonces, withKeysBeginning } from '../core/sign-in/nonce.ts'
 import { SignIn } from '../core/sign-in/sign-in.ts'
 import { WalletLinks, type WalletLinksParts } from '../core/sign-in/user-wallets.ts'
@@ -15,6 +14,7 @@ import type { Proof, ProvenIdentity } from '../core/wallet/wallet.ts'
 import { signInHandlers } from '../rpc/sign-in-service.ts'
 import type { CountersignOptions } from '../service/config.ts'
 import { linkPath, signInPaths } from '../shared/rest-paths.ts'
+import type { NonceChallenge, NonceRequest, SignInResult } from '../shared/session.ts'
 import { keyBeginning } from '../store/map-store.ts'
 import { answer, bodyOf, callOf, invoked } from './call.ts'
 import { EndpointHost } from './endpoint-host.ts'

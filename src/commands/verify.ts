@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { parseArgs } from 'node:util'
 import { type ProofArtifact, ProofError, type ProofOptions, verifyProofArtifact } from '../integrations/proof/index.ts'
+import { given } from '../shared/given.ts'
 import { oneLine, type Streams, UsageError } from './command-line.ts'
 
 const helpText = `Usage: countersign verify FILE --app-name NAME --origin ORIGIN [options]
@@ -122,20 +123,14 @@ async function optionsOf(values: Asked['values'], stdin: Readable): Promise<Proo
   return {
     appName: required(values, 'app-name'),
     origin: required(values, 'origin'),
-    ...(payloadHash === undefined ? {} : { payloadHash }),
-    ...(payload === undefined ? {} : { payload }),
-    ...(notBefore === undefined ? {} : { notBefore: timeOf(notBefore) }),
-    ...(evmRpc === undefined ? {} : { evmRpc: rpcsOf(evmRpc) }),
-    ...(adapterId === undefined ? {} : { adapters: [adapterId] }),
-    ...(adapterId !== undefined && hasOwner
-      ? {
-          owner: {
-            adapterId,
-            ...(address === undefined ? {} : { address }),
-            ...(publicKeyHex === undefined ? {} : { publicKeyHex }),
-          },
-        }
-      : {}),
+    ...given({
+      payloadHash,
+      payload,
+      notBefore: notBefore === undefined ? undefined : timeOf(notBefore),
+      evmRpc: evmRpc && rpcsOf(evmRpc),
+      adapters: adapterId === undefined ? undefined : [adapterId],
+      owner: adapterId !== undefined && hasOwner ? { adapterId, ...given({ address, publicKeyHex }) } : undefined,
+    }),
   }
 }
 

@@ -1,6 +1,7 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
 import { type Keyring, newId } from '../base/token.ts'
 import { refused } from '../shared/errors.ts'
+import type { AccessToken } from '../shared/session.ts'
 import type { Store } from '../store/store.ts'
 import type { Session } from './users/host.ts'
 
@@ -15,12 +16,6 @@ export interface AccessTokenParts {
   readonly keys: SigningKeys
   /** Whose clock tokens go by, as sessions do. */
   readonly store: Pick<Store, 'now'>
-}
-
-/** An access token and the time at which it expires, epoch milliseconds. */
-export interface AccessToken {
-  readonly accessToken: string
-  readonly expiresAt: number
 }
 
 /** Issues signed tokens that say who is signed in, for backends that verify them without asking the service. */

@@ -5,18 +5,18 @@ import {
   OrderStatus,
   type WatchOrderResponseSchema,
 } from '../../gen/server/countersign/v1/order_service_pb.ts'
-import type * as domain from '../core/order/order.ts'
 import type { Orders } from '../core/order/orders.ts'
-import type { OrderEvent } from '../core/order/watch.ts'
+import type { WatchEvent } from '../core/order/watch.ts'
 import type { Proof } from '../core/wallet/wallet.ts'
 import { enumWords } from '../shared/enum-words.ts'
 import { CountersignError } from '../shared/errors.ts'
+import type * as shared from '../shared/orders.ts'
 import { type ServiceHandlers, sessionFields, setSession } from './methods.ts'
 
 const kinds = enumWords(OrderKind)
 const statuses = enumWords(OrderStatus)
 
-/** OrderService on the domain. */
+/** OrderService on the shared. */
 export function orderHandlers(orders: Orders): ServiceHandlers<typeof OrderService> {
   return {
     startOrder: {
@@ -114,7 +114,7 @@ export function orderHandlers(orders: Orders): ServiceHandlers<typeof OrderServi
 }
 
 /** An event as the API shows it. */
-function eventFields({ finishBy, ...event }: OrderEvent): MessageInitShape<typeof WatchOrderResponseSchema> {
+function eventFields({ finishBy, ...event }: WatchEvent): MessageInitShape<typeof WatchOrderResponseSchema> {
   const { status, kind, at } = event
   const fields = { ...event, status: statuses.numberOf(status), kind: kinds.numberOf(kind), at: BigInt(at) }
   return { ...fields, ...finishByField(finishBy) }
@@ -124,13 +124,13 @@ function finishByField(finishBy: number | undefined): { readonly finishBy?: bigi
   return finishBy === undefined ? {} : { finishBy: BigInt(finishBy) }
 }
 
-function statusOf<State extends { readonly status: domain.OrderStatus }>(
+function statusOf<State extends { readonly status: shared.OrderStatus }>(
   state: State,
 ): Omit<State, 'status'> & { readonly status: OrderStatus } {
   return { ...state, status: statuses.numberOf(state.status) }
 }
 
-function kindOf(value: OrderKind): domain.OrderKind {
+function kindOf(value: OrderKind): shared.OrderKind {
   const kind = kinds.wordOf(value)
   if (kind === undefined) throw new CountersignError('INVALID_REQUEST', `kind: must be ${kinds.words.join(' or ')}`)
   return kind

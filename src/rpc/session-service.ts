@@ -7,7 +7,7 @@ import type {
 import { type AuditTrail, noAudit } from '../base/audit.ts'
 import type { RequestContext } from '../base/request.ts'
 import type { AccessTokens } from '../core/access-tokens.ts'
-import type { KnownComputer, KnownComputers } from '../core/order/known-computers.ts'
+import type { KnownComputers, StoredComputer } from '../core/order/known-computers.ts'
 import { type CurrentSession, type Host, reaches, type Session } from '../core/users/host.ts'
 import { sessionOutOfReach } from '../core/users/refusals.ts'
 import type { SessionEnds } from '../core/users/sessions.ts'
@@ -222,7 +222,7 @@ async function forgetOtherComputers(
   await Promise.all([...distinct.values()].map((wallet) => computers.forgetOthers(wallet, own.computerId)))
 }
 
-function computerFields(computer: KnownComputer, own: Session): MessageInitShape<typeof KnownComputerSchema> {
+function computerFields(computer: StoredComputer, own: Session): MessageInitShape<typeof KnownComputerSchema> {
   const { id, createdAt, lastUsedAt, ip, userAgent } = computer
   return {
     id,

@@ -1,13 +1,7 @@
 import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import { readEventStream } from '../../src/browser/client/event-stream.ts'
 import { parseClaimUrl } from '../../src/browser/client/phone-orders.ts'
-import type {
-  ApprovedOrder,
-  OrderChallenge,
-  OrderEvent,
-  RejectedOrder,
-  StartedOrder,
-} from '../../src/browser/client/types.ts'
+import type { ApprovedOrder, OrderChallenge, OrderEvent, RejectedOrder, StartedOrder } from '../../src/shared/orders.ts'
 import type { TestWallet } from '../support/wallet.ts'
 import type { Place, Scene } from './scene.ts'
 

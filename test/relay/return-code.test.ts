@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { StartedOrder } from '../../src/browser/client/types.ts'
+import type { StartedOrder } from '../../src/shared/orders.ts'
 import { Computer } from './devices.ts'
 import { places, reasonOf, Scene } from './scene.ts'
 import { Victim } from './victim.ts'

@@ -1,5 +1,5 @@
 import { vi } from 'vitest'
-import type { StartedOrder } from '../../src/browser/client/types.ts'
+import type { StartedOrder } from '../../src/shared/orders.ts'
 import { Computer, newComputerKey, Phone } from './devices.ts'
 import { type Place, places, Refused, reasonOf, type Scene } from './scene.ts'
 import type { AttackerId } from './table.ts'

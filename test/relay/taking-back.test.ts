@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { StartedOrder } from '../../src/browser/client/types.ts'
+import type { StartedOrder } from '../../src/shared/orders.ts'
 import { openStore } from '../../src/store/open.ts'
 import {
   Computer as DomainComputer,

@@ -8,17 +8,12 @@ import type { FinalizeOrderOptions } from '../../src/browser/client/desktop-orde
 import type { WatchOrderOptions } from '../../src/browser/client/order-watch.ts'
 import type { ApproveOrderOptions, ClaimOrderOptions } from '../../src/browser/client/phone-orders.ts'
 import type { SignInOptions } from '../../src/browser/client/sign-in.ts'
-import type * as client from '../../src/browser/client/types.ts'
 import type { WalletProof } from '../../src/browser/client/wallet.ts'
-import type { AccessToken } from '../../src/core/access-tokens.ts'
-import type { DesktopInput, PhoneInput } from '../../src/core/order/admission.ts'
-import type * as domain from '../../src/core/order/orders.ts'
-import type { GivenRequester, StartOrder } from '../../src/core/order/start.ts'
-import type { OrderEvent } from '../../src/core/order/watch.ts'
 import type { NonceRecord } from '../../src/core/sign-in/nonce.ts'
 import type { ListedWallet } from '../../src/core/sign-in/user-wallets.ts'
-import type * as host from '../../src/core/users/host.ts'
 import type { EnumWord } from '../../src/shared/enum-words.ts'
+import type * as orders from '../../src/shared/orders.ts'
+import type * as sessions from '../../src/shared/session.ts'
 
 /**
  * The messages of the protos, the types of the client and those of the domain have the same fields. The assertions are
@@ -50,56 +45,53 @@ type Always<T, Fields extends keyof T> = Flat<Omit<T, Fields> & Required<Pick<T,
 /** One object type with the fields of all. */
 type Flat<T> = T extends object ? { readonly [Field in keyof T]: T[Field] } : T
 
-/** A type whose optional fields may not be `undefined`. */
-type Exact<T> = { readonly [Field in keyof T]: Exclude<T[Field], undefined> }
-
 test('the words of the enums are the client’s', () => {
-  expectTypeOf<client.OrderKind>().toEqualTypeOf<Kind>()
-  expectTypeOf<client.OrderStatus>().toEqualTypeOf<Status>()
+  expectTypeOf<orders.OrderKind>().toEqualTypeOf<Kind>()
+  expectTypeOf<orders.OrderStatus>().toEqualTypeOf<Status>()
 })
 
 describe('what the client’s calls resolve with has the fields of the responses', () => {
   test('direct sign-in', () => {
-    expectTypeOf<client.NonceChallenge>().toEqualTypeOf<Json<signIn.IssueNonceResponse>>()
-    expectTypeOf<client.SignInResult>().toEqualTypeOf<Always<Json<signIn.VerifySignInResponse>, 'session'>>()
-    expectTypeOf<client.Session>().toEqualTypeOf<Json<session.Session>>()
-    expectTypeOf<client.UserWallet>().toEqualTypeOf<Json<wallet.Wallet>>()
-    expectTypeOf<client.AccessToken>().toEqualTypeOf<Json<session.IssueAccessTokenResponse>>()
+    expectTypeOf<sessions.NonceChallenge>().toEqualTypeOf<Json<signIn.IssueNonceResponse>>()
+    expectTypeOf<sessions.SignInResult>().toEqualTypeOf<Always<Json<signIn.VerifySignInResponse>, 'session'>>()
+    expectTypeOf<sessions.Session>().toEqualTypeOf<Json<session.Session>>()
+    expectTypeOf<sessions.UserWallet>().toEqualTypeOf<Json<wallet.Wallet>>()
+    expectTypeOf<sessions.AccessToken>().toEqualTypeOf<Json<session.IssueAccessTokenResponse>>()
   })
 
   test('orders', () => {
-    expectTypeOf<Flat<client.StartedOrder>>().toEqualTypeOf<Json<order.StartOrderResponse>>()
-    expectTypeOf<client.OrderPreview>().toEqualTypeOf<Json<order.PreviewOrderResponse>>()
-    expectTypeOf<Flat<client.ClaimedOrder>>().toEqualTypeOf<Json<order.ClaimOrderResponse>>()
-    expectTypeOf<client.OrderRequester>().toEqualTypeOf<Json<order.OrderRequester>>()
-    expectTypeOf<client.OrderChallenge>().toEqualTypeOf<Always<Json<order.GetOrderChallengeResponse>, 'requester'>>()
-    expectTypeOf<Flat<client.ApprovedOrder>>().toEqualTypeOf<Json<order.ApproveOrderResponse>>()
-    expectTypeOf<Flat<client.RejectedOrder>>().toEqualTypeOf<Json<order.RejectOrderResponse>>()
-    expectTypeOf<client.HandOver>().toEqualTypeOf<Json<order.HandOverOrderResponse>>()
-    expectTypeOf<Flat<Omit<client.ClaimedOrder, 'ok'>>>().toEqualTypeOf<Json<order.RedeemHandOverResponse>>()
-    expectTypeOf<client.KnownComputer>().toEqualTypeOf<Json<session.KnownComputer>>()
-    expectTypeOf<client.OrderState>().toEqualTypeOf<Json<order.CancelOrderResponse>>()
-    expectTypeOf<client.OrderEvent>().toEqualTypeOf<Omit<Json<order.WatchOrderResponse>, 'heartbeat' | 'reconnect'>>()
+    expectTypeOf<Flat<orders.StartedOrder>>().toEqualTypeOf<Json<order.StartOrderResponse>>()
+    expectTypeOf<orders.OrderPreview>().toEqualTypeOf<Json<order.PreviewOrderResponse>>()
+    expectTypeOf<Flat<orders.ClaimedOrder>>().toEqualTypeOf<Json<order.ClaimOrderResponse>>()
+    expectTypeOf<orders.OrderRequester>().toEqualTypeOf<Json<order.OrderRequester>>()
+    expectTypeOf<orders.OrderChallenge>().toEqualTypeOf<Always<Json<order.GetOrderChallengeResponse>, 'requester'>>()
+    expectTypeOf<Flat<orders.ApprovedOrder>>().toEqualTypeOf<Json<order.ApproveOrderResponse>>()
+    expectTypeOf<Flat<orders.RejectedOrder>>().toEqualTypeOf<Json<order.RejectOrderResponse>>()
+    expectTypeOf<orders.HandOver>().toEqualTypeOf<Json<order.HandOverOrderResponse>>()
+    expectTypeOf<Flat<Omit<orders.ClaimedOrder, 'ok'>>>().toEqualTypeOf<Json<order.RedeemHandOverResponse>>()
+    expectTypeOf<sessions.KnownComputer>().toEqualTypeOf<Json<session.KnownComputer>>()
+    expectTypeOf<orders.OrderState>().toEqualTypeOf<Json<order.CancelOrderResponse>>()
+    expectTypeOf<orders.OrderEvent>().toEqualTypeOf<Omit<Json<order.WatchOrderResponse>, 'heartbeat' | 'reconnect'>>()
   })
 
   test('a finalized order, of which each kind has fields of its own', () => {
     type Finalized = Omit<Json<order.FinalizeOrderResponse>, 'kind'>
-    type Login = Extract<client.FinalizedOrder, { kind: 'login' }>
-    type Sign = Extract<client.FinalizedOrder, { kind: 'sign' }>
-    expectTypeOf<client.FinalizedOrder['kind']>().toEqualTypeOf<Kind>()
+    type Login = Extract<orders.FinalizedOrder, { kind: 'login' }>
+    type Sign = Extract<orders.FinalizedOrder, { kind: 'sign' }>
+    expectTypeOf<orders.FinalizedOrder['kind']>().toEqualTypeOf<Kind>()
     expectTypeOf<Flat<Omit<Login, 'kind'>>>().toEqualTypeOf<
       Always<Omit<Finalized, 'proofArtifact'>, 'token' | 'session'>
     >()
     expectTypeOf<Flat<Omit<Sign, 'kind'>>>().toEqualTypeOf<
       Always<Omit<Finalized, 'token' | 'session'>, 'proofArtifact'>
     >()
-    expectTypeOf<client.ProofArtifact>().toEqualTypeOf<Json<order.ProofArtifact>>()
+    expectTypeOf<orders.ProofArtifact>().toEqualTypeOf<Json<order.ProofArtifact>>()
   })
 })
 
 describe('what the client’s calls take has the fields of the requests', () => {
   test('direct sign-in', () => {
-    expectTypeOf<Flat<client.NonceRequest>>().toEqualTypeOf<Omit<Json<signIn.IssueNonceRequest>, 'purpose'>>()
+    expectTypeOf<Flat<sessions.NonceRequest>>().toEqualTypeOf<Omit<Json<signIn.IssueNonceRequest>, 'purpose'>>()
     expectTypeOf<Pick<SignInOptions, 'appName'>>().toEqualTypeOf<
       Optional<Pick<Json<signIn.IssueNonceRequest>, 'appName'>>
     >()
@@ -107,23 +99,28 @@ describe('what the client’s calls take has the fields of the requests', () => 
   })
 
   test('orders', () => {
-    expectTypeOf<client.StartOrderOptions>().toEqualTypeOf<Json<order.StartOrderRequest>>()
+    expectTypeOf<Omit<orders.StartOrderOptions, 'requester'>>().toEqualTypeOf<
+      Optional<Omit<Json<order.StartOrderRequest>, 'requester'>>
+    >()
+    expectTypeOf<orders.StartOrderRequester>().toEqualTypeOf<
+      Optional<NonNullable<Json<order.StartOrderRequest>['requester']>>
+    >()
     expectTypeOf<
       Flat<{ readonly orderId: string; readonly claimToken: string } & Pick<ClaimOrderOptions, 'claimKey'>>
     >().toEqualTypeOf<Optional<Json<order.ClaimOrderRequest>>>()
-    expectTypeOf<Flat<client.PhoneOrder & Partial<client.SigningAccount>>>().toEqualTypeOf<
+    expectTypeOf<Flat<orders.PhoneOrder & Partial<sessions.SigningAccount>>>().toEqualTypeOf<
       Json<order.GetOrderChallengeRequest>
     >()
     expectTypeOf<Flat<WalletProof>>().toEqualTypeOf<Json<order.OrderProof>>()
     expectTypeOf<
-      Flat<client.PhoneOrder & { readonly proof: Flat<WalletProof> } & Pick<ApproveOrderOptions, 'rememberComputer'>>
+      Flat<orders.PhoneOrder & { readonly proof: Flat<WalletProof> } & Pick<ApproveOrderOptions, 'rememberComputer'>>
     >().toEqualTypeOf<Optional<Always<Json<order.ApproveOrderRequest>, 'proof'>>>()
-    expectTypeOf<client.PhoneOrder>().toEqualTypeOf<Json<order.RejectOrderRequest>>()
-    expectTypeOf<client.DesktopOrder>().toEqualTypeOf<Json<order.CancelOrderRequest>>()
-    expectTypeOf<Flat<client.DesktopOrder & Pick<FinalizeOrderOptions, 'returnCode'>>>().toEqualTypeOf<
+    expectTypeOf<orders.PhoneOrder>().toEqualTypeOf<Json<order.RejectOrderRequest>>()
+    expectTypeOf<orders.DesktopOrder>().toEqualTypeOf<Json<order.CancelOrderRequest>>()
+    expectTypeOf<Flat<orders.DesktopOrder & Pick<FinalizeOrderOptions, 'returnCode'>>>().toEqualTypeOf<
       Optional<Omit<Json<order.FinalizeOrderRequest>, 'computerProof'>>
     >()
-    expectTypeOf<Flat<client.DesktopOrder & Pick<WatchOrderOptions, 'afterSequence'>>>().toEqualTypeOf<
+    expectTypeOf<Flat<orders.DesktopOrder & Pick<WatchOrderOptions, 'afterSequence'>>>().toEqualTypeOf<
       Optional<Json<order.WatchOrderRequest>>
     >()
   })
@@ -132,29 +129,9 @@ describe('what the client’s calls take has the fields of the requests', () => 
 /** A type whose optional fields may also be `undefined`, as the options of calls may. */
 type Optional<T> = { readonly [Field in keyof T]: undefined extends T[Field] ? T[Field] | undefined : T[Field] }
 
-describe('what the domain answers has the fields that the client resolves with', () => {
-  test('direct sign-in', () => {
-    expectTypeOf<Widened<Omit<NonceRecord, 'v' | 'appName' | 'userId'>>>().toEqualTypeOf<client.NonceChallenge>()
-    expectTypeOf<Omit<host.Session, 'computerId'>>().toEqualTypeOf<Omit<client.Session, 'current'>>()
-    expectTypeOf<Flat<Omit<ListedWallet, 'subject'>>>().toEqualTypeOf<client.UserWallet>()
-    expectTypeOf<AccessToken>().toEqualTypeOf<client.AccessToken>()
-  })
-
-  test('orders', () => {
-    expectTypeOf<Exact<Omit<StartOrder, 'requester'>>>().toEqualTypeOf<Omit<client.StartOrderOptions, 'requester'>>()
-    expectTypeOf<Exact<GivenRequester>>().toEqualTypeOf<client.StartOrderRequester>()
-    expectTypeOf<domain.StartedOrder>().toEqualTypeOf<Flat<client.StartedOrder>>()
-    expectTypeOf<domain.OrderState>().toEqualTypeOf<Omit<client.OrderState, 'ok'>>()
-    expectTypeOf<Flat<domain.ApprovedOrder>>().toEqualTypeOf<Flat<Omit<client.ApprovedOrder, 'ok'>>>()
-    expectTypeOf<Flat<domain.RejectedOrder>>().toEqualTypeOf<Flat<Omit<client.RejectedOrder, 'ok'>>>()
-    expectTypeOf<domain.HandOver>().toEqualTypeOf<client.HandOver>()
-    expectTypeOf<Flat<domain.ClaimedOrder>>().toEqualTypeOf<Flat<Omit<client.ClaimedOrder, 'ok'>>>()
-    expectTypeOf<Widened<domain.OrderChallenge>>().toEqualTypeOf<client.OrderChallenge>()
-    expectTypeOf<Omit<OrderEvent, 'heartbeat' | 'reconnect'>>().toEqualTypeOf<client.OrderEvent>()
-    expectTypeOf<Flat<domain.ProofArtifact>>().toEqualTypeOf<client.ProofArtifact>()
-    expectTypeOf<PhoneInput>().toEqualTypeOf<client.PhoneOrder>()
-    expectTypeOf<DesktopInput>().toEqualTypeOf<client.DesktopOrder>()
-  })
+test('what the domain answers to a direct sign-in has the fields that the client resolves with', () => {
+  expectTypeOf<Widened<Omit<NonceRecord, 'v' | 'appName' | 'userId'>>>().toEqualTypeOf<sessions.NonceChallenge>()
+  expectTypeOf<Flat<Omit<ListedWallet, 'subject'>>>().toEqualTypeOf<sessions.UserWallet>()
 })
 
 /** A challenge whose action is any text, as for clients, which may be older than the service. */

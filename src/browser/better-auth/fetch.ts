@@ -1,4 +1,5 @@
 import type { BetterAuthClientOptions, BetterAuthClientPlugin } from 'better-auth/client'
+import { given } from '../../shared/given.ts'
 import { aborted, CountersignClientError } from '../client/errors.ts'
 import { bearer, type Refusal, type RestCall, type RestCallInit, refusalError } from '../client/rest-api.ts'
 import type { TokenStore } from '../client/token-store.ts'
@@ -41,11 +42,7 @@ export function callerOf($fetch: BetterFetch, onRefusal: (status: RefusalStatus)
         // The application's own option may say otherwise; then there would be no `error` to read.
         throw: false,
         method: body === undefined ? 'GET' : 'POST',
-        ...(keepalive === undefined ? {} : { keepalive }),
-        ...(body === undefined ? {} : { body }),
-        ...(query === undefined ? {} : { query }),
-        ...(headers === undefined ? {} : { headers }),
-        ...(signal === undefined ? {} : { signal }),
+        ...given({ keepalive, body, query, headers, signal }),
       })
     } catch (cause) {
       if (cause instanceof CountersignClientError) throw cause

@@ -1,5 +1,5 @@
+import type { SignInResult } from '../../shared/session.ts'
 import { type ClientErrorCode, CountersignClientError } from '../client/errors.ts'
-import type { SignInResult } from '../client/types.ts'
 import type { RefusalStatus } from './fetch.ts'
 
 /** The failure of a sign-in, with the fields that errors of Better Auth's client have. */

@@ -1,27 +1,5 @@
-import type {
-  AccessToken,
-  ApprovedOrder,
-  ClaimedOrder,
-  ConnectedApp,
-  DesktopOrder,
-  FinalizedOrder,
-  HandOver,
-  KnownComputer,
-  NonceChallenge,
-  NonceRequest,
-  OrderChallenge,
-  OrderEvent,
-  OrderPreview,
-  OrderState,
-  PhoneOrder,
-  RejectedOrder,
-  Session,
-  SignInResult,
-  SigningAccount,
-  StartedOrder,
-  StartOrderOptions,
-  UserWallet,
-} from './types.ts'
+import type * as order from '../../shared/orders.ts'
+import type * as session from '../../shared/session.ts'
 import type { WalletProof } from './wallet.ts'
 
 /**
@@ -40,43 +18,46 @@ export type ApiMethod<Request, Answer> = (request: Request, call: ApiCall) => Pr
 
 /** Calls of a direct sign-in. */
 export interface SignInApi {
-  readonly issueNonce: ApiMethod<NonceRequest, NonceChallenge>
-  readonly verifySignIn: ApiMethod<WalletProof & { readonly nonceId: string }, SignInResult>
+  readonly issueNonce: ApiMethod<session.NonceRequest, session.NonceChallenge>
+  readonly verifySignIn: ApiMethod<WalletProof & { readonly nonceId: string }, session.SignInResult>
 }
 
 /** The computer's calls for cross-device orders. */
 export interface DesktopOrderApi {
-  readonly startOrder: ApiMethod<StartOrderOptions, StartedOrder>
+  readonly startOrder: ApiMethod<order.StartOrderOptions, order.StartedOrder>
   readonly watchOrder: (request: WatchRequest, call: WatchCall) => AsyncIterable<WatchMessage>
   readonly finalizeOrder: ApiMethod<
-    DesktopOrder & { readonly returnCode?: string; readonly computerProof?: string },
-    FinalizedOrder
+    order.DesktopOrder & { readonly returnCode?: string; readonly computerProof?: string },
+    order.FinalizedOrder
   >
-  readonly cancelOrder: ApiMethod<DesktopOrder, OrderState>
+  readonly cancelOrder: ApiMethod<order.DesktopOrder, order.OrderState>
 }
 
 /** The phone's calls for cross-device orders. */
 export interface PhoneOrderApi {
   readonly claimOrder: ApiMethod<
     { readonly orderId: string; readonly claimToken: string; readonly claimKey: string },
-    ClaimedOrder
+    order.ClaimedOrder
   >
-  readonly previewOrder: ApiMethod<{ readonly orderId: string; readonly claimToken: string }, OrderPreview>
-  readonly getOrderChallenge: ApiMethod<PhoneOrder & Partial<SigningAccount>, OrderChallenge>
+  readonly previewOrder: ApiMethod<{ readonly orderId: string; readonly claimToken: string }, order.OrderPreview>
+  readonly getOrderChallenge: ApiMethod<order.PhoneOrder & Partial<session.SigningAccount>, order.OrderChallenge>
   readonly approveOrder: ApiMethod<
-    PhoneOrder & { readonly proof: WalletProof; readonly rememberComputer?: boolean },
-    ApprovedOrder
+    order.PhoneOrder & { readonly proof: WalletProof; readonly rememberComputer?: boolean },
+    order.ApprovedOrder
   >
-  readonly rejectOrder: ApiMethod<PhoneOrder, RejectedOrder>
-  readonly handOverOrder: ApiMethod<PhoneOrder, HandOver>
-  readonly redeemHandOver: ApiMethod<{ readonly ticket: string; readonly claimKey: string }, Omit<ClaimedOrder, 'ok'>>
+  readonly rejectOrder: ApiMethod<order.PhoneOrder, order.RejectedOrder>
+  readonly handOverOrder: ApiMethod<order.PhoneOrder, order.HandOver>
+  readonly redeemHandOver: ApiMethod<
+    { readonly ticket: string; readonly claimKey: string },
+    Omit<order.ClaimedOrder, 'ok'>
+  >
 }
 
 /** Calls for cross-device orders. */
 export interface OrderApi extends DesktopOrderApi, PhoneOrderApi {}
 
 /** What a watch asks for: the transitions after a sequence. */
-export interface WatchRequest extends DesktopOrder {
+export interface WatchRequest extends order.DesktopOrder {
   readonly afterSequence?: number | undefined
 }
 
@@ -91,32 +72,32 @@ export interface WatchCall {
 
 /** A message of a watch: a transition, a sign of life, or the request to come again. */
 export type WatchMessage =
-  | (OrderEvent & { readonly heartbeat?: false; readonly reconnect?: false })
+  | (order.OrderEvent & { readonly heartbeat?: false; readonly reconnect?: false })
   | { readonly heartbeat: true; readonly reconnect?: false }
   | { readonly heartbeat?: false; readonly reconnect: true }
 
 /** Calls that a session authorises: its token is sent along, if one is stored. */
 export interface SessionApi {
-  readonly getCurrentSession: ApiMethod<{ readonly allowSignedOut: true }, { readonly session?: Session }>
+  readonly getCurrentSession: ApiMethod<{ readonly allowSignedOut: true }, { readonly session?: session.Session }>
   readonly signOut: ApiMethod<object, unknown>
-  readonly listSessions: ApiMethod<object, { readonly sessions: readonly Session[] }>
+  readonly listSessions: ApiMethod<object, { readonly sessions: readonly session.Session[] }>
   readonly revokeSession: ApiMethod<{ readonly sessionId: string }, unknown>
   readonly revokeOtherSessions: ApiMethod<object, { readonly revokedCount: number }>
-  readonly listKnownComputers: ApiMethod<object, { readonly computers: readonly KnownComputer[] }>
-  readonly listConnectedApps: ApiMethod<object, { readonly apps: readonly ConnectedApp[] }>
+  readonly listKnownComputers: ApiMethod<object, { readonly computers: readonly session.KnownComputer[] }>
+  readonly listConnectedApps: ApiMethod<object, { readonly apps: readonly session.ConnectedApp[] }>
   readonly disconnectApp: ApiMethod<{ readonly clientId: string }, unknown>
   readonly forgetKnownComputer: ApiMethod<{ readonly id: string }, unknown>
-  readonly issueAccessToken: ApiMethod<{ readonly audience: string }, AccessToken>
+  readonly issueAccessToken: ApiMethod<{ readonly audience: string }, session.AccessToken>
 }
 
 /** Calls for the wallets of the signed-in user. They are authorised like those of {@link SessionApi}. */
 export interface WalletApi {
   /** Issues a nonce for adding a wallet. */
-  readonly issueLinkNonce: ApiMethod<NonceRequest, NonceChallenge>
-  readonly listWallets: ApiMethod<object, { readonly wallets: readonly UserWallet[] }>
+  readonly issueLinkNonce: ApiMethod<session.NonceRequest, session.NonceChallenge>
+  readonly listWallets: ApiMethod<object, { readonly wallets: readonly session.UserWallet[] }>
   readonly linkWallet: ApiMethod<
     { readonly nonceId: string; readonly proof: WalletProof },
-    { readonly wallet: UserWallet }
+    { readonly wallet: session.UserWallet }
   >
   readonly unlinkWallet: ApiMethod<{ readonly adapterId: string; readonly address: string }, unknown>
 }

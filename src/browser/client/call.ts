@@ -71,18 +71,6 @@ export function withTimeLimit(signal: AbortSignal | undefined, timeoutMs: number
   return signal === undefined ? timeout : AbortSignal.any([signal, timeout])
 }
 
-/** An object without the fields that are `undefined`. */
-export type Given<T> = {
-  [Name in keyof T as undefined extends T[Name] ? never : Name]: T[Name]
-} & {
-  [Name in keyof T as undefined extends T[Name] ? Name : never]?: Exclude<T[Name], undefined>
-}
-
-/** The options that were given: one that is `undefined` must not hide its default. */
-export function given<T extends object>(options: T): Given<T> {
-  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Given<T>
-}
-
 /** Throws a `TypeError` unless this is the http or https address of a service, or empty for the page's own origin. */
 export function requireHttp(baseUrl: string): void {
   if (baseUrl === '') return

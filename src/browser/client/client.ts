@@ -1,3 +1,4 @@
+import type { SignInResult } from '../../shared/session.ts'
 import { defaultTimeoutMs, requireHttp } from './call.ts'
 import { type ClientCalls, type ClientCallsOptions, clientCalls } from './calls.ts'
 import {
@@ -14,7 +15,6 @@ import {
 import { restWatch } from './rest-watch.ts'
 import { type SignInOptions, signIn } from './sign-in.ts'
 import { TokenStore, type TokenStoreOptions } from './token-store.ts'
-import type { SignInResult } from './types.ts'
 
 /** Options of {@link createCountersignClient}. Those that a call has too are its defaults. */
 export interface CountersignClientOptions extends ClientCallsOptions, RestOptions {

@@ -1,4 +1,4 @@
-import type { DesktopOrder } from './types.ts'
+import type { DesktopOrder } from '../../shared/orders.ts'
 
 /**
  * Longest wait for the browser's database, in milliseconds. Some browsers never answer, and an order can do without.

@@ -7,6 +7,8 @@ import { NoncePurpose, SignInService } from '../../../gen/client/countersign/v1/
 import { WalletService } from '../../../gen/client/countersign/v1/wallet_service_pb.ts'
 import { ErrorInfoSchema, RetryInfoSchema } from '../../../gen/client/google/rpc/error_details_pb.ts'
 import { type EnumWords, enumWords } from '../../shared/enum-words.ts'
+import type * as orders from '../../shared/orders.ts'
+import type { SignInResult } from '../../shared/session.ts'
 import type { ApiCall, ApiMethod, SignInApi, WatchMessage } from './api.ts'
 import { defaultTimeoutMs, requireHttp } from './call.ts'
 import { type ClientCallsOptions, type ClientParts, clientCalls } from './calls.ts'
@@ -15,8 +17,6 @@ import { aborted, type ClientErrorCode, CountersignClientError } from './errors.
 import { bearer } from './rest-api.ts'
 import { type SignInOptions, signIn } from './sign-in.ts'
 import { TokenStore, type TokenStoreOptions } from './token-store.ts'
-import type * as types from './types.ts'
-import type { SignInResult } from './types.ts'
 
 /** Options of {@link createCountersignClient}. Those that a call has too are its defaults. */
 export interface CountersignClientOptions extends ClientCallsOptions {
@@ -176,7 +176,7 @@ const kinds = enumWords(OrderKind)
 const enumFields: Readonly<Record<string, EnumWords>> = { kind: kinds, status: enumWords(OrderStatus) }
 
 /** The value of an order kind in the protos. */
-function protoKind(kind: types.OrderKind): OrderKind {
+function protoKind(kind: orders.OrderKind): OrderKind {
   return kinds.numberOf(kind)
 }
 

@@ -1,19 +1,20 @@
-import type { ApiCall, DesktopOrderApi } from './api.ts'
-import { type CallOptions, given, runTrusted } from './call.ts'
-import type { ComputerKey } from './computer-key.ts'
-import { type WatchOrderOptions, watchOrder } from './order-watch.ts'
-import { bearer } from './rest-api.ts'
-import { retriesOf } from './retry.ts'
-import { keepToken, type TokenStore } from './token-store.ts'
+import { given } from '../../shared/given.ts'
 import type {
   DesktopOrder,
   FinalizedOrder,
   OrderEvent,
   OrderState,
-  Session,
   StartedOrder,
   StartOrderOptions,
-} from './types.ts'
+} from '../../shared/orders.ts'
+import type { Session } from '../../shared/session.ts'
+import type { ApiCall, DesktopOrderApi } from './api.ts'
+import { type CallOptions, runTrusted } from './call.ts'
+import type { ComputerKey } from './computer-key.ts'
+import { type WatchOrderOptions, watchOrder } from './order-watch.ts'
+import { bearer } from './rest-api.ts'
+import { retriesOf } from './retry.ts'
+import { keepToken, type TokenStore } from './token-store.ts'
 
 /** Options of {@link DesktopCalls.startOrder} that are not part of the order. */
 export interface StartOrderCallOptions extends CallOptions {

@@ -1,6 +1,37 @@
 /** The public API of the client, over REST. Everything that is not listed here is private. */
 
 export type { ErrorReason } from '../../shared/errors.ts'
+export type {
+  ApprovedOrder,
+  ClaimedOrder,
+  DesktopOrder,
+  FinalizedOrder,
+  HandOver,
+  OrderChallenge,
+  OrderEvent,
+  OrderKind,
+  OrderPreview,
+  OrderRequester,
+  OrderState,
+  OrderStatus,
+  PhoneOrder,
+  ProofArtifact,
+  RejectedOrder,
+  StartedOrder,
+  StartOrderOptions,
+  StartOrderRequester,
+} from '../../shared/orders.ts'
+export type {
+  AccessToken,
+  BaseSession,
+  ConnectedApp,
+  KnownComputer,
+  NonceChallenge,
+  Session,
+  SignInResult,
+  SigningAccount,
+  UserWallet,
+} from '../../shared/session.ts'
 export type { CallOptions } from './call.ts'
 export type { ClientCalls, ClientCallsOptions, OrderCalls, ServiceAddress } from './calls.ts'
 export {
@@ -27,34 +58,6 @@ export type { SessionListener } from './session-news.ts'
 export type { LinkWalletOptions, SessionCalls, UserWalletCalls } from './sessions.ts'
 export type { PrepareSignInOptions, SignInCalls, SignInOptions } from './sign-in.ts'
 export { clearStoredToken, readStoredToken, type TokenStorage, type TokenStoreOptions } from './token-store.ts'
-export type {
-  AccessToken,
-  ApprovedOrder,
-  ClaimedOrder,
-  ConnectedApp,
-  DesktopOrder,
-  FinalizedOrder,
-  HandOver,
-  KnownComputer,
-  NonceChallenge,
-  OrderChallenge,
-  OrderEvent,
-  OrderKind,
-  OrderPreview,
-  OrderRequester,
-  OrderState,
-  OrderStatus,
-  PhoneOrder,
-  ProofArtifact,
-  RejectedOrder,
-  Session,
-  SignInResult,
-  SigningAccount,
-  StartedOrder,
-  StartOrderOptions,
-  StartOrderRequester,
-  UserWallet,
-} from './types.ts'
 export {
   type AccountListener,
   type NimiqHub,

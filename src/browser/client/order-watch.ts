@@ -1,9 +1,10 @@
+import { given } from '../../shared/given.ts'
+import type { DesktopOrder, OrderEvent, OrderStatus } from '../../shared/orders.ts'
 import type { OrderApi } from './api.ts'
-import { callError, given } from './call.ts'
+import { callError } from './call.ts'
 import { aborted, isPassing } from './errors.ts'
 import { onceHidden, onWake, untilShown } from './page.ts'
 import { pause } from './retry.ts'
-import type { DesktopOrder, OrderEvent, OrderStatus } from './types.ts'
 
 /** Options of `watchOrder`. */
 export interface WatchOrderOptions {

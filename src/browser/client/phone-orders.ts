@@ -1,8 +1,4 @@
-import type { PhoneOrderApi } from './api.ts'
-import { type CallOptions, given } from './call.ts'
-import { base64url } from './computer-key.ts'
-import { CountersignClientError } from './errors.ts'
-import { retriesOf } from './retry.ts'
+import { given } from '../../shared/given.ts'
 import type {
   ApprovedOrder,
   ClaimedOrder,
@@ -11,8 +7,13 @@ import type {
   OrderPreview,
   PhoneOrder,
   RejectedOrder,
-  SigningAccount,
-} from './types.ts'
+} from '../../shared/orders.ts'
+import type { SigningAccount } from '../../shared/session.ts'
+import type { PhoneOrderApi } from './api.ts'
+import type { CallOptions } from './call.ts'
+import { base64url } from './computer-key.ts'
+import { CountersignClientError } from './errors.ts'
+import { retriesOf } from './retry.ts'
 import { type ProofOptions, proveWithWallet } from './wallet.ts'
 
 /** Options of {@link PhoneCalls.claimOrder}. */

@@ -1,6 +1,6 @@
+import type { NonceChallenge, NonceRequest, SigningAccount } from '../../shared/session.ts'
 import type { CountersignClientError } from './errors.ts'
 import { isHidden, onWake, Stopwatch } from './page.ts'
-import type { NonceChallenge, NonceRequest, SigningAccount } from './types.ts'
 
 const accountParts = ['adapterId', 'address', 'chainId'] as const
 

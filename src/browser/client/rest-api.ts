@@ -1,3 +1,4 @@
+import { given } from '../../shared/given.ts'
 import {
   appPaths,
   computerPaths,
@@ -77,12 +78,10 @@ export function restOf(fetcher: Fetcher, options: Omit<RestOptions, 'endpointPre
     const init: RequestInit = {
       method: body === undefined ? 'GET' : 'POST',
       headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...own },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       credentials: 'include',
       // Not `error`, which workerd does not know. An answer that leads elsewhere is no answer of the service.
       redirect: 'manual',
-      ...(keepalive === undefined ? {} : { keepalive }),
-      ...(limited === undefined ? {} : { signal: limited }),
+      ...given({ body: body && JSON.stringify(body), keepalive, signal: limited }),
     }
     let response: Response
     let refusal: Record<string, unknown> | undefined

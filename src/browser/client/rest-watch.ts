@@ -1,10 +1,10 @@
+import type { OrderEvent } from '../../shared/orders.ts'
 import { desktopOrderPaths } from '../../shared/rest-paths.ts'
 import type { OrderApi, WatchCall, WatchMessage, WatchRequest } from './api.ts'
 import { CountersignClientError } from './errors.ts'
 import { readEventStream } from './event-stream.ts'
 import { Stopwatch } from './page.ts'
 import { bearer, type RestCall, type RestCallInit } from './rest-api.ts'
-import type { OrderEvent } from './types.ts'
 
 /** Ways to the REST endpoint for an order's events. */
 export interface WatchWays {

@@ -1,7 +1,7 @@
+import type { Session } from '../../shared/session.ts'
 import { isHidden, onWake, Stopwatch } from './page.ts'
 import { retrying } from './retry.ts'
 import { defaultTokenKey } from './token-store.ts'
-import type { Session } from './types.ts'
 
 /** Receives the session; `undefined` once the user is signed out. */
 export type SessionListener = (session: Session | undefined) => void

@@ -1,7 +1,4 @@
-import type { ApiCall, SessionApi, WalletApi } from './api.ts'
-import { type CallOptions, given, run } from './call.ts'
-import { CountersignClientError } from './errors.ts'
-import type { TokenStore } from './token-store.ts'
+import { given } from '../../shared/given.ts'
 import type {
   AccessToken,
   ConnectedApp,
@@ -10,7 +7,11 @@ import type {
   Session,
   SigningAccount,
   UserWallet,
-} from './types.ts'
+} from '../../shared/session.ts'
+import type { ApiCall, SessionApi, WalletApi } from './api.ts'
+import { type CallOptions, run } from './call.ts'
+import { CountersignClientError } from './errors.ts'
+import type { TokenStore } from './token-store.ts'
 import { type ProofOptions, proveWithWallet, type WalletProof } from './wallet.ts'
 
 /** Calls for the signed-in user's sessions and known computers. */

@@ -1,8 +1,9 @@
+import { given } from '../../shared/given.ts'
+import type { NonceChallenge, NonceRequest, Session, SignInResult, SigningAccount } from '../../shared/session.ts'
 import type { SignInApi } from './api.ts'
-import { given, run, runTrusted } from './call.ts'
+import { run, runTrusted } from './call.ts'
 import { type HeldNonce, PreparedNonce } from './prepared-nonce.ts'
 import { keepToken, type TokenStore } from './token-store.ts'
-import type { NonceChallenge, NonceRequest, Session, SignInResult, SigningAccount } from './types.ts'
 import { type ProofOptions, proveWithWallet, type Wallet, type WalletProof } from './wallet.ts'
 
 /** Options of a direct sign-in. */

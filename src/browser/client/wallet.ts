@@ -1,6 +1,6 @@
-import { given } from './call.ts'
+import { given } from '../../shared/given.ts'
+import type { SigningAccount } from '../../shared/session.ts'
 import { aborted, CountersignClientError } from './errors.ts'
-import type { SigningAccount } from './types.ts'
 import { readWalletAnswer, type WalletSignature, walletFailure } from './wallet-answer.ts'
 
 /** A function that is told of an account switch in a wallet. */
@@ -92,11 +92,7 @@ export async function proveWithWallet(
   if (wanted && (typeof address !== 'string' || address === '')) {
     throw new CountersignClientError('WALLET_FAILED', 'The wallet gave no address')
   }
-  return {
-    ...signature,
-    ...(address === undefined ? {} : { address }),
-    ...(wallet.adapterId === undefined ? {} : { adapterId: wallet.adapterId }),
-  }
+  return { ...signature, ...given({ address, adapterId: wallet.adapterId }) }
 }
 
 async function accountOf(wallet: Wallet, signal: AbortSignal | undefined): Promise<SigningAccount> {
@@ -184,7 +180,7 @@ export function nimiqHub(hub: NimiqHub, { appName, signer }: NimiqHubOptions): W
   return {
     adapterId: 'nimiq',
     async sign(message) {
-      const answer = await hub.signMessage({ appName, message, ...(signer === undefined ? {} : { signer }) })
+      const answer = await hub.signMessage({ appName, message, ...given({ signer }) })
       if (signer !== undefined && compact(answer.signer) !== compact(signer)) {
         throw new CountersignClientError('WALLET_WRONG_KEY', 'The wallet signed with another address than asked for')
       }

@@ -1,11 +1,12 @@
 import type { ErrorReason, ReasonsOf } from '../../shared/errors.ts'
+import { given } from '../../shared/given.ts'
 import { isReturnPath } from '../../shared/return-path.ts'
+import type { Session } from '../../shared/session.ts'
 import { englishDeviceTexts } from '../../shared/texts/english-element.ts'
 import { type ClientErrorCode, type CountersignClientError, failureOf, isPassing } from '../client/errors.ts'
 import { defaultPrefix, restSignIn } from '../client/rest-api.ts'
 import { forgetSentSignIn, readSentSignIn } from '../client/sent-sign-in.ts'
 import { type SignInCalls, signInCalls } from '../client/sign-in.ts'
-import type { Session } from '../client/types.ts'
 import { type CountersignWallets, defineWalletChooser } from '../wallets/chooser.ts'
 import { findWallets } from '../wallets/find.ts'
 import type { AppAddress, FoundWallet, WalletFinder } from '../wallets/found.ts'
@@ -75,8 +76,7 @@ export class DeviceSignIn {
     this.#client = 'signInWallet' in client ? client : deviceCallsOf(client)
     this.#finder = findWallets({
       extra,
-      ...(adapterIds === undefined ? {} : { adapterIds }),
-      ...(hub === undefined ? {} : { hub }),
+      ...given({ adapterIds, hub }),
     })
     defineWalletChooser()
     const list = document.createElement('countersign-wallets')

@@ -1,7 +1,7 @@
 import type { ReasonsOf } from '../../shared/errors.ts'
+import type { OrderStatus } from '../../shared/orders.ts'
 import type { ChooserTexts } from '../../shared/texts/chooser.ts'
 import type { ClientErrorCode, CountersignClientError } from '../client/errors.ts'
-import type { OrderStatus } from '../client/types.ts'
 
 /** Texts of the element. Set its property `texts` to change or translate them. */
 export interface SignInTexts extends Record<OrderStatus, string> {

@@ -1,6 +1,6 @@
 import { encode } from 'uqr'
+import type { StartedOrder } from '../../shared/orders.ts'
 import { isLoopbackHost } from '../../shared/origin.ts'
-import type { StartedOrder } from '../client/types.ts'
 import { minutesAndSeconds } from './countdown.ts'
 import { elementStyle } from './style.ts'
 import type { SignInTexts } from './texts.ts'

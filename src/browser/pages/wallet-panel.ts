@@ -1,5 +1,5 @@
+import type { SigningAccount } from '../../shared/session.ts'
 import type { Wallet } from '../client/index.ts'
-import type { SigningAccount } from '../client/types.ts'
 import {
   type AppAddress,
   type CountersignWallets,

@@ -1,7 +1,7 @@
 import type { ClientCalls } from '../client/calls.ts'
 import { type CountersignClientError, failureOf, isPassing } from '../client/errors.ts'
+import type { Session } from '../client/index.ts'
 import { isHidden, onWake } from '../client/page.ts'
-import type { Session } from '../client/types.ts'
 
 /**
  * The calls of a client that {@link SessionStore} makes: every client of `countersign/client` and its subpaths has

@@ -3,8 +3,8 @@
 import { useCallback, useEffect, useRef, useState } from 'react'
 import type { ClientCalls } from '../client/calls.ts'
 import { type CountersignClientError, failureOf } from '../client/errors.ts'
+import type { SignInResult } from '../client/index.ts'
 import type { PrepareSignInOptions, SignInOptions } from '../client/sign-in.ts'
-import type { SignInResult } from '../client/types.ts'
 
 /**
  * The calls of a client that {@link useSignIn} makes: every client of `countersign/client` and its subpaths has them.

@@ -1,6 +1,7 @@
+import { given } from '../../shared/given.ts'
+import type { SignInResult } from '../../shared/session.ts'
 import { forgetSentSignIn, keepSentSignIn, type SentSignIn } from '../client/sent-sign-in.ts'
 import type { SignInCalls } from '../client/sign-in.ts'
-import type { SignInResult } from '../client/types.ts'
 import { asked, type Wallet } from '../client/wallet.ts'
 import type { FoundWallet } from './found.ts'
 import { forgetHubAnswer, type HubAnswer, type HubOptions, leavesPage } from './hub.ts'
@@ -47,7 +48,7 @@ export async function signInWithFound(found: FoundWallet, options: FoundSignInOp
 
 /** A wallet that signs by a function of the caller's. It names no account: its texts are read already. */
 export function signingAs({ adapterId }: Wallet, sign: Wallet['sign']): Wallet {
-  return { ...(adapterId === undefined ? {} : { adapterId }), sign }
+  return { ...given({ adapterId }), sign }
 }
 
 /** A wallet whose questions to its user, for its account and for a signature, all go through `ask`. */
@@ -57,10 +58,8 @@ function asking(wallet: Wallet, ask: <T>(question: () => T) => Promise<Awaited<T
   const getAccount = wallet.getAccount?.bind(wallet)
   const onAccountChange = wallet.onAccountChange?.bind(wallet)
   return {
-    ...(adapterId === undefined ? {} : { adapterId }),
-    ...(getAddress === undefined ? {} : { getAddress }),
-    ...(getAccount === undefined ? {} : { getAccount: () => ask(getAccount) }),
-    ...(onAccountChange === undefined ? {} : { onAccountChange }),
+    ...given({ adapterId, getAddress, onAccountChange }),
+    ...given({ getAccount: getAccount && (() => ask(getAccount)) }),
     sign: (message) => ask(() => wallet.sign(message)),
   }
 }

@@ -1,4 +1,5 @@
 import { getWallets } from '@wallet-standard/app'
+import { given } from '../../shared/given.ts'
 import { CountersignClientError } from '../client/errors.ts'
 import { bytesOf, walletFailure } from '../client/wallet-answer.ts'
 import { type Account, AccountWatch, type SwitchingWallet } from './account-watch.ts'
@@ -162,7 +163,7 @@ function isSolana(chain: string): boolean {
 
 function described({ address, chains }: StandardAccount): Account {
   const cluster = clusters.find((name) => chains.includes(`solana:${name}`))
-  return { address, ...(cluster === undefined ? {} : { chainId: cluster }) }
+  return { address, ...given({ chainId: cluster }) }
 }
 
 /** Whether signed bytes are a text, or an off-chain envelope of Solana around it, in which hardware wallets sign. */
@@ -276,8 +277,7 @@ export function readSolanaForm(text: string): SolanaSignInInput | undefined {
   const { address, chainId, resources, ...others } = fields
   return {
     ...others,
-    ...(address === '' ? {} : { address }),
-    ...(chainId === undefined ? {} : { chainId }),
+    ...given({ address: address || undefined, chainId }),
     resources: resources.split('\n- ').slice(1),
   }
 }

@@ -1,4 +1,4 @@
-import { type KnownComputer, KnownComputers } from '../../core/order/known-computers.ts'
+import { KnownComputers, type StoredComputer } from '../../core/order/known-computers.ts'
 import type { OrderRecord } from '../../core/order/order.ts'
 import { cancelOrder, ordersOf } from '../../core/order/records.ts'
 import { forgetLinkNonces } from '../../core/sign-in/nonce.ts'
@@ -12,6 +12,7 @@ import {
 import { readWalletName, type WalletName } from '../../core/wallet/adapters.ts'
 import type { ProvenIdentity } from '../../core/wallet/wallet.ts'
 import { WebhookQueue } from '../../observe/audit/webhook-queue.ts'
+import { given, pick } from '../../shared/given.ts'
 import type { Store } from '../../store/store.ts'
 import { UsageError } from '../command-line.ts'
 import { eraseUser, exportUser, sessionEnds } from '../oidc.ts'
@@ -27,7 +28,7 @@ export interface FoundWallet {
 
 /** All that is kept of a user. Contains no secret: no token, nonce, code or signature, and no hash of one. */
 export interface UserExport extends AdministeredUser, Awaited<ReturnType<typeof exportUser>> {
-  readonly wallets: readonly (AdministeredWallet & { readonly knownComputers: readonly KnownComputer[] })[]
+  readonly wallets: readonly (AdministeredWallet & { readonly knownComputers: readonly StoredComputer[] })[]
   readonly orders: readonly ExportedOrder[]
 }
 
@@ -152,14 +153,6 @@ function exported(order: OrderRecord): ExportedOrder {
   const { proof } = order
   return {
     ...pick(order, exportedOfOrder),
-    ...(proof === undefined ? {} : { approvedBy: pick(proof, exportedOfProof) }),
+    ...given({ approvedBy: proof && pick(proof, exportedOfProof) }),
   }
-}
-
-/** A copy with these of an object's fields that have a value. */
-function pick<T extends object, Name extends keyof T>(from: T, names: readonly Name[]): Pick<T, Name> {
-  return Object.fromEntries(names.flatMap((name) => (from[name] === undefined ? [] : [[name, from[name]]]))) as Pick<
-    T,
-    Name
-  >
 }

@@ -10,10 +10,11 @@ import {
 } from '../../base/request.ts'
 import { equalInConstantTime, hashToken, tokenMatches } from '../../base/token.ts'
 import { CountersignError, refused } from '../../shared/errors.ts'
+import type { DesktopOrder, PhoneOrder, StartOrderRequester } from '../../shared/orders.ts'
 import { parseOrigin } from '../../shared/origin.ts'
 import type { OriginPolicy } from '../origin-policy.ts'
 import type { OrderRecord } from './order.ts'
-import type { GivenRequester, OrderSettings, Requester } from './start.ts'
+import type { OrderSettings, Requester } from './start.ts'
 
 /** What decides who may be an order's desktop. */
 interface RequesterRules {
@@ -27,7 +28,7 @@ interface RequesterRules {
  * them. INVALID_REQUEST if a backend does not describe the desktop, or a caller without a start key does.
  */
 export function requesterOf(
-  given: GivenRequester | undefined,
+  given: StartOrderRequester | undefined,
   request: RequestContext,
   { settings: { orderStartKeys, proximity }, origins }: RequesterRules,
 ): Requester {
@@ -72,18 +73,6 @@ function invalid(field: string, message: string): CountersignError {
   return new CountersignError('INVALID_REQUEST', message, { metadata: { field } })
 }
 
-/** Names an order, with the phone's token. */
-export interface PhoneInput {
-  readonly orderId: string
-  readonly challengeToken: string
-}
-
-/** Names an order, with the desktop's token. */
-export interface DesktopInput {
-  readonly orderId: string
-  readonly desktopToken: string
-}
-
 /** Hashes of the tokens that a call takes. */
 type Hashes = readonly (string | undefined)[]
 
@@ -121,7 +110,7 @@ export class Admission {
   }
 
   /** Admits who holds the order's challenge token. */
-  ofPhone({ challengeToken }: PhoneInput, request: RequestContext): (order: OrderRecord) => void {
+  ofPhone({ challengeToken }: PhoneOrder, request: RequestContext): (order: OrderRecord) => void {
     return (order) => this.fromPage(order, request, { token: challengeToken, hashes: [order.challengeTokenHash] })
   }
 
@@ -143,7 +132,7 @@ export class Admission {
    * told.
    */
   ofDesktop(
-    { desktopToken }: DesktopInput,
+    { desktopToken }: DesktopOrder,
     request: RequestContext,
     prove: (order: OrderRecord) => void = () => {},
   ): (order: OrderRecord) => void {

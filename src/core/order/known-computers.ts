@@ -4,19 +4,14 @@ import { parseRecord, recordText } from '../../base/record.ts'
 import type { RequestContext } from '../../base/request.ts'
 import { hashToken } from '../../base/token.ts'
 import { CountersignError, refused } from '../../shared/errors.ts'
+import type { KnownComputer } from '../../shared/session.ts'
 import type { Store } from '../../store/store.ts'
 import { type ProvenIdentity, type WalletIdentity, walletOf } from '../wallet/wallet.ts'
 import { identityOf, newestTransition, type OrderApproval, type OrderRecord } from './order.ts'
 import type { OrderSettings } from './start.ts'
 
-/** A computer whose orders need no return code. Times are epoch milliseconds. */
-export interface KnownComputer {
-  readonly id: string
-  readonly createdAt: number
-  readonly lastUsedAt: number
-  readonly ip: string
-  readonly userAgent: string
-}
+/** A known computer as it is stored. */
+export type StoredComputer = Omit<KnownComputer, 'current'>
 
 /** Where a computer starts orders. */
 export interface ComputerSite {
@@ -35,7 +30,7 @@ export interface FinalizingComputer {
 /** What is stored of a wallet. Times are epoch milliseconds. */
 interface ComputersRecord {
   /** Newest first. */
-  readonly computers: readonly KnownComputer[]
+  readonly computers: readonly StoredComputer[]
   /** Orders that make no computer known any more: they did, or were taken back. Newest first. */
   readonly orders: readonly { readonly orderId: string; readonly at: number }[]
   /** Orders whose return code was typed until then make no computer known any more. 0: all can. */
@@ -112,7 +107,7 @@ export class KnownComputers {
       if (at <= record.closedUntil || at <= now - orderMs) return undefined
       if (record.orders.some((order) => order.orderId === orderId)) return undefined
       const known = record.computers.find((one) => one.id === id)
-      const newest: KnownComputer = {
+      const newest: StoredComputer = {
         id,
         createdAt: Math.max(at, known?.createdAt ?? 0),
         lastUsedAt: Math.max(at, known?.lastUsedAt ?? 0),
@@ -143,7 +138,7 @@ export class KnownComputers {
   }
 
   /** The known computers of a wallet, newest first. */
-  async list(wallet: WalletIdentity): Promise<KnownComputer[]> {
+  async list(wallet: WalletIdentity): Promise<StoredComputer[]> {
     const stored = await this.#store.get(keyOf(wallet))
     return stored === undefined ? [] : [...readRecord(stored.value, this.#store.now()).computers]
   }

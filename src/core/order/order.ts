@@ -1,18 +1,13 @@
 import type { ErrorReason } from '../../shared/errors.ts'
+import type { OrderChallenge, OrderEvent, OrderKind, OrderStatus } from '../../shared/orders.ts'
 import type { ChallengeAction } from '../challenge.ts'
 import type { Proof, ProvenIdentity } from '../wallet/wallet.ts'
-
-/** What an order is for: a session (`login`) or a proof artifact (`sign`). */
-export type OrderKind = 'login' | 'sign'
-
-/** Status of an order that is not over. */
-type LiveStatus = 'created' | 'claimed' | 'waiting_user' | 'approved'
 
 /** Status of an order that is over. */
 type TerminalStatus = 'finalized' | 'rejected' | 'cancelled' | 'expired'
 
-/** Status of an order. */
-export type OrderStatus = LiveStatus | TerminalStatus
+/** Status of an order that is not over. */
+type LiveStatus = Exclude<OrderStatus, TerminalStatus>
 
 /** One step of an order's history. */
 export interface OrderTransition {
@@ -31,8 +26,20 @@ export interface StoredProof extends ProvenIdentity {
   readonly message?: string
 }
 
+/** What a desktop asks for, as the phone shows it. */
+export const contentFields = [
+  'adapterId',
+  'displayTitle',
+  'displaySummary',
+  'payloadHash',
+  'payload',
+  'payloadAsWritten',
+  'expectedPublicKeyHex',
+  'expectedAddress',
+] as const satisfies readonly (keyof OrderChallenge)[]
+
 /** An order as it is stored, as JSON. Times are epoch milliseconds. Contains hashes of tokens, and no token. */
-export interface OrderRecord {
+export interface OrderRecord extends Pick<OrderChallenge, (typeof contentFields)[number]> {
   readonly orderId: string
   readonly kind: OrderKind
   /** Status of the last step of the history. */
@@ -46,19 +53,7 @@ export interface OrderRecord {
   readonly appName: string
   /** The desktop that started it. */
   readonly requester: StoredRequester
-  /** Id of the adapter that the proof must come from. Absent: any configured adapter. */
-  readonly adapterId?: string
   readonly returnTo: string
-  readonly displayTitle?: string
-  readonly displaySummary?: string
-  readonly payloadHash?: string
-  /** Canonical form of what the payload hash is of, if the desktop passed it. */
-  readonly payload?: string
-  /** The payload with its names in the order in which they were written, if that is another one. For display only. */
-  readonly payloadAsWritten?: string
-  /** The only wallet that can approve, as far as the desktop named it. */
-  readonly expectedPublicKeyHex?: string
-  readonly expectedAddress?: string
   /** Public key of the computer, which every finalize proves possession of. */
   readonly computerKey?: string
 
@@ -250,15 +245,8 @@ export function deadlineOf(order: OrderRecord): number {
   return Math.max(order.expiresAt, newestTransition(order).at + life)
 }
 
-/** What is told of the time and the tries that are left. */
-export interface Deadlines {
-  /** Until when an approved order can be finalized, epoch milliseconds. Absent unless it is approved. */
-  readonly finishBy?: number
-  /** Number of return codes that can still be tried. Absent unless it is approved and finalizing it takes one. */
-  readonly triesLeft?: number
-}
-
-export function deadlinesOf(order: OrderRecord): Deadlines {
+/** Time and tries that are left to finalize an approved order. */
+export function deadlinesOf(order: OrderRecord): Pick<OrderEvent, 'finishBy' | 'triesLeft'> {
   if (order.status !== 'approved') return {}
   const finishBy = deadlineOf(order)
   return takesReturnCode(order) ? { finishBy, triesLeft: codeTriesLeft(order) } : { finishBy }

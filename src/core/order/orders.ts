@@ -4,44 +4,47 @@ import { equalInConstantTime, hashToken, type Keyring, newToken, tokenFromBytes 
 import type { LiveCount } from '../../limits/concurrency.ts'
 import type { RateLimiter } from '../../limits/rate.ts'
 import { CountersignError, refused } from '../../shared/errors.ts'
-import type { ChallengeAction } from '../challenge.ts'
+import { given, pick } from '../../shared/given.ts'
+import type {
+  ApprovedOrder,
+  ClaimedOrder,
+  DesktopOrder,
+  HandOver,
+  OrderChallenge,
+  OrderPreview,
+  OrderRequester,
+  OrderState,
+  PhoneOrder,
+  ProofArtifact,
+  RejectedOrder,
+  StartedOrder,
+  StartOrderOptions,
+} from '../../shared/orders.ts'
 import type { OriginPolicy } from '../origin-policy.ts'
 import type { Host, IssuedSession, OrderSession } from '../users/host.ts'
 import type { StoredChallenge } from '../wallet/form.ts'
 import type { Proven, ProveOptions, Prover, WalletNamed } from '../wallet/prover.ts'
 import type { Proof, WalletIdentity } from '../wallet/wallet.ts'
-import {
-  Admission,
-  type DesktopInput,
-  matchesAny,
-  networkOfRequest,
-  type PhoneInput,
-  phoneHashes,
-  requesterOf,
-  sameNetwork,
-} from './admission.ts'
+import { Admission, matchesAny, networkOfRequest, phoneHashes, requesterOf, sameNetwork } from './admission.ts'
 import { changeOrder, contractChecks } from './change.ts'
 import { type KnownComputers, OrderComputers, requireComputerProof } from './known-computers.ts'
 import {
   actionOf,
-  type Deadlines,
+  contentFields,
   deadlinesOf,
   forgottenAt,
   identityOf,
-  type OrderKind,
   type OrderLogin,
   type OrderRecord,
-  type OrderStatus,
   proofOf,
   type ReturnCodeCheck,
-  type StoredProof,
   takesReturnCode,
   ticketLifeMs,
 } from './order.ts'
 import { orderFacts, requesterIn, startedFacts } from './order-audit.ts'
 import type { OrderRecords } from './records.ts'
-import { claimUrl, newOrder, type OrderSettings, type StartOrder } from './start.ts'
-import { type OrderEvent, OrderWatches } from './watch.ts'
+import { claimUrl, newOrder, type OrderSettings } from './start.ts'
+import { OrderWatches, type WatchEvent } from './watch.ts'
 
 /** Rejects with LOGIN_REFUSED if an operator has blocked the wallet. */
 type RequireNotBlocked = (wallet: WalletIdentity) => Promise<void>
@@ -68,122 +71,14 @@ export interface OrdersOptions {
   readonly shutdown: AbortSignal
 }
 
-/** A started order. Times are epoch milliseconds. */
-export interface StartedOrder {
-  readonly orderId: string
-  readonly claimUrl: string
-  /** Secret. */
-  readonly claimToken: string
-  /** Secret, for the desktop only. */
-  readonly desktopToken: string
-  readonly kind: OrderKind
-  readonly status: OrderStatus
-  readonly expiresAt: number
-  /** Two digits for the desktop to show, which the user compares with the phone's. Empty with return codes. */
-  readonly confirmationCode: string
-}
-
-/** Identifier and status of an order. */
-export interface OrderState {
-  readonly orderId: string
-  readonly status: OrderStatus
-}
-
-/** Who asks, as it is told before an order is claimed. */
-export interface OrderPreview {
-  readonly kind: OrderKind
-  readonly origin: string
-  readonly userAgent: string
-  readonly sameNetwork?: boolean
-  readonly startedWithKey: boolean
-  readonly confirmationCode?: string
-  /** Epoch milliseconds. */
-  readonly expiresAt: number
-}
-
-/** A claimed order. */
-export interface ClaimedOrder extends OrderState {
-  /** Secret, for the phone only. */
-  readonly challengeToken: string
-}
-
-/** An approved order. Times are epoch milliseconds. */
-export interface ApprovedOrder extends OrderState {
-  /** Until when the desktop can finalize it. Absent once it has. */
-  readonly finishBy?: number
-  /** Six digits for the user to enter on the desktop, if finalizing takes them. Secret, for the phone's user only. */
-  readonly returnCode?: string
-}
-
-/** A rejected order, or a finalized login order that was taken back. */
-export interface RejectedOrder extends OrderState {
-  /** Whether the order's session was still live. Absent unless the order was taken back. */
-  readonly sessionEnded?: boolean
-}
-
-/** A ticket that continues an order in another browser. */
-export interface HandOver {
-  /** Secret. */
-  readonly ticket: string
-  readonly handoverUrl: string
-  /** Epoch milliseconds. */
-  readonly expiresAt: number
-}
-
-/** The text for the wallet to sign, and what to show its user. Times are epoch milliseconds. */
-export interface OrderChallenge extends Deadlines {
-  readonly action: ChallengeAction
-  readonly challengeId: string
-  readonly nonce: string
-  readonly origin: string
-  readonly issuedAt: number
-  readonly expiresAt: number
-  readonly message: string
-  readonly kind: OrderKind
-  readonly status: OrderStatus
-  readonly adapterId?: string
-  readonly displayTitle?: string
-  readonly displaySummary?: string
-  readonly payloadHash?: string
-  readonly payload?: string
-  readonly payloadAsWritten?: string
-  readonly expectedPublicKeyHex?: string
-  readonly expectedAddress?: string
-  /** Absent with return codes. */
-  readonly confirmationCode?: string
-  /** Whether the user can let the computer be remembered. */
-  readonly canRememberComputer: boolean
-  /** While the order is approved: six digits for the user to enter on the desktop, if finalizing takes them. */
-  readonly returnCode?: string
-  /** The desktop, as it was when it started the order. `ip` and `userAgent` are empty if unknown. */
-  readonly requester: {
-    readonly origin: string
-    readonly ip: string
-    readonly userAgent: string
-    /** Whether the phone that asks is on its network. Absent if that cannot be told. */
-    readonly sameNetwork?: boolean
-    /** Whether the application's backend described it, with a start key. */
-    readonly startedWithKey: boolean
-  }
-}
+/** The answer of a call, without the `ok` that REST and the RPCs add. */
+type Plain<Answer> = Omit<Answer, 'ok'>
 
 /** The result of a finalized order. */
-export type FinalizedOrder = OrderState & { readonly redirectTo: string } & (
+export type OrderResult = Plain<OrderState> & { readonly redirectTo: string } & (
     | { readonly kind: 'login'; readonly issued: IssuedSession }
     | { readonly kind: 'sign'; readonly proofArtifact: ProofArtifact }
   )
-
-/**
- * A wallet's signature with everything needed to check it offline. To check whose it is, compare `adapterId` and
- * `address` with those of the owner, never the key alone.
- */
-export interface ProofArtifact extends Omit<StoredProof, 'subject' | 'message'> {
-  /** The exact text that was signed. */
-  readonly message: string
-  readonly payloadHash?: string
-  /** Canonical form (RFC 8785) of what the payload hash is of, if the desktop passed it. */
-  readonly payload?: string
-}
 
 /**
  * Cross-device orders: a phone approves with its wallet what a desktop started.
@@ -226,7 +121,7 @@ export class Orders {
    * from a trusted origin (ORIGIN_NOT_TRUSTED); the adapter, if one is named, must be configured (ADAPTER_UNKNOWN).
    * SERVER_BUSY if there are too many live orders, RATE_LIMITED if too many of the requester's network are open.
    */
-  async start(input: StartOrder, request: RequestContext): Promise<StartedOrder> {
+  async start(input: StartOrderOptions, request: RequestContext): Promise<StartedOrder> {
     const { settings, records, prover, origins, live } = this.#options
     const requester = requesterOf(input.requester, request, { settings, origins })
     const { adapterId, expectedAddress, expectedPublicKeyHex } = input
@@ -276,7 +171,7 @@ export class Orders {
   async claim(
     input: { readonly orderId: string; readonly claimToken: string; readonly claimKey?: string | undefined },
     request: RequestContext,
-  ): Promise<ClaimedOrder> {
+  ): Promise<Plain<ClaimedOrder>> {
     const { orderId, claimToken, claimKey } = input
     const tokens = this.#challengeTokens(orderId, claimToken, claimKey)
     const [newest, ...older] = tokens
@@ -296,7 +191,7 @@ export class Orders {
    * Makes a ticket that continues the order in another browser, for the phone. It is good for 60 seconds and one use,
    * and takes the place of the one before it.
    */
-  async handOver(input: PhoneInput, request: RequestContext): Promise<HandOver> {
+  async handOver(input: PhoneOrder, request: RequestContext): Promise<HandOver> {
     const { records, settings } = this.#options
     const ticket = newToken('hand-over') + input.orderId
     const expiresAt = records.now() + ticketLifeMs
@@ -315,7 +210,7 @@ export class Orders {
   async redeem(
     input: { readonly ticket: string; readonly claimKey?: string | undefined },
     request: RequestContext,
-  ): Promise<ClaimedOrder> {
+  ): Promise<Plain<ClaimedOrder>> {
     const { ticket, claimKey } = input
     const orderId = ticketForm.exec(ticket)?.[1]
     if (orderId === undefined) throw refused('HANDOVER_INVALID')
@@ -346,7 +241,7 @@ export class Orders {
    * Returns the text for the phone's wallet to sign, and what to show its user. Safe to retry, also once approved. The
    * text is for the wallet that is named (ADAPTER_UNKNOWN, INVALID_REQUEST): the plain text if none is.
    */
-  async readChallenge(input: PhoneInput & WalletNamed, request: RequestContext): Promise<OrderChallenge> {
+  async readChallenge(input: PhoneOrder & WalletNamed, request: RequestContext): Promise<OrderChallenge> {
     const { prover } = this.#options
     const { orderId: _orderId, challengeToken: _token, ...wallet } = input
     const order = await changeOrder(this.#options.records, input.orderId, {
@@ -354,26 +249,11 @@ export class Orders {
       command: { type: 'readChallenge' },
       stored: this.#teller(request),
     })
-    const { adapterId, displayTitle, displaySummary, payloadHash, payload, payloadAsWritten } = order
-    const { expectedPublicKeyHex, expectedAddress } = order
     return {
       action: actionOf(order.kind),
-      challengeId: order.challengeId,
-      nonce: order.nonce,
-      origin: order.origin,
-      issuedAt: order.issuedAt,
-      expiresAt: order.expiresAt,
+      ...pick(order, ['challengeId', 'nonce', 'origin', 'issuedAt', 'expiresAt', 'kind', 'status']),
       message: prover.textFor(storedChallengeOf(order), wallet, request.origin),
-      kind: order.kind,
-      status: order.status,
-      ...(adapterId === undefined ? {} : { adapterId }),
-      ...(displayTitle === undefined ? {} : { displayTitle }),
-      ...(displaySummary === undefined ? {} : { displaySummary }),
-      ...(payloadHash === undefined ? {} : { payloadHash }),
-      ...(payload === undefined ? {} : { payload }),
-      ...(payloadAsWritten === undefined ? {} : { payloadAsWritten }),
-      ...(expectedPublicKeyHex === undefined ? {} : { expectedPublicKeyHex }),
-      ...(expectedAddress === undefined ? {} : { expectedAddress }),
+      ...pick(order, contentFields),
       ...comparedCode(order),
       canRememberComputer: this.#computers.canRemember(order),
       ...this.#shownReturnCode(order),
@@ -389,13 +269,13 @@ export class Orders {
    * that does not answer (EVM_RPC_UNAVAILABLE) does not count.
    */
   async approve(
-    input: PhoneInput & {
+    input: PhoneOrder & {
       readonly proof: Proof
       /** Whether the computer is to be known from now on. Default: no. */
       readonly rememberComputer?: boolean | undefined
     },
     request: RequestContext,
-  ): Promise<ApprovedOrder> {
+  ): Promise<Plain<ApprovedOrder>> {
     const { orderId, proof, rememberComputer = false } = input
     const { records, requireNotBlocked } = this.#options
     const admitPhone = this.#admission.ofPhone(input, request)
@@ -422,17 +302,11 @@ export class Orders {
         return { type: 'approve', proof: { ...identity, signatureHex, ...message }, approval }
       },
     })
-    const { finishBy } = deadlinesOf(order)
-    return {
-      orderId,
-      status: order.status,
-      ...this.#shownReturnCode(order),
-      ...(finishBy === undefined ? {} : { finishBy }),
-    }
+    return { orderId, status: order.status, ...this.#shownReturnCode(order), ...pick(deadlinesOf(order), ['finishBy']) }
   }
 
   /** Ends the order, for the phone, or takes a finalized login order back: see {@link #takeBack}. */
-  async reject(input: PhoneInput, request: RequestContext): Promise<RejectedOrder> {
+  async reject(input: PhoneOrder, request: RequestContext): Promise<Plain<RejectedOrder>> {
     const { challengeToken, orderId } = input
     const order = await changeOrder(this.#options.records, orderId, {
       admit: (order) => this.#admission.fromPage(order, request, { token: challengeToken, hashes: phoneHashes(order) }),
@@ -445,7 +319,7 @@ export class Orders {
   }
 
   /** Ends the order, for the desktop. */
-  async cancel(input: DesktopInput, request: RequestContext): Promise<OrderState> {
+  async cancel(input: DesktopOrder, request: RequestContext): Promise<Plain<OrderState>> {
     const order = await changeOrder(this.#options.records, input.orderId, {
       admit: this.#admission.ofDesktop(input, request),
       command: { type: 'cancel' },
@@ -464,9 +338,9 @@ export class Orders {
    * last.
    */
   async finalize(
-    input: DesktopInput & { readonly returnCode?: string | undefined; readonly computerProof?: string | undefined },
+    input: DesktopOrder & { readonly returnCode?: string | undefined; readonly computerProof?: string | undefined },
     request: RequestContext,
-  ): Promise<FinalizedOrder> {
+  ): Promise<OrderResult> {
     const { records, keyring, host, limiter } = this.#options
     const { orderId, desktopToken, returnCode, computerProof } = input
     const seeds = keyring.derive('finalize seed', [orderId, desktopToken])
@@ -516,10 +390,10 @@ export class Orders {
    * leaves.
    */
   watch(
-    input: DesktopInput & { readonly afterSequence?: number | undefined },
+    input: DesktopOrder & { readonly afterSequence?: number | undefined },
     request: RequestContext,
     signal: AbortSignal,
-  ): AsyncGenerator<OrderEvent, void, undefined> {
+  ): AsyncGenerator<WatchEvent, void, undefined> {
     const { orderId, afterSequence } = input
     return this.#watches.watch({ orderId, admit: this.#admission.ofDesktop(input, request), afterSequence, signal })
   }
@@ -608,11 +482,11 @@ export class Orders {
     return this.#options.keyring.derive('return code', parts).map(sixDigits) as [string, ...string[]]
   }
 
-  #shownRequester(order: OrderRecord, request: RequestContext): OrderChallenge['requester'] {
+  #shownRequester(order: OrderRecord, request: RequestContext): OrderRequester {
     const { ip, userAgent, network, startedWithKey = false } = order.requester
-    const near =
-      this.#options.settings.proximity === 'off' ? undefined : sameNetwork(network, networkOfRequest(request))
-    return { origin: order.origin, ip, userAgent, ...(near === undefined ? {} : { sameNetwork: near }), startedWithKey }
+    const compares = this.#options.settings.proximity !== 'off'
+    const near = compares ? sameNetwork(network, networkOfRequest(request)) : undefined
+    return { origin: order.origin, ip, userAgent, ...given({ sameNetwork: near }), startedWithKey }
   }
 
   /**
@@ -657,16 +531,7 @@ function sixDigits(bytes: Uint8Array): string {
 
 function artifactOf(order: OrderRecord): ProofArtifact {
   const { adapterId, publicKeyHex, address, signatureHex, message = order.message } = proofOf(order)
-  const { payloadHash, payload } = order
-  return {
-    adapterId,
-    publicKeyHex,
-    address,
-    signatureHex,
-    message,
-    ...(payloadHash === undefined ? {} : { payloadHash }),
-    ...(payload === undefined ? {} : { payload }),
-  }
+  return { adapterId, publicKeyHex, address, signatureHex, message, ...pick(order, ['payloadHash', 'payload']) }
 }
 
 function hashSeed(seed: Uint8Array): string {

@@ -1,40 +1,14 @@
 import { hash, randomInt } from 'node:crypto'
 import { hashToken, newId, newToken, randomText } from '../../base/token.ts'
 import { CountersignError } from '../../shared/errors.ts'
+import { given } from '../../shared/given.ts'
+import type { StartOrderOptions } from '../../shared/orders.ts'
 import { requirePlainLine } from '../../shared/plain-line.ts'
 import { isReturnPath } from '../../shared/return-path.ts'
 import { type Challenge, challengeMessage } from '../challenge.ts'
 import { canonicalPayload } from './canonical-payload.ts'
 import { requireComputerKey } from './known-computers.ts'
-import { actionOf, type OrderKind, type OrderRecord, type StoredRequester } from './order.ts'
-
-/** What a desktop asks for. The schema's rules check the lengths and forms of the texts. */
-export interface StartOrder {
-  readonly kind: OrderKind
-  /** Id of the wallet adapter that the proof must come from. Absent: any configured adapter. */
-  readonly adapterId?: string | undefined
-  /** Path on the desktop's own origin to go to after finalizing. Default "/". */
-  readonly returnTo?: string | undefined
-  readonly displayTitle?: string | undefined
-  readonly displaySummary?: string | undefined
-  readonly payloadHash?: string | undefined
-  /** What a sign order is about, as I-JSON text. Its hash becomes the payload hash. */
-  readonly payload?: string | undefined
-  /** The only wallet that can approve a sign order, hex in either case. */
-  readonly expectedPublicKeyHex?: string | undefined
-  readonly expectedAddress?: string | undefined
-  /** Public key of the computer. Every finalize then proves possession of it. */
-  readonly computerKey?: string | undefined
-  /** The desktop as the application's backend, which starts the order for it, describes it. */
-  readonly requester?: GivenRequester | undefined
-}
-
-/** A desktop as the application's backend describes it. What is absent is unknown. */
-export interface GivenRequester {
-  readonly origin: string
-  readonly ip?: string | undefined
-  readonly userAgent?: string | undefined
-}
+import { actionOf, type OrderRecord, type StoredRequester } from './order.ts'
 
 /** Settings of orders. */
 export interface OrderSettings {
@@ -75,7 +49,7 @@ export interface NewOrder {
  * line of the message, a malformed payload or computer key, and fields that do not go together.
  */
 export function newOrder(
-  input: StartOrder,
+  input: StartOrderOptions,
   { origin, ...requester }: Requester,
   settings: OrderSettings,
   issuedAt: number,
@@ -121,15 +95,9 @@ export function newOrder(
     appName: settings.appName,
     requester,
     returnTo,
-    ...(adapterId === undefined ? {} : { adapterId }),
-    ...(displayTitle === undefined ? {} : { displayTitle }),
-    ...(displaySummary === undefined ? {} : { displaySummary }),
-    ...(payloadHash === undefined ? {} : { payloadHash }),
-    ...(payload === undefined ? {} : { payload }),
-    ...(asWritten === undefined || asWritten === payload ? {} : { payloadAsWritten: asWritten }),
-    ...(expectedPublicKeyHex === undefined ? {} : { expectedPublicKeyHex }),
-    ...(expectedAddress === undefined ? {} : { expectedAddress }),
-    ...(computerKey === undefined ? {} : { computerKey }),
+    ...given({ adapterId, displayTitle, displaySummary, payloadHash, payload }),
+    ...given({ payloadAsWritten: asWritten === payload ? undefined : asWritten }),
+    ...given({ expectedPublicKeyHex, expectedAddress, computerKey }),
     challengeId: challenge.challengeId,
     nonce: challenge.nonce,
     issuedAt,
@@ -153,7 +121,7 @@ export function claimUrl(settings: OrderSettings, orderId: string, claimToken: s
 }
 
 /** Refuses what only a sign order can have, and fields that need or exclude each other. */
-function requireTogether({ kind, adapterId, payload, payloadHash, ...input }: StartOrder): void {
+function requireTogether({ kind, adapterId, payload, payloadHash, ...input }: StartOrderOptions): void {
   const signOnly = {
     payload,
     expected_public_key_hex: input.expectedPublicKeyHex,

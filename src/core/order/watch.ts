@@ -1,35 +1,16 @@
 import { randomInt } from 'node:crypto'
 import { TimerWheel, turns } from '../../base/timing/turns.ts'
 import { CountersignError } from '../../shared/errors.ts'
+import type { OrderEvent, OrderStatus } from '../../shared/orders.ts'
 import { changeOrder } from './change.ts'
-import {
-  type Deadlines,
-  deadlineOf,
-  deadlinesOf,
-  isTerminal,
-  newestTransition,
-  type OrderKind,
-  type OrderRecord,
-  type OrderStatus,
-  takesReturnCode,
-} from './order.ts'
+import { deadlineOf, deadlinesOf, isTerminal, newestTransition, type OrderRecord, takesReturnCode } from './order.ts'
 import type { OrderRecords } from './records.ts'
 
-/** One event of a watched order. */
-export interface OrderEvent extends Deadlines {
-  /** Number of the transition. In a heartbeat or `reconnect`: that of the newest one that the watcher has got. */
-  readonly sequence: number
-  readonly status: OrderStatus
-  readonly kind: OrderKind
-  /** Time of the transition, or of the heartbeat or `reconnect`, in epoch milliseconds. */
-  readonly at: number
-  /** Path to go to after finalizing, in events of approved and finalized orders. */
-  readonly redirectTo?: string
-  /** Whether finalizing takes the return code that the phone shows. Only in events of approved orders. */
-  readonly returnCodeRequired: boolean
-  /** Whether this is a heartbeat and not a transition. */
+/** A message of a watch. Its `sequence` and `at` are those of a transition, unless it is one of the two others. */
+export interface WatchEvent extends OrderEvent {
+  /** Whether this is a heartbeat: `sequence` is that of the newest transition that the watcher has got. */
   readonly heartbeat: boolean
-  /** Whether the stream ends here although the order is still live: watch again from `sequence`. Not a transition. */
+  /** Whether the stream ends here although the order is still live: watch again from `sequence`. */
   readonly reconnect: boolean
 }
 
@@ -103,7 +84,7 @@ export class OrderWatches {
    * To leave while the watch waits for an event, abort `signal`: an async generator handles `return` only at its next
    * event.
    */
-  async *watch({ orderId, admit, afterSequence, signal }: OrderWatch): AsyncGenerator<OrderEvent, void, undefined> {
+  async *watch({ orderId, admit, afterSequence, signal }: OrderWatch): AsyncGenerator<WatchEvent, void, undefined> {
     // Read before subscribing, so that a caller without the token does not cost a subscription, and an order that is
     // over none either.
     const read = await this.#read(orderId, admit)
@@ -135,7 +116,7 @@ export class OrderWatches {
     afterSequence: number | undefined,
     signal: AbortSignal,
     bell: Bell,
-  ): AsyncGenerator<OrderEvent, void, undefined> {
+  ): AsyncGenerator<WatchEvent, void, undefined> {
     const late = this.#shutdown.aborted
     // Not the clock of the records: one that is set back must not silence the heartbeat.
     const endsAt = performance.now() + (late ? stoppingStreamMs : randomInt(streamLifeMs.min, streamLifeMs.max))
@@ -204,13 +185,13 @@ function cursorIn(order: OrderRecord, afterSequence: number | undefined): number
 }
 
 /** The events of an order's transitions after one, in order. */
-function stepsAfter(order: OrderRecord, after: number): OrderEvent[] {
+function stepsAfter(order: OrderRecord, after: number): WatchEvent[] {
   return order.history
     .filter(({ sequence }) => sequence > after)
     .map(({ sequence, status, at }) => ({ ...eventOf(order, status), sequence, at }))
 }
 
-function eventOf(order: OrderRecord, status: OrderStatus): Omit<OrderEvent, 'sequence' | 'at'> {
+function eventOf(order: OrderRecord, status: OrderStatus): Omit<WatchEvent, 'sequence' | 'at'> {
   const arrived = status === 'approved' || status === 'finalized'
   return {
     status,

@@ -1,22 +1,9 @@
 import type { RequestContext } from '../../base/request.ts'
+import type { BaseSession } from '../../shared/session.ts'
 import type { ProvenIdentity } from '../wallet/wallet.ts'
 
-/** A signed-in wallet. Times are epoch milliseconds. */
-export interface Session {
-  /** Not secret: it grants nothing. */
-  readonly id: string
-  readonly userId: string
-  readonly adapterId: string
-  readonly publicKeyHex: string
-  readonly address: string
-  readonly createdAt: number
-  readonly expiresAt: number
-  /** Id of the order that made this session, if one did. */
-  readonly orderId?: string
-  /** IP address of the client that signed in. Empty if unknown. */
-  readonly ip: string
-  /** User agent of the client that signed in. Empty if it sent none. */
-  readonly userAgent: string
+/** A session as its host keeps it. */
+export interface Session extends BaseSession {
   /** Id of the known computer that finalized its order, if one did. Not told to users. */
   readonly computerId?: string
 }

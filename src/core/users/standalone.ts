@@ -2,6 +2,7 @@ import { type AuditTrail, noAudit } from '../../base/audit.ts'
 import { bearerToken, headerOf, type RequestContext } from '../../base/request.ts'
 import { tokenFromBytes } from '../../base/token.ts'
 import { type CountersignError, refused } from '../../shared/errors.ts'
+import { given } from '../../shared/given.ts'
 import { cookieValue } from '../../shared/header-text.ts'
 import { sessionCookieName } from '../../shared/session-cookie.ts'
 import type { Store } from '../../store/store.ts'
@@ -108,10 +109,9 @@ export class StandaloneHost implements WalletHost {
         adapterId: identity.adapterId,
         publicKeyHex: identity.publicKeyHex,
         address: identity.address,
-        ...(order === undefined ? {} : { orderId: order.orderId }),
         ip: request.ip ?? '',
         userAgent: request.userAgent,
-        ...(order?.computerId === undefined ? {} : { computerId: order.computerId }),
+        ...given({ orderId: order?.orderId, computerId: order?.computerId }),
       },
       order === undefined ? undefined : secretPartFor(order),
       () => this.#refusalOf(user, identity),

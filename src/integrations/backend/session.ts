@@ -1,26 +1,6 @@
-/**
- * A signed-in wallet. Says who calls; what the user may do is for the application to decide. Times are epoch
- * milliseconds.
- */
-export interface Session {
-  /** Identifier. Not secret: it grants nothing. */
-  readonly id: string
-  readonly userId: string
-  /** Wallet adapter. It is part of the identity, like the address. */
-  readonly adapterId: string
-  /** Lower-case hex; empty if the adapter knows the wallet by its address only. */
-  readonly publicKeyHex: string
-  /** Address in its canonical form; of a contract wallet, its CAIP-10 identifier. */
-  readonly address: string
-  readonly createdAt: number
-  readonly expiresAt: number
-  /** Order that made the session, if one did. */
-  readonly orderId?: string
-  /** IP address of the client that signed in; empty if unknown. */
-  readonly ip: string
-  /** User agent of the client that signed in; empty if unknown. */
-  readonly userAgent: string
-}
+import type { BaseSession as Session } from '../../shared/session.ts'
+
+export type { BaseSession as Session } from '../../shared/session.ts'
 
 /**
  * The session in an object that a service answered with, in Connect's JSON or in this process: without fields that are

@@ -1,3 +1,4 @@
+import { given } from '../../shared/given.ts'
 import { isPlainLine } from '../../shared/plain-line.ts'
 import { ProofError } from './artifact.ts'
 
@@ -86,11 +87,13 @@ export function readSignedText(message: string): SignedText {
     nonce: required('Nonce'),
     issuedAt: timeOf('Issued At', required('Issued At')),
     expiresAt: timeOf('Expires At', required('Expires At')),
-    ...present('confirmationCode', lines.get('Code')),
-    ...present('payloadHash', lines.get('Payload Hash')),
-    ...present('displayTitle', lines.get('Title')),
-    ...present('displaySummary', lines.get('Summary')),
-    ...present('account', lines.get('Account')),
+    ...given({
+      confirmationCode: lines.get('Code'),
+      payloadHash: lines.get('Payload Hash'),
+      displayTitle: lines.get('Title'),
+      displaySummary: lines.get('Summary'),
+      account: lines.get('Account'),
+    }),
   }
 }
 
@@ -99,10 +102,6 @@ function timeOf(name: LineName, text: string): number {
   const time = Date.parse(text)
   if (!Number.isNaN(time) && new Date(time).toISOString() === text) return time
   throw malformed(`has no time of the form 2026-01-01T00:00:00.000Z in the line ${name}`)
-}
-
-function present<Name extends string>(name: Name, value: string | undefined): { readonly [Key in Name]?: string } {
-  return (value === undefined ? {} : { [name]: value }) as { readonly [Key in Name]?: string }
 }
 
 function malformed(problem: string): ProofError {

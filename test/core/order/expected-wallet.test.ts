@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { storedOrders } from '../../../src/core/order/records.ts'
-import type { StartOrder } from '../../../src/core/order/start.ts'
+import type { StartOrderOptions } from '../../../src/shared/orders.ts'
 import { openStore } from '../../../src/store/open.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { stores } from '../../support/stores.ts'
@@ -18,7 +18,7 @@ describe.each(stores)('orders for one wallet on $name', ({ open }) => {
   const sign = { kind: 'sign', adapterId: 'nimiq' } as const
 
   /** What an approval of an order by a wallet comes to. */
-  async function approve(input: StartOrder, wallet: TestWallet): Promise<string | undefined> {
+  async function approve(input: StartOrderOptions, wallet: TestWallet): Promise<string | undefined> {
     const instance = makeInstance(store)
     const order = await untilWaiting(instance, input)
     const proof = { publicKeyHex: wallet.publicKeyHex, signatureHex: wallet.sign(order.message) }

@@ -3,8 +3,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vite
 import { hashToken, newToken } from '../../../src/base/token.ts'
 import { KnownComputers } from '../../../src/core/order/known-computers.ts'
 import type { OrderRecord, OrderTransition } from '../../../src/core/order/order.ts'
-import type { StartedOrder } from '../../../src/core/order/orders.ts'
 import { type OrderRecords, storedOrders } from '../../../src/core/order/records.ts'
+import type { StartedOrder } from '../../../src/shared/orders.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { stores } from '../../support/stores.ts'
 import {

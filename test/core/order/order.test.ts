@@ -8,9 +8,9 @@ import {
   newestTransition,
   type OrderCommand,
   type OrderRecord,
-  type OrderStatus,
   type StoredProof,
 } from '../../../src/core/order/order.ts'
+import type { OrderStatus } from '../../../src/shared/orders.ts'
 
 const start = 1_800_000_000_000
 const ttlMs = 120_000

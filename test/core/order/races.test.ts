@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
-import type { StartedOrder } from '../../../src/core/order/orders.ts'
 import { type OrderRecords, storedOrders } from '../../../src/core/order/records.ts'
+import type { StartedOrder } from '../../../src/shared/orders.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { places } from './places.ts'
 import { afterReading, Barrier, beforeWriting } from './races.ts'

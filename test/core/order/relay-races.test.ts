@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { KnownComputers } from '../../../src/core/order/known-computers.ts'
 import type { OrderRecord } from '../../../src/core/order/order.ts'
-import type { FinalizedOrder } from '../../../src/core/order/orders.ts'
+import type { OrderResult } from '../../../src/core/order/orders.ts'
 import { type OrderRecords, storedOrders } from '../../../src/core/order/records.ts'
 import type { StandaloneHost } from '../../../src/core/users/standalone.ts'
 import { openStore } from '../../../src/store/open.ts'
@@ -70,7 +70,7 @@ describe.each(places)('races of codes, take-backs and hand-overs on $name', ({ o
   }
 
   /** The session token of a finalize, or the reason of its failure; `crashed` if it failed otherwise. */
-  async function answerOf(call: Promise<FinalizedOrder>): Promise<{ token?: string; reason?: string }> {
+  async function answerOf(call: Promise<OrderResult>): Promise<{ token?: string; reason?: string }> {
     try {
       return { token: issuedBy(await call).token }
     } catch (error) {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { RequestContext } from '../../../src/base/request.ts'
 import { storedOrders } from '../../../src/core/order/records.ts'
-import type { StartOrder } from '../../../src/core/order/start.ts'
+import type { StartOrderOptions } from '../../../src/shared/orders.ts'
 import { openStore } from '../../../src/store/open.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { rest } from '../../support/rest.ts'
@@ -324,7 +324,7 @@ test('over HTTP, a backend starts the orders of all its users from one address, 
 test('what a start asks for is checked in full although the caller has a start key', async () => {
   const store = await openStore('sqlite::memory:')
   const { orders } = makeInstance(store, { settings: { orderStartKeys: [startKey] } })
-  const inputs: StartOrder[] = [
+  const inputs: StartOrderOptions[] = [
     { kind: 'login', returnTo: '//evil.example' },
     { kind: 'login', displayTitle: 'a\nCode: 11' },
     { kind: 'login', computerKey: 'x' },

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { hashToken } from '../../../src/base/token.ts'
 import { storedOrders } from '../../../src/core/order/records.ts'
-import type { StartOrder } from '../../../src/core/order/start.ts'
 import type { CountersignError } from '../../../src/shared/errors.ts'
+import type { StartOrderOptions } from '../../../src/shared/orders.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { keptLog } from '../../support/log-lines.ts'
 import { rest } from '../../support/rest.ts'
@@ -259,7 +259,7 @@ describe.each(stores)('return codes on $name', ({ open }) => {
 
     test('can be remembered only if the order has a key, asks for a code and is a login', async () => {
       const { computerKey } = new Computer()
-      const canRemember = async (instance: ReturnType<typeof start>, input: StartOrder): Promise<boolean> => {
+      const canRemember = async (instance: ReturnType<typeof start>, input: StartOrderOptions): Promise<boolean> => {
         const order = await untilWaiting(instance, input)
         return (await instance.orders.readChallenge(order, phone)).canRememberComputer
       }

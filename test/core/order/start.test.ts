@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { StartOrder } from '../../../src/core/order/start.ts'
+import type { StartOrderOptions } from '../../../src/shared/orders.ts'
 import { openStore } from '../../../src/store/open.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { hostileReturnPaths, returnPaths } from '../../support/return-paths.ts'
@@ -42,7 +42,7 @@ describe.each(stores)('starting orders on $name', ({ open }) => {
 
   test('says everything in the message that is signed', async () => {
     const instance = makeInstance(store)
-    const input: StartOrder = {
+    const input: StartOrderOptions = {
       kind: 'sign',
       displayTitle: 'Überweisung 😀',
       displaySummary: '5 NIM',

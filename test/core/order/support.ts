@@ -3,9 +3,9 @@ import { vi } from 'vitest'
 import type { RequestContext } from '../../../src/base/request.ts'
 import { Keyring } from '../../../src/base/token.ts'
 import { KnownComputers } from '../../../src/core/order/known-computers.ts'
-import { type FinalizedOrder, Orders, type StartedOrder } from '../../../src/core/order/orders.ts'
+import { type OrderResult, Orders } from '../../../src/core/order/orders.ts'
 import { type OrderRecords, storedOrders } from '../../../src/core/order/records.ts'
-import type { OrderSettings, StartOrder } from '../../../src/core/order/start.ts'
+import type { OrderSettings } from '../../../src/core/order/start.ts'
 import { OriginPolicy } from '../../../src/core/origin-policy.ts'
 import { Sessions } from '../../../src/core/users/sessions.ts'
 import { StandaloneHost, type StandaloneSettings } from '../../../src/core/users/standalone.ts'
@@ -13,6 +13,7 @@ import { walletAdapters } from '../../../src/core/wallet/adapters.ts'
 import { chooseVerifier } from '../../../src/core/wallet/native.ts'
 import { Prover } from '../../../src/core/wallet/prover.ts'
 import type { WalletAdapter } from '../../../src/core/wallet/wallet.ts'
+import type { StartedOrder, StartOrderOptions } from '../../../src/shared/orders.ts'
 import { openStore } from '../../../src/store/open.ts'
 import type { Store } from '../../../src/store/store.ts'
 
@@ -184,7 +185,7 @@ export interface Going extends StartedOrder {
 /** Starts, claims and reads an order: it waits for its user. */
 export async function untilWaiting(
   { orders }: Instance,
-  input: StartOrder = { kind: 'login' },
+  input: StartOrderOptions = { kind: 'login' },
   signer: Signer = new Signer(),
 ): Promise<Going> {
   const started = await orders.start(input, desktop)
@@ -197,7 +198,7 @@ export async function untilWaiting(
 /** As {@link untilWaiting}, and approves it. */
 export async function untilApproved(
   instance: Instance,
-  input?: StartOrder,
+  input?: StartOrderOptions,
   signer?: Signer,
   approval: { readonly rememberComputer?: boolean } = {},
 ): Promise<Going & { readonly returnCode?: string }> {
@@ -219,7 +220,7 @@ export async function untilCode(
 type Tail<T extends readonly unknown[]> = T extends [unknown, ...infer Rest] ? Rest : never
 
 /** The session of a finalized login order. */
-export function issuedBy(finalized: FinalizedOrder): Extract<FinalizedOrder, { kind: 'login' }>['issued'] {
+export function issuedBy(finalized: OrderResult): Extract<OrderResult, { kind: 'login' }>['issued'] {
   if (finalized.kind !== 'login') throw new Error('not a login order')
   return finalized.issued
 }

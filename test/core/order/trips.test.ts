@@ -1,10 +1,10 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { storedOrders } from '../../../src/core/order/records.ts'
-import type { StartOrder } from '../../../src/core/order/start.ts'
 import type { WalletAdapter } from '../../../src/core/wallet/wallet.ts'
 import { OpenOrders } from '../../../src/limits/concurrency.ts'
 import { defaultLimits } from '../../../src/limits/limits.ts'
 import { CountersignError } from '../../../src/shared/errors.ts'
+import type { StartOrderOptions } from '../../../src/shared/orders.ts'
 import { openStore } from '../../../src/store/open.ts'
 import { countTrips } from '../../support/trip-counter.ts'
 import {
@@ -48,7 +48,7 @@ const contractProof = { adapterId: 'contract', publicKeyHex: '', signatureHex: '
 const named = (order: Going): Going => ({ ...order, proof: { ...order.proof, adapterId: 'ed25519' } as Going['proof'] })
 
 /** Lets the computer be remembered for the wallet. */
-async function remembered({ withCodes, signer, computer }: Parts): Promise<StartOrder> {
+async function remembered({ withCodes, signer, computer }: Parts): Promise<StartOrderOptions> {
   const input = { kind: 'login', computerKey: computer.computerKey } as const
   const order = await untilApproved(withCodes, input, signer, { rememberComputer: true })
   await withCodes.orders.finalize({ ...order, computerProof: computer.prove(order) }, desktop)

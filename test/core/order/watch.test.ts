@@ -1,9 +1,9 @@
 import { getEventListeners } from 'node:events'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
-import type { StartedOrder } from '../../../src/core/order/orders.ts'
 import { type OrderRecords, storedOrders } from '../../../src/core/order/records.ts'
-import type { OrderEvent } from '../../../src/core/order/watch.ts'
+import type { WatchEvent } from '../../../src/core/order/watch.ts'
 import { CountersignError } from '../../../src/shared/errors.ts'
+import type { StartedOrder } from '../../../src/shared/orders.ts'
 import { openStore } from '../../../src/store/open.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { stores } from '../../support/stores.ts'
@@ -20,7 +20,7 @@ import {
 
 /** Reads a watch to its end and keeps what came. */
 class Reader {
-  readonly events: OrderEvent[] = []
+  readonly events: WatchEvent[] = []
   readonly leave = new AbortController()
   readonly ended: Promise<string | undefined>
   /** Resolves with the next event, or the end. */
@@ -66,7 +66,7 @@ class Reader {
     }
   }
 
-  async #read(events: AsyncIterable<OrderEvent>): Promise<void> {
+  async #read(events: AsyncIterable<WatchEvent>): Promise<void> {
     try {
       for await (const event of events) {
         this.events.push(event)

@@ -1,7 +1,9 @@
 /**
- * The results of the client's calls: plain objects in the shape of REST's JSON. Enum values are in lower case, times
- * are epoch milliseconds on the server's clock, and optional fields are absent if they have no value.
+ * Cross-device orders as callers see them: plain objects in the shape of REST's JSON. Enum values are in lower case,
+ * times are epoch milliseconds on the server's clock, and optional fields are absent if they have no value.
  */
+
+import type { NonceChallenge, Session } from './session.ts'
 
 /** Purpose of an order: a session or a signature. */
 export type OrderKind = 'login' | 'sign'
@@ -17,105 +19,32 @@ export type OrderStatus =
   | 'cancelled'
   | 'expired'
 
-/** A signed-in wallet. */
-export interface Session {
-  /** Identifier. Not secret: it grants nothing. */
-  readonly id: string
-  readonly userId: string
-  /** Wallet adapter. It is part of the identity, like the key. */
-  readonly adapterId: string
-  /** Lower-case hex; empty if the adapter knows the wallet by its address only. */
-  readonly publicKeyHex: string
-  /** Address in its canonical form; of a contract wallet, its CAIP-10 identifier. */
-  readonly address: string
-  readonly createdAt: number
-  readonly expiresAt: number
-  /** Order that made the session, if one did. */
-  readonly orderId?: string
-  /** IP address of the client; empty if unknown. */
-  readonly ip: string
-  /** User agent of the client; empty if unknown. */
-  readonly userAgent: string
-  /** Whether this is the caller's own session. */
-  readonly current: boolean
-}
-
-/** A wallet that the user signs in with. */
-export interface UserWallet {
-  /** Wallet adapter. */
-  readonly adapterId: string
-  /** Address in its canonical form; for a contract wallet, its CAIP-10 identifier. */
-  readonly address: string
-  /** Lower-case hex; empty if the adapter knows the wallet by its address only. */
-  readonly publicKeyHex: string
-  /** Time at which the wallet became the user's. */
-  readonly linkedAt: number
-  /** Whether the caller signed in with it. */
-  readonly current: boolean
-}
-
-/** The account that is going to sign. The texts of ethereum and solana name it. */
-export interface SigningAccount {
-  /** Wallet adapter. */
-  readonly adapterId: string
-  /** Address. For solana it may be absent: the wallet fills it in. */
-  readonly address?: string
-  /** Chain as the sign-in form writes it: "1" for ethereum, "mainnet" for solana. */
-  readonly chainId?: string
-}
-
-/** What a nonce is asked for with. The account is absent for wallets whose texts do not name it. */
-export interface NonceRequest extends Partial<SigningAccount> {
-  /** Application name that the client expects. */
-  readonly appName?: string
-}
-
-/** A text for the wallet to sign, valid for one sign-in. */
-export interface NonceChallenge {
-  readonly action: string
-  readonly challengeId: string
-  readonly nonceId: string
-  readonly nonce: string
-  readonly origin: string
-  readonly issuedAt: number
-  readonly expiresAt: number
-  readonly message: string
-}
-
-/** Result of a sign-in. */
-export interface SignInResult {
-  readonly ok: boolean
-  /** Session token, for `Authorization: Bearer`. Secret. */
-  readonly token: string
-  readonly session: Session
-}
-
 /** Options of an order. */
 export interface StartOrderOptions {
   readonly kind: OrderKind
   /** Wallet adapter that the phone must use. Default: any that the service is configured with. */
-  readonly adapterId?: string
+  readonly adapterId?: string | undefined
   /** Path on the desktop's own origin to go to after finalizing. Default "/". */
-  readonly returnTo?: string
+  readonly returnTo?: string | undefined
   /** Title for the phone's user, at most 120 characters; the wallet signs it as part of the text. */
-  readonly displayTitle?: string
+  readonly displayTitle?: string | undefined
   /** Description for the phone's user, at most 500 characters; the wallet signs it as part of the text. */
-  readonly displaySummary?: string
+  readonly displaySummary?: string | undefined
   /** Hash of the content to be signed; the wallet signs it as part of the text. */
-  readonly payloadHash?: string
+  readonly payloadHash?: string | undefined
   /**
    * Content to be signed, kind sign only: I-JSON text (RFC 7493) of at most 8 KiB, which the phone's user reads as a
    * table. The service computes the hash of its canonical form (RFC 8785). Not together with {@link payloadHash}.
    */
-  readonly payload?: string
+  readonly payload?: string | undefined
   /** Public key of the only wallet that can approve, hex, kind sign only. Needs {@link adapterId}. */
-  readonly expectedPublicKeyHex?: string
+  readonly expectedPublicKeyHex?: string | undefined
   /** Address of the only wallet that can approve, kind sign only. Needs {@link adapterId}. */
-  readonly expectedAddress?: string
+  readonly expectedAddress?: string | undefined
   /** Public key of this computer: see `computerKey` of the client, which adds it by itself. */
-  readonly computerKey?: string
+  readonly computerKey?: string | undefined
   /** For backends with a start key: the desktop that the order is for. */
-  readonly requester?: StartOrderRequester
+  readonly requester?: StartOrderRequester | undefined
 }
 
 /** The desktop that a backend starts an order for. */
@@ -123,9 +52,9 @@ export interface StartOrderRequester {
   /** Origin of the page that shows the order. It must be trusted. */
   readonly origin: string
   /** IP address. Default: unknown. */
-  readonly ip?: string
+  readonly ip?: string | undefined
   /** User agent. Default: unknown. */
-  readonly userAgent?: string
+  readonly userAgent?: string | undefined
 }
 
 /** An order's identifier with the desktop's token. */
@@ -212,15 +141,7 @@ export interface ClaimedOrder extends PhoneOrder {
 }
 
 /** The text that the wallet signs, and the details to show to its user. */
-export interface OrderChallenge {
-  readonly action: string
-  readonly challengeId: string
-  readonly nonce: string
-  readonly origin: string
-  readonly issuedAt: number
-  readonly expiresAt: number
-  /** Exact text to sign. */
-  readonly message: string
+export interface OrderChallenge extends Omit<NonceChallenge, 'nonceId'> {
   readonly kind: OrderKind
   readonly status: OrderStatus
   readonly adapterId?: string
@@ -249,15 +170,8 @@ export interface OrderChallenge {
 }
 
 /** Who asks, as `previewOrder` tells it before an order is claimed. */
-export interface OrderPreview {
+export interface OrderPreview extends Omit<OrderRequester, 'ip'> {
   readonly kind: OrderKind
-  readonly origin: string
-  /** User agent; empty if unknown. */
-  readonly userAgent: string
-  /** Whether the desktop and this phone share a network; absent if the server cannot tell. */
-  readonly sameNetwork?: boolean
-  /** As in {@link OrderRequester}. */
-  readonly startedWithKey: boolean
   /** Two digits to compare with those on the desktop; absent with return codes. */
   readonly confirmationCode?: string
   readonly expiresAt: number
@@ -274,41 +188,6 @@ export interface OrderRequester {
   readonly sameNetwork?: boolean
   /** Whether the application's backend started the order. Otherwise its texts are what the desktop says of itself. */
   readonly startedWithKey: boolean
-}
-
-/** A computer whose orders need no return code. */
-export interface KnownComputer {
-  /** Identifier. Not secret. */
-  readonly id: string
-  readonly createdAt: number
-  readonly lastUsedAt: number
-  /** IP address at its last order; empty if unknown. */
-  readonly ip: string
-  /** User agent at its last order; empty if unknown. */
-  readonly userAgent: string
-  /** Whether the caller's own session came from it. */
-  readonly current: boolean
-}
-
-/** An application that the user has connected by OpenID Connect. Times are epoch milliseconds. */
-export interface ConnectedApp {
-  readonly clientId: string
-  /** Name, as the service's operator wrote it. */
-  readonly name: string
-  /** Host that it is reached at; empty for an application on the user's device. */
-  readonly host: string
-  /** What the user has allowed. */
-  readonly scopes: readonly string[]
-  readonly connectedAt: number
-  /** To the hour. */
-  readonly lastUsedAt: number
-}
-
-/** A token for a backend that verifies it without asking the service. */
-export interface AccessToken {
-  /** For `Authorization: Bearer` at the backend. Secret. */
-  readonly accessToken: string
-  readonly expiresAt: number
 }
 
 /** A wallet's signature with everything that is needed to verify it offline. */
