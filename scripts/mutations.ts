@@ -185,7 +185,7 @@ const rows: Readonly<
     ['follow', 'stopping ? ServingStatus.NOT_SERVING :', '', 'rpc/health e2e/health'],
     ['builtIn', '{ ttlMs: ttlSeconds * 1000 + afterlifeMs }', "'forever'", 'e2e/store-lives'],
     ['readBody', 'if (size > maxBytes) reject(refusals.bodyTooLarge()) else', '', 'e2e/bodies'],
-    ['decompressed', 'maxOutputLength: maxBodyBytes', '', 'e2e/bodies'],
+    ['decompressed', 'maxOutputLength: refusals.maxBodyBytes', '', 'e2e/bodies'],
     ['isCompressedEnvelope', 'length > maxBodyBytes', 'false', 'e2e/bodies'],
     ['serve', 'await this.#count(exchange)', '', 'oidc/requests'],
     ['makeDomain', 'limits && new RateLimiter', 'limits && false && new RateLimiter', 'e2e/rate-limits'],

@@ -169,7 +169,7 @@ export class Interactions {
     const record: StoredInteraction = { ...found.record, payload: { ...rest, result } }
     const life = this.#lifeOf(record)
     if (!(await this.#parts.records.replace(found, { kind: 'Interaction', id: uid, record, life }))) throw changed()
-    return String(payload.returnTo)
+    return String(payload.returnTo) + languageQuery(payload.params?.ui_locales)
   }
 
   #askConsent(payload: AdapterPayload, session: Session): LibraryAnswer {
@@ -225,6 +225,11 @@ function promptOf(payload: AdapterPayload): { readonly name: string; readonly re
 
 function resultOf(payload: AdapterPayload): OwnResult {
   return (payload.lastSubmission ?? {}) as OwnResult
+}
+
+/** The languages that a client asks for, for the script of a page. */
+export function languageQuery(locales: unknown): string {
+  return typeof locales === 'string' ? `?${new URLSearchParams({ ui_locales: locales })}` : ''
 }
 
 function redirect(location: string): LibraryAnswer {

@@ -5,7 +5,7 @@ import { adaptersOver } from './adapter.ts'
 import { answerWith, reportFailure } from './bridge.ts'
 import { claimsOfScopes, furtherClaims } from './claims.ts'
 import type { FileClient } from './clients.ts'
-import type { Interactions } from './interaction.ts'
+import { type Interactions, languageQuery } from './interaction.ts'
 import { postAnywhere, postToPublic } from './outgoing.ts'
 import { interactionSeconds, type Library, type Loaded, requestState, type SharedParts } from './parts.ts'
 import { policyOf } from './policy.ts'
@@ -277,11 +277,6 @@ function issuerScopesOf({ oidc }: KoaContextWithOIDC): readonly string[] {
   const { AuthorizationCode: code, RefreshToken: refreshToken, Grant: grant } = oidc.entities
   const scope = String(oidc.params?.scope ?? (code ?? refreshToken)?.scope ?? '')
   return grant?.getOIDCScopeFiltered(new Set(scope.split(' '))).split(' ') ?? []
-}
-
-/** The languages that a client asks for, for the script of the page. */
-function languageQuery(locales: unknown): string {
-  return typeof locales === 'string' ? `?${new URLSearchParams({ ui_locales: locales })}` : ''
 }
 
 /** Largest JSON of a request's parameters, in bytes. A request is stored, and so is what the client gets back of it. */

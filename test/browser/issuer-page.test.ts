@@ -114,9 +114,12 @@ describe.skipIf(!hasBrowser)('the page of the issuer', () => {
   })
 
   test('speaks the language that the application asks for, as the sign-in page before it does', async () => {
-    const { url } = await startService({ oidc: { clients: clientsFile(shop) } })
+    const redirect = await startClient()
+    const metadata = { ...shop.metadata, redirect_uris: [redirect] }
+    const { url } = await startService({ oidc: { clients: clientsFile({ metadata }) } })
     const { page } = await browser.open()
-    const { address } = await request(await discover(url), { ui_locales: 'xx de-AT fr' })
+    const asked = { redirect_uri: redirect, ui_locales: 'xx de-AT fr' }
+    const { address } = await request(await discover(url, metadata), asked)
     await page.goto(address)
     await page.getByRole('heading', { name: 'Anmelden', exact: true }).waitFor()
     const { json } = await rest(url, '/wallet/nonce', {})
@@ -125,6 +128,15 @@ describe.skipIf(!hasBrowser)('the page of the issuer', () => {
     await page.context().addCookies([{ name, value, url, httpOnly: true, sameSite: 'Lax' }])
     await page.goto(new URL(new URL(page.url()).searchParams.get('returnTo') ?? '', url).href)
     await page.getByRole('heading', { name: 'Bei Tulip Shop anmelden?' }).waitFor()
+
+    // Also where the request goes on from there, once that is over.
+    provokes(/400/)
+    const addresses: string[] = []
+    page.on('request', (call) => addresses.push(call.url()))
+    await page.getByRole('button', { name: 'Erlauben' }).click()
+    await page.waitForURL(`${redirect}?*`)
+    await page.goto(addresses.find((each) => each.includes('/oidc/authorize/')) ?? '')
+    await page.getByRole('heading', { name: 'Das hat nicht geklappt' }).waitFor()
   })
 
   test('takes no consent from a trusted page of a sibling host, to which the browser sends the cookies along', async () => {
