@@ -14,9 +14,8 @@ import type { Store } from '../src/store/store.ts'
  */
 export interface TlsOptions {
   /**
-   * File with the certificate of the port and those that lead to its authority (PEM). The port then takes TLS only, 1.2
-   * or later, with HTTP/2 and HTTP/1.1 by ALPN. Both files are read again when they change (TLS on the port). Default:
-   * none: no TLS. Variable: COUNTERSIGN_TLS_CERT.
+   * File with the certificate of the port and its chain (PEM), for TLS on the port. Default: none: no TLS. Variable:
+   * COUNTERSIGN_TLS_CERT.
    */
   cert?: string
   /**
@@ -36,8 +35,8 @@ export interface RedisOptions {
    */
   tlsCa?: string
   /**
-   * With `rediss`: file with a client certificate (PEM), for servers that ask for one. Read anew for each connection,
-   * as the other files are. Default: none. Variable: COUNTERSIGN_REDIS_TLS_CERT.
+   * With `rediss`: file with a client certificate (PEM), for servers that ask for one. Default: none. Variable:
+   * COUNTERSIGN_REDIS_TLS_CERT.
    */
   tlsCert?: string
   /**
@@ -57,8 +56,8 @@ export interface RedisOptions {
  */
 export interface AccessTokenOptions {
   /**
-   * Backends for which access tokens are issued, as the tokens' `aud`, such as `https://api.example`: each of 1 to 200
-   * characters without spaces or commas. Default: none: no access tokens. Variable: COUNTERSIGN_ACCESS_TOKEN_AUDIENCES.
+   * Backends for which access tokens are issued, as the tokens' `aud`, such as `https://api.example`. Default: none: no
+   * access tokens. Variable: COUNTERSIGN_ACCESS_TOKEN_AUDIENCES.
    */
   audiences?: readonly string[]
   /**
@@ -67,8 +66,8 @@ export interface AccessTokenOptions {
    */
   ttlSeconds?: number
   /**
-   * Algorithm that signs access tokens. `EdDSA` (RFC 8037) and `Ed25519` (RFC 9864) are names of one. The key set has
-   * keys of both kinds. Values: `EdDSA`, `Ed25519`. Default: `ES256`. Variable: COUNTERSIGN_ACCESS_TOKEN_ALGORITHM.
+   * Algorithm that signs access tokens. `EdDSA` (RFC 8037) and `Ed25519` (RFC 9864) are names of one. Values: `EdDSA`,
+   * `Ed25519`. Default: `ES256`. Variable: COUNTERSIGN_ACCESS_TOKEN_ALGORITHM.
    */
   algorithm?: 'ES256' | 'EdDSA' | 'Ed25519'
 }
@@ -78,24 +77,23 @@ export interface AccessTokenOptions {
  */
 export interface OidcOptions {
   /**
-   * JSON file with the clients of the OpenID Connect issuer, which it switches on; needs the package oidc-provider. Not
-   * with `sessionHost`. Default: none: no issuer. Variable: COUNTERSIGN_OIDC_CLIENTS.
+   * JSON file with the clients of the issuer, which it switches on; needs the package oidc-provider. Not with
+   * `sessionHost`. Default: none: no issuer. Variable: COUNTERSIGN_OIDC_CLIENTS.
    */
   clients?: string
   /**
-   * Template of the e-mail address that clients of the issuer get, never verified, with `{user_id}`. Default: none.
-   * Variable: COUNTERSIGN_OIDC_EMAIL.
+   * Template with `{user_id}` of the e-mail address that clients get, never verified. Default: none. Variable:
+   * COUNTERSIGN_OIDC_EMAIL.
    */
   email?: string
   /**
-   * Function that returns further claims of a user for a client of the issuer. They add to those of `people`, and win
-   * where both name a claim. Default: none. Code only.
+   * Function that returns further claims of a user for a client. They add to those of `people`, and win where both name
+   * one. Default: none. Code only.
    */
   claims?: OwnClaims
   /**
-   * JSON file with further claims of people for clients of the issuer, by user id or by wallet as
-   * `{adapter_id}:{address}`: email, name, groups and others. Read again on SIGHUP. Default: none. Variable:
-   * COUNTERSIGN_OIDC_PEOPLE.
+   * JSON file with further claims of people, by user id or by wallet as `{adapter_id}:{address}`: email, name, groups
+   * and others. Read again on SIGHUP. Default: none. Variable: COUNTERSIGN_OIDC_PEOPLE.
    */
   people?: string
 }
@@ -120,8 +118,8 @@ export interface PageOptions {
    */
   accentColor?: string
   /**
-   * JSON file with texts of the pages in further languages, or in place of the English and German ones (texts.md).
-   * Default: none. Variable: COUNTERSIGN_TEXTS_FILE.
+   * JSON file with texts of the pages in further languages, or in place of the English and German ones. Default: none.
+   * Variable: COUNTERSIGN_TEXTS_FILE.
    */
   textsFile?: string
 }
@@ -131,47 +129,43 @@ export interface PageOptions {
  */
 export interface LimitOptions {
   /**
-   * Numbers of the limits by name, such as `sign-in=240,order=1200`, over all instances that share the store; those
-   * left out keep their default. Without effect if `rateLimit` is off. Default: each limit has its own. Variable:
-   * COUNTERSIGN_RATE_LIMITS.
+   * Numbers of the limits by name, such as `sign-in=240,order=1200`; those left out keep their default. Default: each
+   * limit has its own. Variable: COUNTERSIGN_RATE_LIMITS.
    */
   rates?: Partial<Limits>
   /**
-   * Most connections at a time; more are closed as they are accepted. Values: 1 to 1000000. Default: one for each 64
-   * KiB of heap. Variable: COUNTERSIGN_MAX_CONNECTIONS.
+   * Most connections at a time. Values: 1 to 1000000. Default: one for each 64 KiB of heap. Variable:
+   * COUNTERSIGN_MAX_CONNECTIONS.
    */
   connections?: number
   /**
-   * Most connections of one client address (IPv6: /64) at a time. Without effect if `trustProxy` is set, because a
-   * proxy has one address for all its clients. Values: 1 to 1000000. Default: `2000`. Variable:
-   * COUNTERSIGN_MAX_CONNECTIONS_PER_ADDRESS.
+   * Most connections of one client address (IPv6: /64) at a time. Without effect if `trustProxy` is set. Values: 1 to
+   * 1000000. Default: `2000`. Variable: COUNTERSIGN_MAX_CONNECTIONS_PER_ADDRESS.
    */
   connectionsPerAddress?: number
   /**
-   * Most requests in progress at a time, open streams included; more are refused with `SERVER_BUSY`. Values: 1 to
-   * 1000000. Default: one for each 96 KiB of heap. Variable: COUNTERSIGN_MAX_REQUESTS.
+   * Most requests in progress at a time, open streams included. Values: 1 to 1000000. Default: one for each 96 KiB of
+   * heap. Variable: COUNTERSIGN_MAX_REQUESTS.
    */
   requests?: number
   /**
-   * Most requests at a time whose body has not arrived; more are refused with `SERVER_BUSY`. Values: 1 to 1000000.
-   * Default: `1000`. Variable: COUNTERSIGN_MAX_PENDING_BODIES.
+   * Most requests at a time whose body has not arrived. Values: 1 to 1000000. Default: `1000`. Variable:
+   * COUNTERSIGN_MAX_PENDING_BODIES.
    */
   pendingBodies?: number
   /**
-   * Most open streams of events at a time, over all protocols; more are refused with `SERVER_BUSY`. Values: 1 to
-   * 1000000. Default: one for each 128 KiB of heap. Variable: COUNTERSIGN_MAX_STREAMS.
+   * Most open streams of events at a time, over all protocols. Values: 1 to 1000000. Default: one for each 128 KiB of
+   * heap. Variable: COUNTERSIGN_MAX_STREAMS.
    */
   streams?: number
   /**
-   * Most nonces that one process has issued and that are still in the store, each for `nonceTtlSeconds` and a minute;
-   * more are refused with `SERVER_BUSY`. The default is about 700 MB in Redis. Values: 1 to 100000000. Default:
+   * Most nonces in the store that one process has issued, about 700 MB in Redis. Values: 1 to 100000000. Default:
    * `1000000`. Variable: COUNTERSIGN_MAX_NONCES.
    */
   nonces?: number
   /**
-   * Most orders that one process has started and that are still in the store, each for `orderTtlSeconds` and ten
-   * minutes, and once for each 2 KiB; more are refused with `SERVER_BUSY`. The default is about 1.4 GB in Redis, at
-   * most 2.5 GB. Values: 1 to 100000000. Default: `1000000`. Variable: COUNTERSIGN_MAX_ORDERS.
+   * Most orders in the store that one process has started, once for each 2 KiB, at most 2.5 GB in Redis. Values: 1 to
+   * 100000000. Default: `1000000`. Variable: COUNTERSIGN_MAX_ORDERS.
    */
   orders?: number
 }
@@ -181,9 +175,8 @@ export interface LimitOptions {
  */
 export interface MetricsOptions {
   /**
-   * Port on which Prometheus finds metrics, at `/metrics`, and nothing else; 0 picks a free one, which the log names.
-   * Anyone who reaches it can read it. Values: 0 to 65535. Default: none: no metrics. Variable:
-   * COUNTERSIGN_METRICS_PORT.
+   * Port with metrics at `/metrics`; 0 picks a free one, which the log names. Anyone who reaches it can read it.
+   * Values: 0 to 65535. Default: none: no metrics. Variable: COUNTERSIGN_METRICS_PORT.
    */
   port?: number
   /**
@@ -203,8 +196,8 @@ export interface MetricsOptions {
  */
 export interface WebhookOptions {
   /**
-   * Address that audit events are delivered to, signed as in Standard Webhooks: https, or http on this machine. Needs
-   * `webhook.secret`. Default: none. Variable: COUNTERSIGN_WEBHOOK_URL.
+   * Address that audit events are delivered to: https, or http on this machine. Needs `webhook.secret`. Default: none.
+   * Variable: COUNTERSIGN_WEBHOOK_URL.
    */
   url?: string
   /**
@@ -229,20 +222,19 @@ export interface CountersignOptions {
    */
   host?: string
   /**
-   * Name at the top of every message that a wallet signs, up to 80 characters. Nonces and orders of another name, such
-   * as those of another service on the same store, are not found. Default: `Countersign`. Variable:
-   * COUNTERSIGN_APP_NAME.
+   * Name at the top of every message that a wallet signs, up to 80 characters. Nonces and orders of another name are
+   * not found. Default: `Countersign`. Variable: COUNTERSIGN_APP_NAME.
    */
   appName?: string
   /**
-   * Secret that signs session tokens: 32 characters or more, from a secure random source. Of several, the first signs
-   * and all verify. Default: made and kept in SQLite; required with a shared store such as Redis. Variable:
-   * COUNTERSIGN_SECRET, or COUNTERSIGN_SECRET_FILE.
+   * Secret that signs session tokens, of 32 random characters or more. Of several, the first signs and all verify.
+   * Default: made and kept in SQLite; required with a shared store such as Redis. Variable: COUNTERSIGN_SECRET, or
+   * COUNTERSIGN_SECRET_FILE.
    */
   secret?: string | readonly string[]
   /**
-   * Address where people reach the service: an http or https origin, without a path. With https, cookies are Secure.
-   * Default: `http://localhost:{port}`, or https with `tls.cert`. Variable: COUNTERSIGN_PUBLIC_URL.
+   * Address where people reach the service: an http or https origin. With https, cookies are Secure. Default:
+   * `http://localhost:{port}`, or https with `tls.cert`. Variable: COUNTERSIGN_PUBLIC_URL.
    */
   publicUrl?: string
   /**
@@ -250,9 +242,8 @@ export interface CountersignOptions {
    */
   tls?: TlsOptions
   /**
-   * Origins of the web pages that may ask for nonces, start orders and use the session cookie. Nonces and orders of an
-   * origin that leaves the list are no longer found. Default: publicUrl; while that is a loopback address, also the
-   * other loopback names. Variable: COUNTERSIGN_TRUSTED_ORIGINS.
+   * Origins of the web pages that may ask for nonces, start orders and use the session cookie. Default: publicUrl;
+   * while that is a loopback address, also the other loopback names. Variable: COUNTERSIGN_TRUSTED_ORIGINS.
    */
   trustedOrigins?: readonly string[]
   /**
@@ -261,8 +252,8 @@ export interface CountersignOptions {
    */
   enforceOrigin?: boolean
   /**
-   * Number of proxies in front whose `X-Forwarded-For`, `-Host` and `-Proto` count; on is 1. Set it only if the service
-   * can be reached through them only. Values: 0 to 10. Default: `0`. Variable: COUNTERSIGN_TRUST_PROXY.
+   * Number of proxies in front, whose `X-Forwarded-` headers count; on is 1. The service must be reachable through them
+   * only. Values: 0 to 10. Default: `0`. Variable: COUNTERSIGN_TRUST_PROXY.
    */
   trustProxy?: boolean | number
   /**
@@ -275,14 +266,13 @@ export interface CountersignOptions {
   endpointPrefix?: string
   /**
    * Place where state is kept: `sqlite:{file}`, `sqlite::memory:`, `redis://`, `rediss://`, `redis+cluster://h1,h2`,
-   * `redis+sentinel://h1,h2/name` (Redis 7 or later); in code also a store that is already open, which the service does
-   * not close. Default: `sqlite:./countersign.db`. Variable: COUNTERSIGN_STORE, or COUNTERSIGN_STORE_FILE.
+   * `redis+sentinel://h1,h2/name`; in code also a store that is already open. Default: `sqlite:./countersign.db`.
+   * Variable: COUNTERSIGN_STORE, or COUNTERSIGN_STORE_FILE.
    */
   store?: string | Store
   /**
-   * Text that all keys in the store begin with: 1 to 64 letters, digits, dots, underscores and hyphens. Each of several
-   * services on one store needs its own. The default adds nothing to the keys of SQLite, of an opened store and of
-   * `nonceStore`. Default: `countersign`. Variable: COUNTERSIGN_KEY_PREFIX.
+   * Text that all keys in the store begin with: 1 to 64 letters, digits, dots, underscores and hyphens. Several
+   * services on one store need one each. Default: `countersign`. Variable: COUNTERSIGN_KEY_PREFIX.
    */
   keyPrefix?: string
   /**
@@ -296,8 +286,8 @@ export interface CountersignOptions {
   orderTtlSeconds?: number
   /**
    * Use of an order's code. `compare`: computer and phone show it, and the user compares. `return`: the phone shows it
-   * after the approval, and the user enters it on the computer, which hinders relayed orders (Cross-device security).
-   * Values: `return`. Default: `compare`. Variable: COUNTERSIGN_CONFIRMATION_CODE.
+   * after the approval, and the user enters it on the computer (why). Values: `return`. Default: `compare`. Variable:
+   * COUNTERSIGN_CONFIRMATION_CODE.
    */
   confirmationCode?: 'compare' | 'return'
   /**
@@ -312,15 +302,14 @@ export interface CountersignOptions {
    */
   proximity?: 'show' | 'off' | 'enforce'
   /**
-   * Keys of the application's backends, each 32 characters or more, from a secure random source. If set, only calls
-   * with one of them as `Authorization: Bearer` start orders. Default: none: pages start orders. Variable:
-   * COUNTERSIGN_ORDER_START_KEYS, or COUNTERSIGN_ORDER_START_KEYS_FILE.
+   * Keys of the application's backends, of 32 random characters or more. If set, only calls with one of them as
+   * `Authorization: Bearer` start orders. Default: none: pages start orders. Variable: COUNTERSIGN_ORDER_START_KEYS, or
+   * COUNTERSIGN_ORDER_START_KEYS_FILE.
    */
   orderStartKeys?: readonly string[]
   /**
-   * Template of the claim URL that the QR code shows, with `{origin}`, `{orderId}` and, in the fragment, which browsers
-   * do not send, `{claimToken}`. Default: `{origin}/c/{orderId}#token={claimToken}`. Variable:
-   * COUNTERSIGN_CLAIM_URL_TEMPLATE.
+   * Template of the claim URL that the QR code shows, with `{origin}`, `{orderId}` and, in the fragment,
+   * `{claimToken}`. Default: `{origin}/c/{orderId}#token={claimToken}`. Variable: COUNTERSIGN_CLAIM_URL_TEMPLATE.
    */
   claimUrlTemplate?: string
   /**
@@ -334,9 +323,8 @@ export interface CountersignOptions {
    */
   sessionAbsoluteTtlSeconds?: number
   /**
-   * Time in seconds for which the IP addresses of sessions are kept, if that is shorter; 0 keeps none. Below 90 days,
-   * known computers have none. Values: 0 to 63244800. Default: as long as the session. Variable:
-   * COUNTERSIGN_ADDRESS_TTL_SECONDS.
+   * Time in seconds for which the IP addresses of sessions are kept; 0 keeps none. Below 90 days, known computers have
+   * none. Values: 0 to 63244800. Default: as long as the session. Variable: COUNTERSIGN_ADDRESS_TTL_SECONDS.
    */
   addressTtlSeconds?: number
   /**
@@ -364,14 +352,14 @@ export interface CountersignOptions {
    */
   adapters?: readonly (string | WalletAdapter)[]
   /**
-   * JSON-RPC servers by EVM chain id, such as `1=https://rpc.example,8453=https://base.example`, which `ethereum` asks
-   * about contract wallets (EIP-1271, EIP-6492); needs the package viem. Default: none: no contract wallets. Variable:
+   * JSON-RPC servers by EVM chain id, such as `1=https://rpc.example,8453=https://base.example`, which check contract
+   * wallets (EIP-1271, EIP-6492); needs the package viem. Default: none: no contract wallets. Variable:
    * COUNTERSIGN_EVM_RPC, or COUNTERSIGN_EVM_RPC_FILE.
    */
   evmRpc?: Readonly<Record<string, string>>
   /**
    * Ed25519 verifier: `portable` is tweetnacl, `native` is node:crypto, `auto` is `native` if it passes a self-test.
-   * All give the same answers. Values: `portable`, `native`. Default: `auto`. Variable: COUNTERSIGN_VERIFIER.
+   * Values: `portable`, `native`. Default: `auto`. Variable: COUNTERSIGN_VERIFIER.
    */
   verifier?: 'auto' | 'portable' | 'native'
   /**
@@ -393,13 +381,13 @@ export interface CountersignOptions {
    */
   limits?: LimitOptions
   /**
-   * Form of the log: `json` is one JSON object per line, `pretty` is for people, `auto` is `pretty` on a terminal and
-   * `json` elsewhere. Values: `json`, `pretty`. Default: `auto`. Variable: COUNTERSIGN_LOG_FORMAT.
+   * Form of the log: `json` has one object per line, `pretty` is for people, `auto` is `pretty` on a terminal only.
+   * Values: `json`, `pretty`. Default: `auto`. Variable: COUNTERSIGN_LOG_FORMAT.
    */
   logFormat?: 'auto' | 'json' | 'pretty'
   /**
-   * Whether several instances of one system user listen on the port (More than one core); needs Linux, a store that
-   * they share, and a port other than 0. Values: `on`. Default: `off`. Variable: COUNTERSIGN_REUSE_PORT.
+   * Whether several instances listen on the port; needs Linux, a shared store, and a port other than 0. Values: `on`.
+   * Default: `off`. Variable: COUNTERSIGN_REUSE_PORT.
    */
   reusePort?: boolean
   /**
@@ -407,14 +395,14 @@ export interface CountersignOptions {
    */
   metrics?: boolean | MetricsOptions
   /**
-   * Traces through OpenTelemetry; needs the package @opentelemetry/api. `on`: calls continue the traces of their
-   * callers. `link`: they begin traces of their own that link to these. In code also what `openTelemetry()` of
-   * countersign/opentelemetry returns. Values: `on`, `link`. Default: `off`. Variable: COUNTERSIGN_TRACING.
+   * Traces through OpenTelemetry. `on`: calls continue the traces of their callers. `link`: they begin traces of their
+   * own that link to these. In code also what `openTelemetry()` returns. Values: `on`, `link`. Default: `off`.
+   * Variable: COUNTERSIGN_TRACING.
    */
   tracing?: 'off' | 'on' | 'link' | Tracing
   /**
-   * Time in seconds after SIGTERM, or in `drain()`, in which calls are still served while proxies, clients and watchers
-   * are asked to leave. Values: 0 to 300. Default: `2`. Variable: COUNTERSIGN_DRAIN_SECONDS.
+   * Time in seconds after SIGTERM, or in `drain()`, in which calls are still served (Stopping). Values: 0 to 300.
+   * Default: `2`. Variable: COUNTERSIGN_DRAIN_SECONDS.
    */
   drainSeconds?: number
   /**
@@ -422,21 +410,18 @@ export interface CountersignOptions {
    */
   webhook?: WebhookOptions
   /**
-   * Store of your own for nonces: `{get, set(key, value, {ttlSeconds}), delete, take?}`. Without an atomic `take`, a
-   * nonce is used once only if the store of all other state is shared or there is one instance. Default: the store.
-   * Code only.
+   * Store of your own for nonces: `{get, set(key, value, {ttlSeconds}), delete, take?}`, best with an atomic `take`.
+   * Default: the store. Code only.
    */
   nonceStore?: NonceStore
   /**
    * Host that makes users and sessions, such as `betterAuthHost(auth)`; the options about sessions and users then do
-   * nothing. If one of its methods fails, takes longer than five seconds or breaks the contract, the call fails with
-   * HOST_UNAVAILABLE. Default: the service itself. Code only.
+   * nothing. Default: the service itself. Code only.
    */
   sessionHost?: Host
   /**
    * Function that decides which user a proven identity is: `(identity) => {id}`, or `null` to refuse. Compare
-   * `adapterId` and `address`, never the key alone. If it fails or takes longer than five seconds, the call fails with
-   * HOST_UNAVAILABLE. Default: one user for each wallet. Code only.
+   * `adapterId` and `address`, never the key alone. Default: one user for each wallet. Code only.
    */
   resolveLogin?: ResolveLogin
   /**

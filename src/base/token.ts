@@ -54,7 +54,10 @@ export function equalInConstantTime(a: string, b: string): boolean {
   return left.length === right.length && timingSafeEqual(left, right)
 }
 
-/** Purpose of a key made from the server's secret; those of the OpenID Connect issuer begin with `oidc`. The output for one purpose reveals nothing about another's. */
+/**
+ * Purpose of a key made from the server's secret; those of the OpenID Connect issuer begin with `oidc`. The output for
+ * one purpose reveals nothing about another's.
+ */
 export type KeyPurpose =
   | 'session token'
   | 'session cookie'

@@ -332,7 +332,8 @@ export function crossDevice({ store, orderModelName = 'crossDeviceOrder', ...opt
 function requireNetworks({ proximity }: WalletSettings, { options }: AuthContext): void {
   if (proximity !== 'enforce' || tellsNetworks(options)) return
   throw new TypeError(
-    "proximity enforce needs to know the clients' addresses: set advanced.ipAddress.ipAddressHeaders or trustedProxies of Better Auth (and ipv6Subnet, if at all, to 56 or more)",
+    "proximity enforce needs to know the clients' addresses: set advanced.ipAddress.ipAddressHeaders or " +
+      'trustedProxies of Better Auth (and ipv6Subnet, if at all, to 56 or more)',
   )
 }
 

@@ -70,7 +70,8 @@ export class ApprovalPage {
     throw apiError(
       new CountersignError(
         'NOT_ENABLED',
-        'The approval page of this server is not built. Run: npm run build in the folder of the package countersign; or serve a page of your own, and set the options pages and claimUrlTemplate of crossDevice',
+        'The approval page of this server is not built. Run: npm run build in the folder of the package ' +
+          'countersign; or serve a page of your own, and set the options pages and claimUrlTemplate of crossDevice',
       ),
     )
   }

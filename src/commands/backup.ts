@@ -6,9 +6,10 @@ import { besides, explained, type FileArguments, followed, readFileArguments } f
 
 const helpText = `Usage: countersign backup FILE [options]
 
-Copies the embedded store to FILE, as it is at one moment, while the service runs. FILE can be read by its owner only. Keep it as
-safe as the store: it has users, sessions, and the secret if COUNTERSIGN_SECRET is not set. The exit code is 0 if FILE is
-complete and checked, 1 if there is no copy, and 2 for wrong usage.
+Copies the embedded store to FILE, as it is at one moment, while the service runs. FILE can be read
+by its owner only. Keep it as safe as the store: it has users, sessions, and the secret if
+COUNTERSIGN_SECRET is not set. The exit code is 0 if FILE is complete and checked, 1 if there is no
+copy, and 2 for wrong usage.
 
   --force        replaces FILE if it is there, once the copy is complete
   --store STORE  as for the service (variable COUNTERSIGN_STORE, default sqlite:./countersign.db)

@@ -50,10 +50,12 @@ Usage: countersign [options]              starts the service; in a checkout: npm
 Options:
   --port PORT    port to listen on; 0 picks a free one (variable PORT, default 8080)
   --host HOST    host name or address to listen on (variable HOST, default localhost)
-  --store STORE  where state is kept, such as sqlite:./countersign.db or redis://localhost:6379 (variable COUNTERSIGN_STORE);
-                 set the variable instead if it has a password: other users of the machine can see arguments
-  --lan          for trying it out with a phone: listens on all interfaces, makes the address of this machine in the local
-                 network the address of the service if COUNTERSIGN_PUBLIC_URL is not set, and offers the demo wallet
+  --store STORE  where state is kept, such as sqlite:./countersign.db or redis://localhost:6379
+                 (variable COUNTERSIGN_STORE); set the variable instead if it has a password: other users of
+                 the machine can see arguments
+  --lan          for trying it out with a phone: listens on all interfaces, makes the address of this machine
+                 in the local network the address of the service if COUNTERSIGN_PUBLIC_URL is not set, and
+                 offers the demo wallet
   --version      prints the version, and the commit that it was built from
   --help, -h     shows this text
 
@@ -61,9 +63,10 @@ Commands:
 ${subcommands.map(({ name, about }) => `  ${name.padEnd(13)}  ${about}`).join('\n')}
   help COMMAND   shows the help of a command
 
-All settings are environment variables, such as COUNTERSIGN_PUBLIC_URL and COUNTERSIGN_SECRET; docs/settings.md lists
-them. Options take precedence over them. LOG_LEVEL is debug, info (the default), warn or error. The exit code is 2 for wrong
-usage, 78 for wrong settings, and 1 for other failures.
+All settings are environment variables, such as COUNTERSIGN_PUBLIC_URL and COUNTERSIGN_SECRET;
+docs/settings.md lists them. Options take precedence over them. LOG_LEVEL is debug, info (the
+default), warn or error. The exit code is 2 for wrong usage, 78 for wrong settings, and 1 for other
+failures.
 `
 
 /** EX_CONFIG of BSD's sysexits.h. */

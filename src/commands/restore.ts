@@ -6,12 +6,13 @@ import { besides, explained, type FileArguments, followed, readFileArguments } f
 
 const helpText = `Usage: countersign restore FILE [options]
 
-Puts a copy that "countersign backup" made in the place of the embedded store, which is kept beside it. The service must be
-stopped. All sessions end, because some of those in the copy may have been ended since; nonces and orders that had begun are
-dropped, because some may have been used since. The exit code is 0 if the store is restored, 1 if nothing has changed, and 2 for
-wrong usage.
+Puts a copy that "countersign backup" made in the place of the embedded store, which is kept beside
+it. The service must be stopped. All sessions end, because some of those in the copy may have been
+ended since; nonces and orders that had begun are dropped, because some may have been used since.
+The exit code is 0 if the store is restored, 1 if nothing has changed, and 2 for wrong usage.
 
-  --keep-sessions  keeps sessions and known computers, those that were ended or forgotten since the copy was made included
+  --keep-sessions  keeps sessions and known computers, those that were ended or forgotten since the copy
+                   was made included
   --store STORE    as for the service (variable COUNTERSIGN_STORE, default sqlite:./countersign.db)
   --help           shows this text
 `
@@ -20,8 +21,8 @@ wrong usage.
 const prefix = /^(?:[A-Za-z0-9._-]{1,64}:)?/
 
 /**
- * Keys of nonces and orders, and of what applications hold: they may have been used, refused or ended since the copy was
- * made.
+ * Keys of nonces and orders, and of what applications hold: they may have been used, refused or ended since the copy
+ * was made.
  */
 const begun = new RegExp(`${prefix.source}(?:nonce|link-nonce|order|${begunKeys}):`)
 

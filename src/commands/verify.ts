@@ -7,8 +7,9 @@ import { oneLine, type Streams, UsageError } from './command-line.ts'
 
 const helpText = `Usage: countersign verify FILE --app-name NAME --origin ORIGIN [options]
 
-Verifies a proof artifact without asking the service. FILE has the artifact, or the whole answer of FinalizeOrder, as JSON;
-"-" is standard input. The exit code is 0 if the proof holds, 1 if it does not or cannot be checked, and 2 for wrong usage.
+Verifies a proof artifact without asking the service. FILE has the artifact, or the whole answer of
+FinalizeOrder, as JSON; "-" is standard input. The exit code is 0 if the proof holds, 1 if it does
+not or cannot be checked, and 2 for wrong usage.
 
   --app-name NAME          the service's COUNTERSIGN_APP_NAME
   --origin ORIGIN          origin of the page that starts the orders, such as https://app.example
@@ -18,7 +19,8 @@ Verifies a proof artifact without asking the service. FILE has the artifact, or 
   --owner-address ADDRESS  address of the wallet that must have signed; needs --adapter
   --owner-key HEX          public key of the wallet that must have signed; needs --adapter
   --not-before TIME        earliest time of issue: 2026-01-01, 2026-01-01T00:00:00Z, or epoch milliseconds
-  --evm-rpc CHAIN=URL      JSON-RPC server for contract wallets of a chain, such as 1=https://rpc.example; can be repeated
+  --evm-rpc CHAIN=URL      JSON-RPC server for contract wallets of a chain, such as 1=https://rpc.example;
+                           can be repeated
   --json                   prints what was proven, or why it is refused, as JSON
   --help                   shows this text
 `

@@ -101,7 +101,8 @@ export class OriginPolicy {
     const allowed = [...new Set(expected)]
     throw new CountersignError(
       'ORIGIN_MISMATCH',
-      `${seen(request)} is not the origin of the ${what}, ${allowed.join(' or ')}; call from there, or correct publicUrl (COUNTERSIGN_PUBLIC_URL)${proxyHint(request)}`,
+      `${seen(request)} is not the origin of the ${what}, ${allowed.join(' or ')}; call from there, or correct ` +
+        `publicUrl (COUNTERSIGN_PUBLIC_URL)${proxyHint(request)}`,
       {
         metadata: {
           ...metadataOf(request),
@@ -137,5 +138,8 @@ function seen(request: RequestContext): string {
 
 function proxyHint(request: RequestContext): string {
   if (isOwnWord(request.originSource)) return ''
-  return '; behind a proxy, set trustProxy (COUNTERSIGN_TRUST_PROXY) and make the proxy send X-Forwarded-Host and X-Forwarded-Proto'
+  return (
+    '; behind a proxy, set trustProxy (COUNTERSIGN_TRUST_PROXY) and make the proxy send X-Forwarded-Host ' +
+    'and X-Forwarded-Proto'
+  )
 }

@@ -157,7 +157,8 @@ function refusedPageNotice(log: Logger): (origin: string | undefined) => void {
     if (said.has(origin) || said.size >= maxRefusedOrigins) return
     said.add(origin)
     log.warn(
-      'a page of an origin that is not trusted tried to call the service; if the page is yours, add its origin to trustedOrigins (COUNTERSIGN_TRUSTED_ORIGINS)',
+      'a page of an origin that is not trusted tried to call the service; if the page is yours, add its origin ' +
+        'to trustedOrigins (COUNTERSIGN_TRUSTED_ORIGINS)',
       { origin },
     )
   }
@@ -210,7 +211,8 @@ function fetchHandler(routing: Routing, serve: ServeExchange, { settings, log }:
       if (exchange.context.ip === undefined && !isSaid) {
         isSaid = true
         log.warn(
-          'countersign.fetch does not know the address of its clients, so no rate limit counts; pass { remoteAddress }, or set trustProxy if there is a proxy in front that writes X-Forwarded-For',
+          'countersign.fetch does not know the address of its clients, so no rate limit counts; pass { ' +
+            'remoteAddress }, or set trustProxy if there is a proxy in front that writes X-Forwarded-For',
         )
       }
       return exchange
@@ -481,16 +483,27 @@ function forwardedNotice({ trustProxy }: AppSettings, log: Logger): (request: Re
 function ignoredHeader(request: RequestContext): string | undefined {
   const name = proxyHeaderOf(request)
   if (name === undefined) return undefined
-  return `a request with the header ${name} came, which is ignored: if a proxy wrote it, set trustProxy (COUNTERSIGN_TRUST_PROXY) to the number of proxies in front, or all their clients count as one; if there is no proxy, a client made it up, and there is nothing to do`
+  return (
+    `a request with the header ${name} came, which is ignored: if a proxy wrote it, set trustProxy ` +
+    '(COUNTERSIGN_TRUST_PROXY) to the number of proxies in front, or all their clients count as one; if there is ' +
+    'no proxy, a client made it up, and there is nothing to do'
+  )
 }
 
 function missingAddress(request: RequestContext, trustProxy: number): string | undefined {
   if (request.behindUnknownProxy) {
-    return `a request with the header ${proxyHeaderOf(request)} came without an address of its client in X-Forwarded-For, so the proxy's address counts: let the proxy append its client's address to X-Forwarded-For`
+    return (
+      `a request with the header ${proxyHeaderOf(request)} came without an address of its client in ` +
+      `X-Forwarded-For, so the proxy's address counts: let the proxy append its client's address to X-Forwarded-For`
+    )
   }
   const addresses = headerOf(request, 'x-forwarded-for')?.split(',').length
   if (addresses === undefined || addresses >= trustProxy) return undefined
-  return `a request came with fewer addresses in X-Forwarded-For than trustProxy (COUNTERSIGN_TRUST_PROXY) says that there are proxies (${trustProxy}), so clients could make up their own: set it to the number of proxies that every request passes`
+  return (
+    'a request came with fewer addresses in X-Forwarded-For than trustProxy (COUNTERSIGN_TRUST_PROXY) says ' +
+    `that there are proxies (${trustProxy}), so clients could make up their own: set it to the number of proxies ` +
+    'that every request passes'
+  )
 }
 
 /** Holder of the key set, which changes with the secrets. */

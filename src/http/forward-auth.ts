@@ -99,6 +99,7 @@ function keepsNoSessions(): CountersignError {
 function trustsNoProxy(): CountersignError {
   return new CountersignError(
     'NOT_ENABLED',
-    'Forward auth goes by headers that a proxy writes: set trustProxy (COUNTERSIGN_TRUST_PROXY), and make the service reachable through the proxy only',
+    'Forward auth goes by headers that a proxy writes: set trustProxy (COUNTERSIGN_TRUST_PROXY), and make the ' +
+      'service reachable through the proxy only',
   )
 }

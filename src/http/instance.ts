@@ -76,7 +76,8 @@ export class Instance {
     if (this.#keyring.verify('instance', this.#signed(challenge), proof)) return
     throw new ListenError(`port ${port} on ${host} is in use by an instance with another secret or another store`, {
       advice:
-        'Give all instances the same COUNTERSIGN_SECRET, COUNTERSIGN_STORE and COUNTERSIGN_KEY_PREFIX, or set another port (PORT).',
+        'Give all instances the same COUNTERSIGN_SECRET, COUNTERSIGN_STORE and COUNTERSIGN_KEY_PREFIX, or set ' +
+        'another port (PORT).',
     })
   }
 

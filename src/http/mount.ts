@@ -40,7 +40,8 @@ export function mountNotice(places: readonly string[], log: Logger): (request: N
     const outside = places.filter((place) => !`${place}/`.startsWith(`${mountPath}/`))
     if (outside.length === 0) return
     log.warn(
-      'countersign.handler is mounted at a path, where some paths of the service cannot be reached; mount it at the root, as app.use(countersign.handler): it passes on what is not its own',
+      'countersign.handler is mounted at a path, where some paths of the service cannot be reached; mount it at ' +
+        'the root, as app.use(countersign.handler): it passes on what is not its own',
       { mountPath: mountPath.slice(0, 200), outside: outside.join(', ') },
     )
   }

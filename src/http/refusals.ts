@@ -49,7 +49,9 @@ export function nestedForm(): CountersignError {
 }
 
 const alreadyReadText =
-  'The body of this request was read before Countersign got it, and cannot be read again. Mount Countersign before any other reader of bodies (a body parser, an upload handler, the framework itself), or let that leave the parsed JSON, the text or the bytes in request.body or request.rawBody; see docs/mounting.md of Countersign'
+  'The body of this request was read before Countersign got it, and cannot be read again. Mount Countersign ' +
+  'before any other reader of bodies (a body parser, an upload handler, the framework itself), or let that leave ' +
+  'the parsed JSON, the text or the bytes in request.body or request.rawBody; see docs/mounting.md of Countersign'
 
 /** The failure of a body that other code has read: a mistake in the assembly of the application, logged as INTERNAL. */
 export function alreadyRead(): CountersignError {

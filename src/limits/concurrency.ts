@@ -259,8 +259,8 @@ export class Watchers {
 }
 
 /**
- * Most pairs of a network and a second in {@link LiveCount}. Further records count for groups of networks, which adds at
- * most 256 pairs for each second.
+ * Most pairs of a network and a second in {@link LiveCount}. Further records count for groups of networks, which adds
+ * at most 256 pairs for each second.
  */
 const maxPairs = 50_000
 

@@ -88,9 +88,9 @@ export class RateLimiter {
   }
 
   /**
-   * Counts a navigation of a whole page as {@link spend} does, but always for the visitor's own network. It comes from a
-   * link of another site more often than not, and a foreign page cannot cause many: each one replaces the page, or needs
-   * a click.
+   * Counts a navigation of a whole page as {@link spend} does, but always for the visitor's own network. It comes from
+   * a link of another site more often than not, and a foreign page cannot cause many: each one replaces the page, or
+   * needs a click.
    */
   spendNavigation(group: RateLimitGroup, request: RequestContext): Promise<void> | undefined {
     return this.#spendOfNetworks(group, request, false)

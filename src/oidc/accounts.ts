@@ -30,8 +30,8 @@ type BoundToken = Partial<Pick<AdapterPayload, 'kind' | 'sessionUid' | 'expiresW
 type AccountSession = Pick<Session, 'id' | 'userId' | 'adapterId' | 'address' | 'publicKeyHex'>
 
 /**
- * The session that a token acts for, if it still may: with offline access, if its user still has its wallet. The library
- * has checked the grant.
+ * The session that a token acts for, if it still may: with offline access, if its user still has its wallet. The
+ * library has checked the grant.
  */
 async function sessionOf({ host, offline }: AccountParts, token: BoundToken): Promise<AccountSession | undefined> {
   const { sessionUid, expiresWithSession } = token
@@ -61,7 +61,9 @@ export async function resourceClaims(
   }
 }
 
-/** The claims of a session's user, by all scopes: those of the people file, to which the application's function adds. */
+/**
+ * The claims of a session's user, by all scopes: those of the people file, to which the application's function adds.
+ */
 async function claimsIn(
   { userId, adapterId, address, publicKeyHex }: AccountSession,
   clientId: string,

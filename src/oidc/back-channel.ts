@@ -34,9 +34,9 @@ const atOnce = 4
 const sendMs = 10_000
 
 /**
- * Sends clients the logouts of sessions (OpenID Connect Back-Channel Logout 1.0), each at least once, from any instance,
- * also after a restart. Each client has a line of its own, with a pause if it does not answer. A logout is kept for three
- * days.
+ * Sends clients the logouts of sessions (OpenID Connect Back-Channel Logout 1.0), each at least once, from any
+ * instance, also after a restart. Each client has a line of its own, with a pause if it does not answer. A logout is
+ * kept for three days.
  */
 export class BackChannel {
   readonly #parts: BackChannelParts

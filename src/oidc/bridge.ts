@@ -52,8 +52,10 @@ export type Callback = (request: IncomingMessage, response: ServerResponse) => P
  * Headers that do not reach the library: those of one connection, of the sender's cookies, and all that could say for
  * which host the request is. The library writes its own addresses from what it is told, into documents that are cached.
  */
-const withheld =
-  /^(:.*|connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|host|cookie|content-length|forwarded|x-forwarded-.*|x-real-ip)$/
+const withheld = new RegExp(
+  '^(:.*|connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|' +
+    'host|cookie|content-length|forwarded|x-forwarded-.*|x-real-ip)$',
+)
 
 /**
  * Has the library answer a request that it gets in memory: it sees no socket of ours, and one path serves HTTP/1.1,

@@ -12,10 +12,10 @@ export interface BrowserCookie {
 export const mostCookies = 5
 
 /**
- * Cookies by which an interaction recognises the browser that began it. A browser has one. Several tabs that open at once
- * get one each, under a name of its own, so that none replaces another's. The sixth tab and further ones then move their
- * interactions to the five oldest cookies, and delete their own. A cookie lives as long as the last interaction that began
- * with it.
+ * Cookies by which an interaction recognises the browser that began it. A browser has one. Several tabs that open at
+ * once get one each, under a name of its own, so that none replaces another's. The sixth tab and further ones then move
+ * their interactions to the five oldest cookies, and delete their own. A cookie lives as long as the last interaction
+ * that began with it.
  */
 export class BrowserCookies {
   readonly #isSecure: boolean

@@ -109,7 +109,8 @@ function readClient(entry: unknown, check: Check): FileClient {
   check(Array.isArray(uris) && uris.length > 0, 'redirect_uris must be a list of addresses')
   check(
     secret === undefined || (typeof secret === 'string' && /^[!-~]+$/.test(secret) && secret.length >= leastSecret),
-    `client_secret must have ${leastSecret} characters or more, visible ASCII without spaces, such as the output of: openssl rand -hex 32`,
+    `client_secret must have ${leastSecret} characters or more, visible ASCII without spaces, such as the output ` +
+      'of: openssl rand -hex 32',
   )
   const { scope } = others
   check(scope === undefined || typeof scope === 'string', 'scope must be a text such as "openid profile"')

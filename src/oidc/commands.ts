@@ -73,7 +73,9 @@ export const issuerCheck = (ask: (address: string, question: object, signal: Abo
     const { status, json } = await ask(address, {}, signal)
     if (json.issuer === publicUrl) {
       const seconds = (keyTimes.publishMs / 1000).toLocaleString('en')
-      const saw = `applications find the issuer at ${publicUrl}. When the secret changes, put the new one last in the list for ${seconds} s, and keep the old one for 90 days`
+      const saw =
+        `applications find the issuer at ${publicUrl}. When the secret changes, put the new one last ` +
+        `in the list for ${seconds} s, and keep the old one for 90 days`
       return { status: 'ok', saw } as const
     }
     if (typeof json.issuer !== 'string') {
@@ -83,5 +85,6 @@ export const issuerCheck = (ask: (address: string, question: object, signal: Abo
     return { status: 'problem', saw: `${address} names another issuer`, fix } as const
   },
   advice:
-    'Let the proxy pass on /.well-known/ and the paths under COUNTERSIGN_BASE_PATH, and restart the service with COUNTERSIGN_OIDC_CLIENTS.',
+    'Let the proxy pass on /.well-known/ and the paths under COUNTERSIGN_BASE_PATH, and restart the service with ' +
+    'COUNTERSIGN_OIDC_CLIENTS.',
 })

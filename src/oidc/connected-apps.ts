@@ -136,7 +136,8 @@ export async function disconnect(
   if (connected.length > 0 && reached.length === 0) {
     throw new CountersignError(
       'SESSION_NOT_FRESH',
-      'You signed in with another device, which is not enough to disconnect this application; sign in on this device, then try again',
+      'You signed in with another device, which is not enough to disconnect this application; sign in on this ' +
+        'device, then try again',
     )
   }
   const sessions = [...(await host.listSessions(userId)), ...(await offline.of(userId))]

@@ -45,7 +45,8 @@ export type IssuerFile = 'oidc.clients' | 'oidc.people'
 export async function createIssuer(parts: IssuerParts): Promise<Issuer> {
   if (parts.settings.sessionHost !== undefined) {
     throw new TypeError(
-      'oidc.clients (COUNTERSIGN_OIDC_CLIENTS) cannot be set with sessionHost: the issuer needs the sessions of the service itself',
+      'oidc.clients (COUNTERSIGN_OIDC_CLIENTS) cannot be set with sessionHost: the issuer needs the sessions of ' +
+        'the service itself',
     )
   }
   const issuer = new Issuer(parts, await loadLibrary())

@@ -66,7 +66,9 @@ async function rsaKeys({ records, store }: KeyParts, overlapMs: number): Promise
       // The secret leaked or is lost: a new key takes the place of the unreadable one.
       if (isWanted) return undefined
       throw new TypeError(
-        'the RSA key of the OpenID Connect issuer was stored under another secret (COUNTERSIGN_SECRET): put that back at the end of the list, or, if it leaked or is lost, run countersign admin oidc rotate-key and start again',
+        'the RSA key of the OpenID Connect issuer was stored under another secret (COUNTERSIGN_SECRET): put that ' +
+          'back at the end of the list, or, if it leaked or is lost, run countersign admin oidc rotate-key and ' +
+          'start again',
         { cause },
       )
     })

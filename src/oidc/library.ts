@@ -40,7 +40,8 @@ export async function loadLibrary(): Promise<Library> {
     return { Provider, errors, interactionPolicy }
   } catch (cause) {
     throw new TypeError(
-      'oidc.clients (COUNTERSIGN_OIDC_CLIENTS) is set, which needs the package oidc-provider: npm install oidc-provider@9.13.3',
+      'oidc.clients (COUNTERSIGN_OIDC_CLIENTS) is set, which needs the package oidc-provider: npm install ' +
+        'oidc-provider@9.13.3',
       { cause },
     )
   }
@@ -229,7 +230,9 @@ function logRefusal(
   )
 }
 
-/** A URI of a request as logs and pages show it: without white space and control characters, and no longer than fits. */
+/**
+ * A URI of a request as logs and pages show it: without white space and control characters, and no longer than fits.
+ */
 function shownUri(uri: unknown): string | undefined {
   return typeof uri === 'string' ? encodeURI(uri.toWellFormed()).slice(0, longestShown) : undefined
 }

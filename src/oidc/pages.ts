@@ -58,9 +58,9 @@ export class Navigations {
   }
 
   /**
-   * Serves a navigation. Scripts, images and frames are refused: behind forward auth, a script of a protected host could
-   * read another application's code. A request to another host goes on at the issuer's own. A browser gets a page if the
-   * request fails.
+   * Serves a navigation. Scripts, images and frames are refused: behind forward auth, a script of a protected host
+   * could read another application's code. A request to another host goes on at the issuer's own. A browser gets a page
+   * if the request fails.
    */
   async serve(exchange: Exchange, methods: readonly string[], serve: () => Promise<void>): Promise<void> {
     try {
@@ -77,7 +77,9 @@ export class Navigations {
     }
   }
 
-  /** Counts a request for its network, whatever its answer: an error page takes several times the CPU of a sign-in page. */
+  /**
+   * Counts a request for its network, whatever its answer: an error page takes several times the CPU of a sign-in page.
+   */
   #count({ context, headers }: Exchange): Promise<void> | undefined {
     const { limiter } = this.#parts
     if (headers['sec-fetch-dest'] === 'iframe') return limiter?.spend('session', context)
@@ -94,7 +96,9 @@ export class Navigations {
     if (now >= this.#quietUntil) {
       this.#quietUntil = now + noticeEveryMs
       this.#parts.log.warn(
-        'a browser came to the OpenID Connect issuer by another host than that of publicUrl (COUNTERSIGN_PUBLIC_URL), and was sent there; if it goes around in circles, let the proxy pass on the Host header, or set trustProxy (COUNTERSIGN_TRUST_PROXY) and let it send X-Forwarded-Host',
+        'a browser came to the OpenID Connect issuer by another host than that of publicUrl ' +
+          '(COUNTERSIGN_PUBLIC_URL), and was sent there; if it goes around in circles, let the proxy pass on the ' +
+          'Host header, or set trustProxy (COUNTERSIGN_TRUST_PROXY) and let it send X-Forwarded-Host',
       )
     }
     return `${own}${path}${query === '' ? '' : `?${query}`}`
@@ -112,8 +116,8 @@ export class Navigations {
 }
 
 /**
- * Refuses what is no navigation of a whole page, as far as the browser says so (Fetch Metadata, 2). With `prompt=none`, an
- * application may use a frame: that shows no page and stores nothing for a user who is not signed in.
+ * Refuses what is no navigation of a whole page, as far as the browser says so (Fetch Metadata, 2). With `prompt=none`,
+ * an application may use a frame: that shows no page and stores nothing for a user who is not signed in.
  */
 function requirePage({ headers, path, query, context }: Exchange): void {
   const { 'sec-fetch-mode': mode = 'navigate', 'sec-fetch-dest': dest = 'document' } = headers

@@ -14,9 +14,9 @@ const maxPerUser = 100
 export const offlineMs: number = 90 * 86_400_000
 
 /**
- * Sessions with offline access (`offline_access` of OpenID Connect). A grant that outlives its session counts only while
- * its session is in here, so one step ends all of them, without the secret that seals grants: an operator's command can
- * do it.
+ * Sessions with offline access (`offline_access` of OpenID Connect). A grant that outlives its session counts only
+ * while its session is in here, so one step ends all of them, without the secret that seals grants: an operator's
+ * command can do it.
  *
  * Signing out and the session's expiry leave it. Taking the session away from its user ends it.
  */

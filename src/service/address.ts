@@ -32,7 +32,9 @@ export class ServiceAddress {
     return this.publicUrl.startsWith('https:')
   }
 
-  /** The origins that are trusted: those of the settings, or else the service's own and, locally, its loopback names. */
+  /**
+   * The origins that are trusted: those of the settings, or else the service's own and, locally, its loopback names.
+   */
   get originRules(): OriginRules {
     const { enforceOrigin, trustedOrigins } = this.#settings
     const { publicUrl } = this

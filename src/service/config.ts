@@ -95,17 +95,21 @@ function withoutContradiction(settings: Settings): Settings {
   const { pages, publicUrl, port, metrics, tls } = settings
   if (tls.cert !== undefined && publicUrl?.startsWith('http:')) {
     throw new TypeError(
-      `publicUrl (COUNTERSIGN_PUBLIC_URL) must be https if tls.cert (COUNTERSIGN_TLS_CERT) is set, not ${publicUrl}: the port then takes TLS only`,
+      'publicUrl (COUNTERSIGN_PUBLIC_URL) must be https if tls.cert (COUNTERSIGN_TLS_CERT) is set, not ' +
+        `${publicUrl}: the port then takes TLS only`,
     )
   }
   if (pages.demoWallet && isHttps(settings)) {
     throw new TypeError(
-      `pages.demoWallet (COUNTERSIGN_DEMO_WALLET) must be off if publicUrl is https, as ${publicUrl ?? 'that of a port with TLS'} is: people would sign in with keys that lie unprotected in their browsers`,
+      'pages.demoWallet (COUNTERSIGN_DEMO_WALLET) must be off if publicUrl is https, as ' +
+        `${publicUrl ?? 'that of a port with TLS'} is: people would sign in with keys that lie unprotected in ` +
+        'their browsers',
     )
   }
   if (metrics.port !== undefined && metrics.port !== 0 && metrics.port === port) {
     throw new TypeError(
-      `metrics.port (COUNTERSIGN_METRICS_PORT) must be another port than port (PORT), not ${port} too: metrics are not for the public`,
+      `metrics.port (COUNTERSIGN_METRICS_PORT) must be another port than port (PORT), not ${port} too: metrics ` +
+        'are not for the public',
     )
   }
   if (metrics.collect === false && metrics.port !== undefined) {

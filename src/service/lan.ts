@@ -7,8 +7,11 @@ export type Interfaces = Readonly<Record<string, readonly NetworkInterfaceInfo[]
 /**
  * Interfaces of containers, virtual machines and tunnels, by name. A phone in the local network rarely reaches those.
  */
-const virtualName =
-  /^(docker|br-|veth|virbr|vmnet|vboxnet|cni|flannel|cali|lxc|lxd|podman|bridge\d|utun|tun|tap|wg|tailscale|zt|ppp)|vEthernet|VirtualBox|VMware/i
+const virtualName = new RegExp(
+  '^(docker|br-|veth|virbr|vmnet|vboxnet|cni|flannel|cali|lxc|lxd|podman|bridge\\d|utun|tun|tap|wg|tailscale|zt|ppp)' +
+    '|vEthernet|VirtualBox|VMware',
+  'i',
+)
 
 const privateIpv4 = /^(10|192\.168|172\.(1[6-9]|2\d|3[01]))\./
 const linkLocalIpv4 = /^169\.254\./

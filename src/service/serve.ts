@@ -137,7 +137,8 @@ export function serve(domain: ServiceDomain, settings: Settings, parts: ServerPa
   const routes = (router: ConnectRouter): void => {
     if (limiter !== undefined) {
       log.warn(
-        'countersign.routes does not know the address of its clients, so no rate limit counts; mount countersign.handler in its place, or limit requests in front',
+        'countersign.routes does not know the address of its clients, so no rate limit counts; mount ' +
+          'countersign.handler in its place, or limit requests in front',
       )
     }
     registerMethods(router, admitted.methods, invoker)

@@ -24,7 +24,8 @@ export function webhookTarget({ webhook: { url, secret } }: Settings): WebhookTa
   if (url !== undefined && secret !== undefined) return { url, secrets: secret }
   if (url === undefined && secret === undefined) return undefined
   throw new TypeError(
-    'webhook.url (COUNTERSIGN_WEBHOOK_URL) and webhook.secret (COUNTERSIGN_WEBHOOK_SECRET) need each other: set both, or neither',
+    'webhook.url (COUNTERSIGN_WEBHOOK_URL) and webhook.secret (COUNTERSIGN_WEBHOOK_SECRET) need each other: set ' +
+      'both, or neither',
   )
 }
 
@@ -44,7 +45,8 @@ export async function keptSecrets(store: Store): Promise<string[]> {
   // Not `if (store.shared)`: a store written in JavaScript may lack the property.
   if (store.shared !== false) {
     throw new TypeError(
-      'secret (COUNTERSIGN_SECRET) must be set if the store is shared, as Redis is; every instance needs the same one, such as the output of: openssl rand -base64 32',
+      'secret (COUNTERSIGN_SECRET) must be set if the store is shared, as Redis is; every instance needs the ' +
+        'same one, such as the output of: openssl rand -base64 32',
     )
   }
   return [await keptOnce(store, 'secret', randomText(32))]
@@ -91,7 +93,8 @@ function warnOfOwnOrigin({ enforceOrigin, publicUrl, trustedOrigins, pages }: Se
   if (!enforceOrigin || !pages.served || publicUrl === undefined || trustedOrigins === undefined) return
   if (typeof trustedOrigins !== 'function' && !trustedOrigins.includes(publicUrl)) {
     log.warn(
-      "trustedOrigins (COUNTERSIGN_TRUSTED_ORIGINS) leaves out the service's own origin, so its pages cannot sign users in; add it, or turn off pages",
+      "trustedOrigins (COUNTERSIGN_TRUSTED_ORIGINS) leaves out the service's own origin, so its pages cannot " +
+        'sign users in; add it, or turn off pages',
       { origin: publicUrl },
     )
   }
@@ -101,6 +104,8 @@ function warnOfOwnOrigin({ enforceOrigin, publicUrl, trustedOrigins, pages }: Se
 function warnOfNonceStore({ nonceStore }: Settings, store: Store, log: Logger): void {
   if (nonceStore === undefined || nonceStore.take !== undefined || store.shared === true) return
   log.warn(
-    `nonceStore has no take, and the store (${store.description}) is not shared: with more than one instance, each of them accepts a nonce once; run a single instance, give nonceStore an atomic take, or use a shared store such as Redis (COUNTERSIGN_STORE)`,
+    `nonceStore has no take, and the store (${store.description}) is not shared: with more than one instance, ` +
+      'each of them accepts a nonce once; run a single instance, give nonceStore an atomic take, or use a shared ' +
+      'store such as Redis (COUNTERSIGN_STORE)',
   )
 }

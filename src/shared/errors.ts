@@ -12,7 +12,9 @@ export type CodeName =
 
 /** What the service does with a reason. */
 interface Reason {
-  /** What happened and what to do, if the code that refuses has no better words. `{name}` is a value of the metadata. */
+  /**
+   * What happened and what to do, if the code that refuses has no better words. `{name}` is a value of the metadata.
+   */
   readonly text: string
   /** Kind of failure. */
   readonly class: ReasonClass
@@ -105,7 +107,7 @@ const rows = {
     text: 'The server has as much to do as it can; try again shortly' },
   HOST_UNAVAILABLE: { class: 'fault', code: 'unavailable', http: 503, retry: 'after a time', shown: ['notice'],
     metadata: ['reference', 'nonce_used'],
-    text: "The application that decides about users and sessions failed or did not answer; try again shortly. The server's log has the cause under {reference}" },
+    text: "The application failed or did not answer; try again shortly. The log has the cause under {reference}" },
   NOT_ENABLED: { class: 'setup', log: ['message'],
     text: 'This service is not set up for it' },
   COMPRESSION_UNSUPPORTED: { class: 'input', code: 'unimplemented', http: 415, any: 'body', metadata: ['encodings'],
@@ -117,7 +119,7 @@ const rows = {
   ORIGIN_MISMATCH: { class: 'refused', audit: 'call', log: ['message'], metadata: [...origin, 'expected', 'bound_to'],
     text: 'The origin {origin}, of the {origin_source}, is not {expected}; call from there' },
   APP_NAME_MISMATCH: { class: 'input', metadata: ['app_name', 'setting'],
-    text: 'The application name of this service is "{app_name}"; correct appName in the client or on the server ({setting})' },
+    text: 'The application name here is "{app_name}"; correct appName in the client or on the server ({setting})' },
 
   NONCE_NOT_FOUND: { class: 'token', audit: 'signature', log: ['cause'], retry: 'new nonce',
     shown: ['notice', 'device'],
@@ -136,10 +138,10 @@ const rows = {
     text: 'This wallet is not allowed to sign in' },
   CONTRACT_WALLET_NEEDS_RPC: { class: 'input', audit: 'signature', retry: 'other wallet', shown: ['notice', 'device'],
     metadata: ['chain_id', 'setting'],
-    text: 'The signature is that of a contract wallet, and the server has no RPC of chain {chain_id} to ask ({setting}); sign in with another wallet' },
+    text: 'The server has no RPC of chain {chain_id} for contract wallets ({setting}); use another wallet' },
   EVM_RPC_UNAVAILABLE: { class: 'outage', log: ['cause'], retry: 'new nonce', shown: ['notice'],
     metadata: ['chain_id'],
-    text: 'The RPC of chain {chain_id} does not answer, so that the contract wallet cannot be checked; try again shortly' },
+    text: 'The RPC of chain {chain_id} does not answer, so the contract wallet cannot be checked; try again shortly' },
 
   SESSION_REQUIRED: { class: 'token',
     text: 'Sign in first: send the session token as Authorization: Bearer, or the session cookie' },
@@ -152,7 +154,7 @@ const rows = {
   COMPUTER_NOT_FOUND: { class: 'state', code: 'not_found', http: 404,
     text: 'You have no known computer with this id' },
   AUDIENCE_UNKNOWN: { class: 'input', metadata: ['setting'],
-    text: 'No access tokens are issued for this audience; to change that, add it to accessTokens.audiences ({setting})' },
+    text: 'This audience gets no access tokens; to change that, add it to accessTokens.audiences ({setting})' },
 
   ORDER_NOT_FOUND: { class: 'state', code: 'not_found', http: 404, log: ['cause'], retry: 'new order',
     shown: ['ending'],
@@ -186,14 +188,14 @@ const rows = {
   HANDOVER_INVALID: { class: 'token', audit: 'call', counts: 'order-wrong-token', shown: ['ending'],
     text: 'The ticket is wrong, used, replaced or more than 60 seconds old; make a new one' },
   NETWORK_MISMATCH: { class: 'refused', audit: 'call', retry: 'new order', shown: ['notice'],
-    text: 'The phone is not on the network of the computer, or that cannot be told; connect both to the same network, and start again' },
+    text: 'The phone is not on the network of the computer, or that is unknown; connect both to one, and start again' },
   START_KEY_REQUIRED: { class: 'token', audit: 'call', counts: 'order-wrong-token', metadata: ['setting'],
-    text: 'Orders are started by the backend of the application, with one of orderStartKeys ({setting}) as Authorization: Bearer' },
+    text: "The application's backend starts orders, with one of orderStartKeys ({setting}) as Authorization: Bearer" },
   WRONG_WALLET: { class: 'refused', audit: 'signature', retry: 'other wallet', shown: ['notice'],
     text: 'The order asks for another wallet than the one that signed' },
 
   WALLET_TAKEN: { class: 'state', audit: 'signature', retry: 'other wallet',
-    text: 'The wallet belongs to another user: it was added there, or has signed in by itself; sign in with it and unlink it there first, which needs another wallet there if it is the only one' },
+    text: 'The wallet belongs to another user; sign in with it and unlink it there, which needs another wallet there' },
   WALLET_NOT_FOUND: { class: 'state', code: 'not_found', http: 404,
     text: 'You have no wallet with this adapter and address' },
   LAST_WALLET: { class: 'state',

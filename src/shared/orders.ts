@@ -150,7 +150,9 @@ export interface OrderChallenge extends Omit<NonceChallenge, 'nonceId'> {
   readonly payloadHash?: string
   /** Canonical form of what a sign order is about, if the desktop passed it. */
   readonly payload?: string
-  /** The same value, with its names in the order in which the desktop wrote them, if that is another one: to be shown. */
+  /**
+   * The same value, with its names in the order in which the desktop wrote them, if that is another one: to be shown.
+   */
   readonly payloadAsWritten?: string
   /** Public key of the only wallet that can approve, if the desktop named one. */
   readonly expectedPublicKeyHex?: string

@@ -46,7 +46,8 @@ export function requirePlainLine(field: string, text: string): void {
   if (isPlainLine(text)) return
   throw new CountersignError(
     'INVALID_REQUEST',
-    `${field} must be one line of text without control, text-direction and invisible characters, or five combining marks in a row`,
+    `${field} must be one line of text without control, text-direction and invisible characters, or five ` +
+      'combining marks in a row',
     { metadata: { field } },
   )
 }

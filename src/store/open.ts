@@ -25,7 +25,8 @@ export interface StoreOptions {
 
 /** The forms of a store's URL, for error messages. */
 const forms =
-  'sqlite:./file.db, sqlite::memory:, redis://host:6379/0, rediss://host, redis+cluster://host1,host2 or redis+sentinel://host1,host2/name'
+  'sqlite:./file.db, sqlite::memory:, redis://host:6379/0, rediss://host, redis+cluster://host1,host2 or ' +
+  'redis+sentinel://host1,host2/name'
 
 /**
  * Opens the store that a URL names.
@@ -36,13 +37,13 @@ const forms =
  * | `sqlite::memory:` | the memory of this process, lost when it ends |
  * | `redis://user:password@host:6379/0` | one Redis server, 7 or newer |
  * | `redis+cluster://user:password@host1:6379,host2` | a Redis cluster; any of its nodes leads to the others |
- * | `redis+sentinel://user:password@host1:26379,host2/name` | the current master of that name, as the sentinels know it |
+ * | `redis+sentinel://user:password@host1:26379,host2/name` | the master of that name, as the sentinels know it |
  *
  * With `rediss` in place of `redis` the connections use TLS.
  *
- * @throws TypeError if Node.js is too old, the URL has none of these forms or a part without effect, the key prefix is malformed, `redisTls` is
- * given without `rediss`, or a file that it names cannot be used. The message does not repeat the URL, because it can
- * contain a password.
+ * @throws TypeError if Node.js is too old, the URL has none of these forms or a part without effect, the key prefix is
+ * malformed, `redisTls` is given without `rediss`, or a file that it names cannot be used. The message does not repeat
+ * the URL, because it can contain a password.
  * @throws StoreOpenError if the store cannot be opened. The message is one line that says what to change.
  */
 export async function openStore(url: string, options: StoreOptions = {}): Promise<Store> {
@@ -52,7 +53,8 @@ export async function openStore(url: string, options: StoreOptions = {}): Promis
   const [, scheme] = /^(sqlite|rediss?(?:\+\w+)?):/.exec(url) ?? []
   if (redisTls !== undefined && isTlsGiven(redisTls) && !scheme?.startsWith('rediss')) {
     throw new TypeError(
-      'redis.tlsCa, tlsCert, tlsKey and tlsServerName (COUNTERSIGN_REDIS_TLS_*) need a store whose address begins with rediss, for TLS',
+      'redis.tlsCa, tlsCert, tlsKey and tlsServerName (COUNTERSIGN_REDIS_TLS_*) need a store whose address ' +
+        'begins with rediss, for TLS',
     )
   }
   const location = sqliteLocation(url)

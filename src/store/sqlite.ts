@@ -189,7 +189,10 @@ class OpenFile {
   }
 
   get #problem(): string {
-    return `the store file ${this.#location}, or one of the files beside it, was deleted or replaced while it is open; calls fail until it is put back or the service is started again`
+    return (
+      `the store file ${this.#location}, or one of the files beside it, was deleted or replaced while it is ` +
+      'open; calls fail until it is put back or the service is started again'
+    )
   }
 }
 

@@ -39,7 +39,9 @@ export interface ServiceAddress {
 
 /** The calls that all clients have. They reject with a `CountersignClientError`. */
 export interface ClientCalls extends SignInCalls, OrderCalls, SessionCalls, UserWalletCalls {
-  /** Where the service is. `<countersign-sign-in>` asks it whether it offers the demo wallet, on a developer's computer. */
+  /**
+   * Where the service is. `<countersign-sign-in>` asks it whether it offers the demo wallet, on a developer's computer.
+   */
   readonly service: ServiceAddress
   /**
    * Calls `listener` with the session after a sign-in, and with `undefined` when the session has ended: here, in

@@ -21,8 +21,8 @@ import { TokenStore, type TokenStoreOptions } from './token-store.ts'
 /** Options of {@link createCountersignClient}. Those that a call has too are its defaults. */
 export interface CountersignClientOptions extends ClientCallsOptions {
   /**
-   * Transport to the service: of `@connectrpc/connect-web` in pages, of `@connectrpc/connect-node` in Node.js. In a page,
-   * its `fetch` must send `credentials: 'include'` for the session cookie to reach a service at another origin.
+   * Transport to the service: of `@connectrpc/connect-web` in pages, of `@connectrpc/connect-node` in Node.js. In a
+   * page, its `fetch` must send `credentials: 'include'` for the session cookie to reach a service at another origin.
    */
   readonly transport: Transport
 }

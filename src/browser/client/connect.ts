@@ -1,4 +1,6 @@
-/** The public API of the client over Connect, gRPC-Web or gRPC: the names of `index.ts` over a transport of the caller. */
+/**
+ * The public API of the client over Connect, gRPC-Web or gRPC: the names of `index.ts` over a transport of the caller.
+ */
 
 export {
   type CountersignClientOptions,

@@ -160,7 +160,8 @@ function hexOf(bytes: Uint8Array): string {
 }
 
 /**
- * Codes of EIP-1193, EIP-1474 and WalletConnect that tell what words may not: in other languages, or in errors of the wallet's own.
+ * Codes of EIP-1193, EIP-1474 and WalletConnect that tell what words may not: in other languages, or in errors of the
+ * wallet's own.
  */
 const failuresByCode: Readonly<Record<number, Failure>> = {
   4001: ['WALLET_DECLINED', 'The request was declined in the wallet'],

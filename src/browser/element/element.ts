@@ -92,9 +92,9 @@ const Base = (globalThis.HTMLElement ?? class {}) as typeof HTMLElement
  * `wallets-first` (the wallets on this device above the QR code), `return-to`, `display-title`, `display-summary`,
  * `payload`, `payload-hash`, `expected-address`, `expected-public-key-hex`, `token-storage` (also keeps the
  * session token in `localStorage`; without it, the session is in the cookie only), `token-storage-key` (the same, under
- * this key). A change starts a new order. With the property `startOrder`, the page's backend decides what the order is: then wallets
- * on this device are offered only if `kind` is set to login. Events: {@link CountersignSignInEvents}. The page decides
- * where the user goes next.
+ * this key). A change starts a new order. With the property `startOrder`, the page's backend decides what the order is:
+ * then wallets on this device are offered only if `kind` is set to login. Events: {@link CountersignSignInEvents}. The
+ * page decides where the user goes next.
  *
  * The only token in the DOM is the claim token, in the QR code.
  */

@@ -81,7 +81,10 @@ button {
   padding: 0 1rem;
   cursor: pointer;
 }
-button:focus-visible, input:focus-visible { outline: 3px solid var(--countersign-accent, Highlight); outline-offset: 2px; }
+button:focus-visible, input:focus-visible {
+  outline: 3px solid var(--countersign-accent, Highlight);
+  outline-offset: 2px;
+}
 [part='device']:not(:first-child) {
   margin-top: 1.25rem;
   padding-top: 1.25rem;

@@ -20,8 +20,9 @@ import { chooseWords, readOperatorTexts } from './words.ts'
 
 /**
  * The account page: where the user is signed in, the user's wallets, known computers and connected applications. All
- * calls go by the cookie and under the base path, so that the page works on a host that forward auth protects. What needs
- * a new sign-in leads to the sign-in page and back, where the button is offered again: coming back does nothing by itself.
+ * calls go by the cookie and under the base path, so that the page works on a host that forward auth protects. What
+ * needs a new sign-in leads to the sign-in page and back, where the button is offered again: coming back does nothing
+ * by itself.
  */
 
 const facts = readServiceFacts()

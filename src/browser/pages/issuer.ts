@@ -80,8 +80,8 @@ function showConsent({ client, host, scopes, wallet, sessionId }: Content & { ki
 }
 
 /**
- * Makes the buttons of a decision live once the page has been in view for a moment: a double click that began on another
- * page, or in a window that has just closed above this one, decides nothing.
+ * Makes the buttons of a decision live once the page has been in view for a moment: a double click that began on
+ * another page, or in a window that has just closed above this one, decides nothing.
  */
 function enableOnceSeen(): void {
   let timer: ReturnType<typeof setTimeout> | undefined

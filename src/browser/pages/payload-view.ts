@@ -3,8 +3,8 @@ import type { Words } from './words.ts'
 
 /**
  * A payload as people read it: every name and every value, as text. What stands in an object or a list is indented
- * under its name, so that no name can pass for another one's place. Names such as `dueDate` are written as labels, unless
- * two of one object would read alike.
+ * under its name, so that no name can pass for another one's place. Names such as `dueDate` are written as labels,
+ * unless two of one object would read alike.
  */
 export function payloadView(payload: string, words: Words): HTMLElement {
   return view(JSON.parse(payload) as unknown, words)

@@ -12,8 +12,9 @@ import { chooseWords, languagesOf, readOperatorTexts } from './words.ts'
 
 /**
  * The sign-in page: a wallet on this device, or one on a phone. It leads to `returnTo`. `again`, `wallet` and
- * `ui_locales`, the rest of what it reads of its address, only change what it shows. The session is in the cookie only. Calls go by REST to
- * paths under the base path, because a proxy in front of another application passes on nothing else.
+ * `ui_locales`, the rest of what it reads of its address, only change what it shows. The session is in the cookie only.
+ * Calls go by REST to paths under the base path, because a proxy in front of another application passes on nothing
+ * else.
  *
  * It leads on by itself after a sign-in only. Users who are signed in already tap "Continue": where the application, or
  * the proxy, refuses that session and leads back here, the browser would go around for ever.

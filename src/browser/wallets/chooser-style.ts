@@ -36,7 +36,10 @@ button, a {
 button:hover, a:hover { border-color: currentcolor; }
 button:focus-visible, a:focus-visible { outline: 3px solid var(--countersign-accent, Highlight); outline-offset: 2px; }
 button[aria-disabled] { cursor: default; opacity: 0.7; }
-[aria-current] { border-color: var(--countersign-accent, currentcolor); box-shadow: inset 0 0 0 1px var(--countersign-accent, currentcolor); }
+[aria-current] {
+  border-color: var(--countersign-accent, currentcolor);
+  box-shadow: inset 0 0 0 1px var(--countersign-accent, currentcolor);
+}
 [aria-current]::after { content: '\\2713' / ''; margin-inline-start: auto; }
 .demo { border-style: dashed; }
 .icon {

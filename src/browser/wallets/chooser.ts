@@ -13,8 +13,8 @@ const Base = (globalThis.HTMLElement ?? class {}) as typeof HTMLElement
  * come, says what to do if there is none, and on phones links to wallets with a browser of their own.
  *
  * {@link defineWalletChooser} registers it. Events: {@link CountersignWalletsEvents}. Parts to style: `status`, `hint`,
- * `wallets`, `wallet`, `icon`, `name`, `about`, `apps`, `apps-title`, `app`, `note`; of an app's icon also the app's id,
- * such as `metamask`.
+ * `wallets`, `wallet`, `icon`, `name`, `about`, `apps`, `apps-title`, `app`, `note`; of an app's icon also the app's
+ * id, such as `metamask`.
  *
  * Names and icons are the wallets' own claims. They are shown as text and as images, and grant nothing.
  */

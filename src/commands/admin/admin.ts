@@ -161,15 +161,17 @@ export const adminCommands: readonly Command[] = [
 
 const helpText = `Usage: countersign admin COMMAND [arguments] [options]
 
-Works on the store of the service, beside running services. The settings of the service say where that is: COUNTERSIGN_STORE,
-COUNTERSIGN_KEY_PREFIX and COUNTERSIGN_REDIS_TLS_*. No secret is needed. The exit code is 0 if it is done, 1 if it could not be
-done, and 2 for wrong usage. docs/admin.md says what each command does.
+Works on the store of the service, beside running services. The settings of the service say where
+that is: COUNTERSIGN_STORE, COUNTERSIGN_KEY_PREFIX and COUNTERSIGN_REDIS_TLS_*. No secret is needed.
+The exit code is 0 if it is done, 1 if it could not be done, and 2 for wrong usage. docs/admin.md
+says what each command does.
 
 ${adminCommands.map((command) => `  ${usageOf(command).padEnd(30)}  ${command.about}`).join('\n')}
 
 WALLET is an address, or a public key in hex, alone or behind the id of its adapter: nimiq:NQ…, ethereum:0x…
 
-  --store STORE  the store, such as sqlite:./countersign.db, in place of COUNTERSIGN_STORE; set the variable if it has a password
+  --store STORE  the store, such as sqlite:./countersign.db, in place of COUNTERSIGN_STORE; set the
+                 variable if it has a password
   --json         prints JSON; times are epoch milliseconds
   --yes          deletes without asking
   --help, -h     shows this text

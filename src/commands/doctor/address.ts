@@ -40,7 +40,8 @@ async function checkAddress(setup: Setup, url: string): Promise<Finding> {
     case 'other base path':
       return problem(
         `Countersign answers at ${url}, but has nothing at ${basePath}`,
-        'Give doctor the settings of the running service (COUNTERSIGN_BASE_PATH), or let the proxy leave paths as they are.',
+        'Give doctor the settings of the running service (COUNTERSIGN_BASE_PATH), or let the proxy leave paths ' +
+          'as they are.',
       )
     case 'something else':
       return problem(
@@ -107,7 +108,8 @@ export const forwardedHeaders: Check<Setup> = {
   needs: ['public url'],
   run: async (setup, signal) => await Promise.all(setup.urls.map((url) => checkForwarding(setup, url, signal))),
   advice:
-    'Let the proxy overwrite X-Forwarded-For, X-Forwarded-Host and X-Forwarded-Proto, or correct COUNTERSIGN_TRUST_PROXY, which is the number of proxies (off without one).',
+    'Let the proxy overwrite X-Forwarded-For, X-Forwarded-Host and X-Forwarded-Proto, or correct ' +
+    'COUNTERSIGN_TRUST_PROXY, which is the number of proxies (off without one).',
 }
 
 async function checkForwarding(setup: Setup, url: string, signal: AbortSignal): Promise<Finding> {
@@ -120,7 +122,8 @@ async function checkForwarding(setup: Setup, url: string, signal: AbortSignal): 
       `a request to ${url} reaches the service as one to ${own.origin} (read from the ${own.source})`,
       trustProxy === 0
         ? `Set COUNTERSIGN_TRUST_PROXY to the number of proxies, and let them send ${headers}.`
-        : `Let the proxy send ${headers} as docs/operations.md shows; COUNTERSIGN_TRUST_PROXY (${trustProxy}) is the number of proxies.`,
+        : `Let the proxy send ${headers} as docs/proxies.md shows; COUNTERSIGN_TRUST_PROXY (${trustProxy}) is ` +
+            'the number of proxies.',
     )
   }
   const headers = { 'x-forwarded-host': forgedHost, 'x-forwarded-proto': 'https' }

@@ -9,12 +9,14 @@ import { readSetup, type Sources } from './setup.ts'
 
 const helpText = `Usage: countersign doctor [options]
 
-Checks your setup and tells you how to fix it. It reads the settings of the service, from the same environment variables, and can
-be run before the service starts and beside it. The exit code is 0 if there is no problem, 1 if there is one, and 2 for wrong
-usage. Warnings and skipped checks do not change it.
+Checks your setup and tells you how to fix it. It reads the settings of the service, from the same
+environment variables, and can be run before the service starts and beside it. The exit code is 0 if
+there is no problem, 1 if there is one, and 2 for wrong usage. Warnings and skipped checks do not
+change it.
 
   --json           prints the results as JSON
-  --url URL        further address at which people reach the service, such as one that forward auth protects; can be repeated
+  --url URL        further address at which people reach the service, such as one that forward auth
+                   protects; can be repeated
   --origin ORIGIN  origin of pages that are to sign users in, such as https://app.example; can be repeated
   --port PORT      as for the service, as are:
   --host HOST

@@ -168,7 +168,8 @@ function contradictions({ settings, publicUrl, redisUrl }: Setup, lan: boolean):
   if (protocol === 'http:' && !isLoopbackHost(hostname) && !lan) {
     findings.push(
       warning(
-        `people reach the service at ${publicUrl}, without TLS, so others in the network can read and take over sessions`,
+        `people reach the service at ${publicUrl}, without TLS, so others in the network can read and take over ` +
+          'sessions',
         'Serve it by https, and set COUNTERSIGN_PUBLIC_URL to that address.',
       ),
     )
@@ -176,7 +177,8 @@ function contradictions({ settings, publicUrl, redisUrl }: Setup, lan: boolean):
   if (settings.trustProxy > 0 && settings.publicUrl === undefined && !lan) {
     findings.push(
       warning(
-        `COUNTERSIGN_TRUST_PROXY says that there is a proxy, but the address of the service is ${publicUrl}, that of this machine`,
+        `COUNTERSIGN_TRUST_PROXY says that there is a proxy, but the address of the service is ${publicUrl}, ` +
+          'that of this machine',
         'Set COUNTERSIGN_PUBLIC_URL to the address of the proxy.',
       ),
     )

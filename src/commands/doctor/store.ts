@@ -70,7 +70,9 @@ async function tryStore(opened: Store, isInMemory: boolean): Promise<readonly Fi
     ]
   }
   const [median = 0, worst = 0] = [times[Math.floor(times.length / 2)], times.at(-1)]
-  const saw = `${opened.description}: calls take ${median.toFixed(1)} ms (median), ${worst.toFixed(1)} ms (worst of ${times.length})`
+  const saw =
+    `${opened.description}: calls take ${median.toFixed(1)} ms (median), ${worst.toFixed(1)} ms (worst ` +
+    `of ${times.length})`
   const inMemory = warning(
     'state is kept in memory',
     'Name a file in COUNTERSIGN_STORE, so that a restart keeps sessions.',

@@ -80,7 +80,9 @@ const refusals: Readonly<Record<string, { readonly saw: string; readonly fix: st
 /** The refusal of all authorities that this machine does not have. */
 const unknownAuthority = {
   saw: 'this machine does not know the authority that signed it',
-  fix: 'Let the proxy send the intermediate certificates too; for an authority of your own, name its file in NODE_EXTRA_CA_CERTS.',
+  fix:
+    'Let the proxy send the intermediate certificates too; for an authority of your own, name its file in ' +
+    'NODE_EXTRA_CA_CERTS.',
 }
 
 /** Whether the certificates at the public addresses are good. */

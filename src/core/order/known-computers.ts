@@ -351,7 +351,8 @@ export function requireComputerKey(computerKey: string): void {
   if (readKey(computerKey) !== undefined) return
   throw new CountersignError(
     'INVALID_REQUEST',
-    'computer_key must be an uncompressed P-256 public key as SubjectPublicKeyInfo (91 bytes), in base64url without padding',
+    'computer_key must be an uncompressed P-256 public key as SubjectPublicKeyInfo (91 bytes), in base64url ' +
+      'without padding',
     { metadata: { field: 'computer_key' } },
   )
 }

@@ -325,19 +325,19 @@ const endings: Readonly<Record<TerminalStatus, OrderRefusal>> = {
 /**
  * Carries a command out: the state machine of an order, all of it. Pure; `now` is epoch milliseconds.
  *
- * | status       | claim             | readChallenge  | hand-over ⁵      | approve            | reject      | cancel      | finalize      |
- * |--------------|-------------------|----------------|------------------|--------------------|-------------|-------------|---------------|
- * | created      | → claimed         | NOT_READ       | NOT_READ         | NOT_READ           | NOT_READ    | → cancelled | NOT_APPROVED  |
- * | claimed      | ALREADY_CLAIMED ¹ | → waiting_user | done             | NOT_READ           | → rejected  | → cancelled | NOT_APPROVED  |
- * | waiting_user | ALREADY_CLAIMED ¹ | same           | done             | → approved         | → rejected  | → cancelled | NOT_APPROVED  |
- * | approved     | ALREADY_CLAIMED ¹ | same           | ALREADY_APPROVED | ALREADY_APPROVED ² | → rejected  | → cancelled | → finalized ⁶ |
- * | finalized    | FINALIZED         | FINALIZED      | FINALIZED        | FINALIZED ²        | FINALIZED ⁴ | FINALIZED   | FINALIZED ³   |
- * | rejected     | REJECTED          | REJECTED       | REJECTED         | REJECTED           | same        | REJECTED    | REJECTED      |
- * | cancelled    | CANCELLED         | CANCELLED      | CANCELLED        | CANCELLED          | CANCELLED   | same        | CANCELLED     |
- * | expired      | EXPIRED           | EXPIRED        | EXPIRED          | EXPIRED            | EXPIRED     | EXPIRED     | EXPIRED       |
+ * | status       | claim     | readChallenge  | hand-over ⁵ | approve     | reject      | cancel      | finalize      |
+ * |--------------|-----------|----------------|-------------|-------------|-------------|-------------|---------------|
+ * | created      | → claimed | NOT_READ       | NOT_READ    | NOT_READ    | NOT_READ    | → cancelled | NOT_APPROVED  |
+ * | claimed      | CLAIMED ¹ | → waiting_user | done        | NOT_READ    | → rejected  | → cancelled | NOT_APPROVED  |
+ * | waiting_user | CLAIMED ¹ | same           | done        | → approved  | → rejected  | → cancelled | NOT_APPROVED  |
+ * | approved     | CLAIMED ¹ | same           | APPROVED    | APPROVED ²  | → rejected  | → cancelled | → finalized ⁶ |
+ * | finalized    | FINALIZED | FINALIZED      | FINALIZED   | FINALIZED ² | FINALIZED ⁴ | FINALIZED   | FINALIZED ³   |
+ * | rejected     | REJECTED  | REJECTED       | REJECTED    | REJECTED    | same        | REJECTED    | REJECTED      |
+ * | cancelled    | CANCELLED | CANCELLED      | CANCELLED   | CANCELLED   | CANCELLED   | same        | CANCELLED     |
+ * | expired      | EXPIRED   | EXPIRED        | EXPIRED     | EXPIRED     | EXPIRED     | EXPIRED     | EXPIRED       |
  *
- * Reasons are written without ORDER_ (NOT_READ is ORDER_CHALLENGE_NOT_READ); `same` answers as before and changes
- * nothing.
+ * Reasons are written without ORDER_, CHALLENGE_ and ALREADY_: NOT_READ is ORDER_CHALLENGE_NOT_READ, CLAIMED and
+ * APPROVED are ORDER_ALREADY_CLAIMED and ORDER_ALREADY_APPROVED. `same` answers as before and changes nothing.
  *
  * 1. `same` for the phone that claimed it and comes with the same claim key.
  * 2. `same` for the same proof: the desktop may finalize before the phone's retry arrives.

@@ -88,7 +88,8 @@ export class WalletLinks<Linked = void> {
     if (current.session.orderId !== undefined) {
       throw new CountersignError(
         'SESSION_NOT_FRESH',
-        'You signed in with another device, which is not enough to change your wallets; sign in on this device, then try again',
+        'You signed in with another device, which is not enough to change your wallets; sign in on this device, ' +
+          'then try again',
       )
     }
     host.requireFresh(current.session)
@@ -104,7 +105,8 @@ function requirePlainUserId(userId: string): void {
   if (isPlainLine(userId)) return
   throw internalError(
     new TypeError(
-      'the id of the user is not one line of text without control, text-direction and invisible characters, so no wallet can be added',
+      'the id of the user is not one line of text without control, text-direction and invisible characters, so ' +
+        'no wallet can be added',
     ),
   )
 }

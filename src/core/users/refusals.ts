@@ -4,7 +4,9 @@ import { CountersignError } from '../../shared/errors.ts'
 export function proxiedOriginRequired(): CountersignError {
   return new CountersignError(
     'ORIGIN_NOT_TRUSTED',
-    'With the session cookie and without an Origin header, only GET and HEAD pass, and the proxy has to say so in X-Forwarded-Method or X-Original-Method; send the session token as Authorization: Bearer, or correct the headers that the proxy sends',
+    'With the session cookie and without an Origin header, only GET and HEAD pass, and the proxy has to say so ' +
+      'in X-Forwarded-Method or X-Original-Method; send the session token as Authorization: Bearer, or correct ' +
+      'the headers that the proxy sends',
     { metadata: { origin: '', origin_source: 'Origin header' } },
   )
 }
@@ -18,7 +20,8 @@ export function orderSessionEnded(): CountersignError {
 export function sessionOutOfReach(): CountersignError {
   return new CountersignError(
     'SESSION_NOT_FRESH',
-    'You signed in with another device, which is not enough to end a sign-in that was made directly; sign in on this device, then try again',
+    'You signed in with another device, which is not enough to end a sign-in that was made directly; sign in on ' +
+      'this device, then try again',
   )
 }
 

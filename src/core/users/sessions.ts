@@ -156,8 +156,8 @@ export class StoredSessions {
   }
 
   /**
-   * Takes a session away from its user: ends it, with what would outlive a sign-out. Resolves with false if the user has
-   * no live session with this id.
+   * Takes a session away from its user: ends it, with what would outlive a sign-out. Resolves with false if the user
+   * has no live session with this id.
    */
   async revoke(userId: string, id: string): Promise<boolean> {
     // Before, so that a call that fails in between leaves a session, which a retry finds; and after, because more can

@@ -62,7 +62,10 @@ export function walletAdapters(
 export function sharedKeysWarning(ids: Iterable<string>): string | undefined {
   const configured = new Set(ids)
   if (!configured.has('ed25519') || !configured.has('solana')) return undefined
-  return 'adapters (COUNTERSIGN_ADAPTERS) has ed25519 and solana: a Solana wallet can sign in with either, so one key is two users; leave ed25519 out unless tools of your own need it'
+  return (
+    'adapters (COUNTERSIGN_ADAPTERS) has ed25519 and solana: a Solana wallet can sign in with either, so ' +
+    'one key is two users; leave ed25519 out unless tools of your own need it'
+  )
 }
 
 /**

@@ -86,6 +86,7 @@ export function chooseVerifier(setting: 'auto' | 'portable' | 'native'): Signatu
   if (selfTest(nativeVerifier)) return nativeVerifier
   if (setting === 'auto') return portableVerifier
   throw new Error(
-    'verifier (COUNTERSIGN_VERIFIER) cannot be native: node:crypto fails the Ed25519 self-test here; set it to auto or portable',
+    'verifier (COUNTERSIGN_VERIFIER) cannot be native: node:crypto fails the Ed25519 self-test here; set it to ' +
+      'auto or portable',
   )
 }

@@ -50,8 +50,8 @@ const { httpStatus: status, reason, message, retryAfterMs = 0 } = serverBusy()
 const busy: Refusal = { status, reason, message, retryAfterMs }
 
 /**
- * Most requests that a client may send behind one that ends its connection. Node keeps each in memory until those before
- * it are answered, and no ceiling counts it.
+ * Most requests that a client may send behind one that ends its connection. Node keeps each in memory until those
+ * before it are answered, and no ceiling counts it.
  */
 const maxIgnored = 8
 

@@ -94,7 +94,8 @@ function toListenError(
 ): ListenError {
   const known: Readonly<Record<string, readonly [problem: string, advice: string]>> = {
     EADDRINUSE: [
-      `port ${port} on ${host} is in use by another program${reusePort === true ? ', or by an instance of another system user' : ''}`,
+      `port ${port} on ${host} is in use by another ` +
+        `program${reusePort === true ? ', or by an instance of another system user' : ''}`,
       `Stop it, or set another port (${settings.port}).`,
     ],
     EACCES: [`port ${port} on ${host} is not open to this user`, `Set port (${settings.port}) to 1024 or higher.`],

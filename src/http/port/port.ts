@@ -271,7 +271,8 @@ function lookAtStart(socket: Socket, decide: (start: Buffer) => void): void {
 }
 
 const noBun =
-  'Bun cannot serve the port itself, because its node:http and node:http2 cannot hand connections to each other: use Node.js, or serve with `handler` or `fetch` in Bun'
+  'Bun cannot serve the port itself, because its node:http and node:http2 cannot hand connections to each other: ' +
+  'use Node.js, or serve with `handler` or `fetch` in Bun'
 
 /**
  * Starts the check of headersTimeout and requestTimeout. An http.Server starts it on its own 'listening' event, which

@@ -14,7 +14,8 @@ export async function loadTracing(
   const provider = trace.getTracerProvider()
   if (provider instanceof ProxyTracerProvider && provider.getDelegateTracer('countersign') === undefined) {
     warn(
-      'tracing (COUNTERSIGN_TRACING) is on, but no OpenTelemetry SDK is registered, so that there are no traces; register one before the service is made, such as with: NODE_OPTIONS="--import ./otel.mjs"',
+      'tracing (COUNTERSIGN_TRACING) is on, but no OpenTelemetry SDK is registered, so that there are no traces; ' +
+        'register one before the service is made, such as with: NODE_OPTIONS="--import ./otel.mjs"',
     )
   }
   const { openTelemetry } = await import('../opentelemetry/index.ts')
@@ -26,7 +27,8 @@ async function loadApi(): Promise<typeof import('@opentelemetry/api')> {
     return await import('@opentelemetry/api')
   } catch (cause) {
     throw new TypeError(
-      'tracing (COUNTERSIGN_TRACING) needs the package @opentelemetry/api, which is not installed: npm install @opentelemetry/api',
+      'tracing (COUNTERSIGN_TRACING) needs the package @opentelemetry/api, which is not installed: npm install ' +
+        '@opentelemetry/api',
       { cause },
     )
   }

@@ -166,7 +166,9 @@ export function bearerKeys(minLength: number): Kind<readonly string[]> {
     typeof entry === 'string' && entry.length >= minLength && /^[!-+\--~]+$/.test(entry)
   return {
     type: 'readonly string[]',
-    expected: `keys of ${minLength} characters or more, without spaces or commas, such as the output of: openssl rand -base64 32`,
+    expected:
+      `keys of ${minLength} characters or more, without spaces or commas, such as the output of: openssl ` +
+      'rand -base64 32',
     check: (value, refuse) => (Array.isArray(value) && value.length > 0 && value.every(fits) ? value : refuse()),
     read: readList,
   }
@@ -206,7 +208,9 @@ export const rpcAddresses: Kind<Readonly<Record<string, string>>> = {
 /** Numbers of limits by name. Those that are left out keep their default. */
 export const rateLimits: Kind<Partial<Limits>, Limits> = {
   type: 'Partial<Limits>',
-  expected: `whole numbers from ${limitRange.min} to ${limitRange.max} by name, such as sign-in=240,order=1200; the names are ${Object.keys(defaultLimits).join(', ')}`,
+  expected:
+    `whole numbers from ${limitRange.min} to ${limitRange.max} by name, such as sign-in=240,order=1200; ` +
+    `the names are ${Object.keys(defaultLimits).join(', ')}`,
   check(value, refuse) {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return refuse(value)
     const given = Object.entries<unknown>(value)

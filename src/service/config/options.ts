@@ -41,8 +41,8 @@ import {
 } from './kinds.ts'
 import { type Group, group, type Option, option, optional } from './tree.ts'
 
-// Every option of `createCountersign`, once: its variable, check, default and text. Types, refusals, the types' comments
-// in gen/options.ts and docs/settings.md follow from it. To add one: a row here, `npm run docs`, and its use.
+// Every option of `createCountersign`, once: its variable, check, default and text. Types, refusals, comments in
+// gen/options.ts and docs/settings.md follow from it. To add one: a row here, `npm run docs`, and its use.
 
 const daySeconds = 86_400
 
@@ -61,14 +61,15 @@ const start = {
   }),
   appName: option({
     about:
-      'Name at the top of every message that a wallet signs, up to 80 characters. Nonces and orders of another name, such as those of another service on the same store, are not found.',
+      'Name at the top of every message that a wallet signs, up to 80 characters. Nonces and orders of another ' +
+      'name are not found.',
     variable: 'COUNTERSIGN_APP_NAME',
     kind: line(80),
     default: 'Countersign',
   }),
   secret: optional({
     about:
-      'Secret that signs session tokens: 32 characters or more, from a secure random source. Of several, the first signs and all verify.',
+      'Secret that signs session tokens, of 32 random characters or more. Of several, the first signs and all verify.',
     variable: 'COUNTERSIGN_SECRET',
     fromFile: true,
     kind: secrets(32),
@@ -78,8 +79,7 @@ const start = {
 
 const addresses = {
   publicUrl: optional({
-    about:
-      'Address where people reach the service: an http or https origin, without a path. With https, cookies are Secure.',
+    about: 'Address where people reach the service: an http or https origin. With https, cookies are Secure.',
     variable: 'COUNTERSIGN_PUBLIC_URL',
     kind: httpOrigin,
     otherwise: '`http://localhost:{port}`, or https with `tls.cert`',
@@ -87,7 +87,8 @@ const addresses = {
   tls: group('TlsOptions', 'TLS of the port.', {
     cert: optional({
       about:
-        'File with the certificate of the port and those that lead to its authority (PEM). The port then takes TLS only, 1.2 or later, with HTTP/2 and HTTP/1.1 by ALPN. Both files are read again when they change ([TLS on the port](operations.md#tls-on-the-port)).',
+        'File with the certificate of the port and its chain (PEM), for [TLS on the ' +
+        'port](operations.md#tls-on-the-port).',
       variable: 'COUNTERSIGN_TLS_CERT',
       kind: file,
       otherwise: 'none: no TLS',
@@ -100,8 +101,7 @@ const addresses = {
     }),
   }),
   trustedOrigins: optional({
-    about:
-      'Origins of the web pages that may ask for nonces, start orders and use the session cookie. Nonces and orders of an origin that leaves the list are no longer found.',
+    about: 'Origins of the web pages that may ask for nonces, start orders and use the session cookie.',
     variable: 'COUNTERSIGN_TRUSTED_ORIGINS',
     kind: origins,
     otherwise: 'publicUrl; while that is a loopback address, also the other loopback names',
@@ -114,7 +114,8 @@ const addresses = {
   }),
   trustProxy: option({
     about:
-      'Number of proxies in front whose `X-Forwarded-For`, `-Host` and `-Proto` count; on is 1. Set it only if the service can be reached through them only.',
+      'Number of [proxies](proxies.md#trust) in front, whose `X-Forwarded-` headers count; on is 1. The service ' +
+      'must be reachable through them only.',
     variable: 'COUNTERSIGN_TRUST_PROXY',
     kind: count(10),
     default: 0,
@@ -136,7 +137,8 @@ const addresses = {
 const stores = {
   store: option({
     about:
-      'Place where state is kept: `sqlite:{file}`, `sqlite::memory:`, `redis://`, `rediss://`, `redis+cluster://h1,h2`, `redis+sentinel://h1,h2/name` (Redis 7 or later); in code also a store that is already open, which the service does not close.',
+      'Place where state is kept: `sqlite:{file}`, `sqlite::memory:`, `redis://`, `rediss://`, ' +
+      '`redis+cluster://h1,h2`, `redis+sentinel://h1,h2/name`; in code also a store that is already open.',
     variable: 'COUNTERSIGN_STORE',
     fromFile: true,
     kind: textOr(
@@ -148,7 +150,8 @@ const stores = {
   }),
   keyPrefix: option({
     about:
-      'Text that all keys in the store begin with: 1 to 64 letters, digits, dots, underscores and hyphens. Each of several services on one store needs its own. The default adds nothing to the keys of SQLite, of an opened store and of `nonceStore`.',
+      'Text that all keys in the store begin with: 1 to 64 letters, digits, dots, underscores and hyphens. ' +
+      '[Several services on one store](operations.md#several-services-on-one-store) need one each.',
     variable: 'COUNTERSIGN_KEY_PREFIX',
     kind: text(keyPrefixPattern, keyPrefixForm),
     default: defaultKeyPrefix,
@@ -161,8 +164,7 @@ const stores = {
       otherwise: 'what Node.js trusts',
     }),
     tlsCert: optional({
-      about:
-        'With `rediss`: file with a client certificate (PEM), for servers that ask for one. Read anew for each connection, as the other files are.',
+      about: 'With `rediss`: file with a client certificate (PEM), for servers that ask for one.',
       variable: 'COUNTERSIGN_REDIS_TLS_CERT',
       kind: file,
       otherwise: 'none',
@@ -191,7 +193,8 @@ const orders = {
   }),
   confirmationCode: option({
     about:
-      "Use of an order's code. `compare`: computer and phone show it, and the user compares. `return`: the phone shows it after the approval, and the user enters it on the computer, which hinders relayed orders ([Cross-device security](cross-device-security.md)).",
+      "Use of an order's code. `compare`: computer and phone show it, and the user compares. `return`: the phone " +
+      'shows it after the approval, and the user enters it on the computer ([why](cross-device-security.md)).',
     variable: 'COUNTERSIGN_CONFIRMATION_CODE',
     kind: choice('compare', 'return'),
     default: 'compare',
@@ -204,14 +207,16 @@ const orders = {
   }),
   proximity: option({
     about:
-      'Comparison of the networks of computer and phone. `show`: the phone says whether they are the same. `enforce`: they must be, which locks out phones on mobile data. `off`: they are not compared.',
+      'Comparison of the networks of computer and phone. `show`: the phone says whether they are the same. ' +
+      '`enforce`: they must be, which locks out phones on mobile data. `off`: they are not compared.',
     variable: 'COUNTERSIGN_PROXIMITY',
     kind: choice('show', 'off', 'enforce'),
     default: 'show',
   }),
   orderStartKeys: optional({
     about:
-      "Keys of the application's backends, each 32 characters or more, from a secure random source. If set, only calls with one of them as `Authorization: Bearer` start orders.",
+      "Keys of the application's backends, of 32 random characters or more. If set, only calls with one of them " +
+      'as `Authorization: Bearer` start orders.',
     variable: 'COUNTERSIGN_ORDER_START_KEYS',
     fromFile: true,
     kind: bearerKeys(32),
@@ -219,7 +224,8 @@ const orders = {
   }),
   claimUrlTemplate: option({
     about:
-      'Template of the claim URL that the QR code shows, with `{origin}`, `{orderId}` and, in the fragment, which browsers do not send, `{claimToken}`.',
+      'Template of the claim URL that the QR code shows, with `{origin}`, `{orderId}` and, in the fragment, ' +
+      '`{claimToken}`.',
     variable: 'COUNTERSIGN_CLAIM_URL_TEMPLATE',
     kind: claimUrlTemplate,
     default: defaultClaimUrlTemplate,
@@ -242,7 +248,8 @@ const sessions = {
   }),
   addressTtlSeconds: optional({
     about:
-      'Time in seconds for which the IP addresses of sessions are kept, if that is shorter; 0 keeps none. Below 90 days, known computers have none.',
+      'Time in seconds for which the IP addresses of sessions are kept; 0 keeps none. Below 90 days, known ' +
+      'computers have none.',
     variable: 'COUNTERSIGN_ADDRESS_TTL_SECONDS',
     kind: whole(0, 732 * daySeconds),
     otherwise: 'as long as the session',
@@ -250,7 +257,8 @@ const sessions = {
   accessTokens: group('AccessTokenOptions', 'Access tokens for backends, which are issued if `audiences` is set.', {
     audiences: optional({
       about:
-        "Backends for which [access tokens](access-tokens.md) are issued, as the tokens' `aud`, such as `https://api.example`: each of 1 to 200 characters without spaces or commas.",
+        "Backends for which [access tokens](access-tokens.md) are issued, as the tokens' `aud`, such as " +
+        '`https://api.example`.',
       variable: 'COUNTERSIGN_ACCESS_TOKEN_AUDIENCES',
       kind: audiences,
       otherwise: 'none: no access tokens',
@@ -262,8 +270,7 @@ const sessions = {
       default: 300,
     }),
     algorithm: option({
-      about:
-        'Algorithm that signs access tokens. `EdDSA` (RFC 8037) and `Ed25519` (RFC 9864) are names of one. The key set has keys of both kinds.',
+      about: 'Algorithm that signs access tokens. `EdDSA` (RFC 8037) and `Ed25519` (RFC 9864) are names of one.',
       variable: 'COUNTERSIGN_ACCESS_TOKEN_ALGORITHM',
       kind: choice<AccessTokenAlgorithm>('ES256', 'EdDSA', 'Ed25519'),
       default: 'ES256',
@@ -287,26 +294,29 @@ const oidc = {
   oidc: group('OidcOptions', 'The OpenID Connect issuer.', {
     clients: optional({
       about:
-        'JSON file with the clients of the OpenID Connect issuer, which it switches on; needs the package oidc-provider. Not with `sessionHost`.',
+        'JSON file with the clients of the [issuer](oidc.md), which it switches on; needs the package ' +
+        'oidc-provider. Not with `sessionHost`.',
       variable: 'COUNTERSIGN_OIDC_CLIENTS',
       kind: file,
       otherwise: 'none: no issuer',
     }),
     email: optional({
-      about: 'Template of the e-mail address that clients of the issuer get, never verified, with `{user_id}`.',
+      about: 'Template with `{user_id}` of the e-mail address that clients get, never verified.',
       variable: 'COUNTERSIGN_OIDC_EMAIL',
       kind: text(/^[^\s@{}]*\{user_id\}[^\s@{}]*@[^\s@{}]+$/, 'a template such as {user_id}@users.example'),
       otherwise: 'none',
     }),
     claims: optional({
       about:
-        'Function that returns further claims of a user for a client of the issuer. They add to those of `people`, and win where both name a claim.',
+        'Function that returns further claims of a user for a client. They add to those of `people`, and win ' +
+        'where both name one.',
       kind: hook<OwnClaims>('OwnClaims'),
       otherwise: 'none',
     }),
     people: optional({
       about:
-        'JSON file with further claims of people for clients of the issuer, by user id or by wallet as `{adapter_id}:{address}`: email, name, groups and others. Read again on SIGHUP.',
+        'JSON file with further claims of people, by user id or by wallet as `{adapter_id}:{address}`: email, ' +
+        'name, groups and others. Read again on SIGHUP.',
       variable: 'COUNTERSIGN_OIDC_PEOPLE',
       kind: file,
       otherwise: 'none',
@@ -316,14 +326,17 @@ const oidc = {
 
 const wallets = {
   adapters: option({
-    about: `Wallet adapters: names (${adapterIds.map((id) => `\`${id}\``).join(', ')}); in code also adapters of your own. A proof that names none is tried with \`nimiq\` and \`ed25519\`, in the order given.`,
+    about:
+      `Wallet adapters: names (${adapterIds.map((id) => `\`${id}\``).join(', ')}); in code also adapters of ` +
+      `your own. A proof that names none is tried with \`nimiq\` and \`ed25519\`, in the order given.`,
     variable: 'COUNTERSIGN_ADAPTERS',
     kind: list<string | WalletAdapter>('(string | WalletAdapter)', 'a list of wallet adapters such as nimiq,ed25519'),
     default: ['nimiq', 'ed25519'],
   }),
   evmRpc: optional({
     about:
-      'JSON-RPC servers by EVM chain id, such as `1=https://rpc.example,8453=https://base.example`, which `ethereum` asks about contract wallets (EIP-1271, EIP-6492); needs the package viem.',
+      'JSON-RPC servers by EVM chain id, such as `1=https://rpc.example,8453=https://base.example`, which check ' +
+      'contract wallets (EIP-1271, EIP-6492); needs the package viem.',
     variable: 'COUNTERSIGN_EVM_RPC',
     fromFile: true,
     kind: rpcAddresses,
@@ -331,7 +344,8 @@ const wallets = {
   }),
   verifier: option({
     about:
-      'Ed25519 verifier: `portable` is tweetnacl, `native` is node:crypto, `auto` is `native` if it passes a self-test. All give the same answers.',
+      'Ed25519 verifier: `portable` is tweetnacl, `native` is node:crypto, `auto` is `native` if it passes a ' +
+      'self-test.',
     variable: 'COUNTERSIGN_VERIFIER',
     kind: choice('auto', 'portable', 'native'),
     default: 'auto',
@@ -373,7 +387,8 @@ const pages = {
     }),
     textsFile: optional({
       about:
-        'JSON file with texts of the pages in further languages, or in place of the English and German ones ([texts.md](texts.md)).',
+        'JSON file with [texts](texts.md) of the pages in further languages, or in place of the English and ' +
+        'German ones.',
       variable: 'COUNTERSIGN_TEXTS_FILE',
       kind: file,
       otherwise: 'none',
@@ -391,52 +406,50 @@ const limits = {
   limits: group('LimitOptions', 'Numbers of the limits, and ceilings on what clients hold at a time.', {
     rates: optional({
       about:
-        'Numbers of the [limits](operations.md#rate-limits) by name, such as `sign-in=240,order=1200`, over all instances that share the store; those left out keep their default. Without effect if `rateLimit` is off.',
+        'Numbers of the [limits](operations.md#rate-limits) by name, such as `sign-in=240,order=1200`; those ' +
+        'left out keep their default.',
       variable: 'COUNTERSIGN_RATE_LIMITS',
       kind: rateLimits,
       otherwise: 'each limit has its own',
     }),
     connections: optional({
-      about: 'Most connections at a time; more are closed as they are accepted.',
+      about: 'Most connections at a time.',
       variable: 'COUNTERSIGN_MAX_CONNECTIONS',
       kind: whole(1, 1_000_000),
       otherwise: 'one for each 64 KiB of heap',
     }),
     connectionsPerAddress: option({
-      about:
-        'Most connections of one client address (IPv6: /64) at a time. Without effect if `trustProxy` is set, because a proxy has one address for all its clients.',
+      about: 'Most connections of one client address (IPv6: /64) at a time. Without effect if `trustProxy` is set.',
       variable: 'COUNTERSIGN_MAX_CONNECTIONS_PER_ADDRESS',
       kind: whole(1, 1_000_000),
       default: 2000,
     }),
     requests: optional({
-      about: 'Most requests in progress at a time, open streams included; more are refused with `SERVER_BUSY`.',
+      about: 'Most requests in progress at a time, open streams included.',
       variable: 'COUNTERSIGN_MAX_REQUESTS',
       kind: whole(1, 1_000_000),
       otherwise: 'one for each 96 KiB of heap',
     }),
     pendingBodies: option({
-      about: 'Most requests at a time whose body has not arrived; more are refused with `SERVER_BUSY`.',
+      about: 'Most requests at a time whose body has not arrived.',
       variable: 'COUNTERSIGN_MAX_PENDING_BODIES',
       kind: whole(1, 1_000_000),
       default: 1000,
     }),
     streams: optional({
-      about: 'Most open streams of events at a time, over all protocols; more are refused with `SERVER_BUSY`.',
+      about: 'Most open streams of events at a time, over all protocols.',
       variable: 'COUNTERSIGN_MAX_STREAMS',
       kind: whole(1, 1_000_000),
       otherwise: 'one for each 128 KiB of heap',
     }),
     nonces: option({
-      about:
-        'Most nonces that one process has issued and that are still in the store, each for `nonceTtlSeconds` and a minute; more are refused with `SERVER_BUSY`. The default is about 700 MB in Redis.',
+      about: 'Most nonces in the store that one process has issued, about 700 MB in Redis.',
       variable: 'COUNTERSIGN_MAX_NONCES',
       kind: whole(1, 100_000_000),
       default: 1_000_000,
     }),
     orders: option({
-      about:
-        'Most orders that one process has started and that are still in the store, each for `orderTtlSeconds` and ten minutes, and once for each 2 KiB; more are refused with `SERVER_BUSY`. The default is about 1.4 GB in Redis, at most 2.5 GB.',
+      about: 'Most orders in the store that one process has started, once for each 2 KiB, at most 2.5 GB in Redis.',
       variable: 'COUNTERSIGN_MAX_ORDERS',
       kind: whole(1, 100_000_000),
       default: 1_000_000,
@@ -447,14 +460,15 @@ const limits = {
 const operations = {
   logFormat: option({
     about:
-      'Form of the log: `json` is one JSON object per line, `pretty` is for people, `auto` is `pretty` on a terminal and `json` elsewhere.',
+      'Form of the log: `json` has one object per line, `pretty` is for people, `auto` is `pretty` on a terminal only.',
     variable: 'COUNTERSIGN_LOG_FORMAT',
     kind: choice<LogFormat>('auto', 'json', 'pretty'),
     default: 'auto',
   }),
   reusePort: option({
     about:
-      'Whether several instances of one system user listen on the port ([More than one core](operations.md#more-than-one-core)); needs Linux, a store that they share, and a port other than 0.',
+      'Whether [several instances](operations.md#more-than-one-core) listen on the port; needs Linux, a shared ' +
+      'store, and a port other than 0.',
     variable: 'COUNTERSIGN_REUSE_PORT',
     kind: flag,
     default: false,
@@ -465,7 +479,8 @@ const operations = {
     {
       port: optional({
         about:
-          'Port on which Prometheus finds [metrics](metrics.md), at `/metrics`, and nothing else; 0 picks a free one, which the log names. Anyone who reaches it can read it.',
+          'Port with [metrics](metrics.md) at `/metrics`; 0 picks a free one, which the log names. Anyone who ' +
+          'reaches it can read it.',
         variable: 'COUNTERSIGN_METRICS_PORT',
         kind: whole(0, 65_535),
         otherwise: 'none: no metrics',
@@ -486,7 +501,8 @@ const operations = {
   ),
   tracing: option({
     about:
-      '[Traces](tracing.md) through OpenTelemetry; needs the package @opentelemetry/api. `on`: calls continue the traces of their callers. `link`: they begin traces of their own that link to these. In code also what `openTelemetry()` of countersign/opentelemetry returns.',
+      '[Traces](tracing.md) through OpenTelemetry. `on`: calls continue the traces of their callers. `link`: ' +
+      'they begin traces of their own that link to these. In code also what `openTelemetry()` returns.',
     variable: 'COUNTERSIGN_TRACING',
     kind: choiceOr<'off' | 'on' | 'link', Tracing>(
       ['off', 'on', 'link'],
@@ -497,7 +513,8 @@ const operations = {
   }),
   drainSeconds: option({
     about:
-      'Time in seconds after SIGTERM, or in `drain()`, in which calls are still served while proxies, clients and watchers are asked to leave.',
+      'Time in seconds after SIGTERM, or in `drain()`, in which calls are still served ' +
+      '([Stopping](operations.md#stopping)).',
     variable: 'COUNTERSIGN_DRAIN_SECONDS',
     kind: whole(0, 300),
     default: 2,
@@ -505,7 +522,8 @@ const operations = {
   webhook: group('WebhookOptions', 'Delivery of audit events by POST.', {
     url: optional({
       about:
-        'Address that [audit events](audit.md) are delivered to, signed as in Standard Webhooks: https, or http on this machine. Needs `webhook.secret`.',
+        'Address that [audit events](audit.md) are delivered to: https, or http on this machine. Needs ' +
+        '`webhook.secret`.',
       variable: 'COUNTERSIGN_WEBHOOK_URL',
       kind: webhookAddress,
       otherwise: 'none',
@@ -523,7 +541,8 @@ const operations = {
 const codeOnly = {
   nonceStore: optional({
     about:
-      'Store of your own for nonces: `{get, set(key, value, {ttlSeconds}), delete, take?}`. Without an atomic `take`, a nonce is used once only if the store of all other state is shared or there is one instance.',
+      'Store of your own for nonces: `{get, set(key, value, {ttlSeconds}), delete, take?}`, [best with an atomic ' +
+      '`take`](operations.md#a-nonce-store-of-your-own).',
     kind: objectWith<NonceStore>(
       'NonceStore',
       ['get', 'set', 'delete'],
@@ -533,7 +552,8 @@ const codeOnly = {
   }),
   sessionHost: optional({
     about:
-      'Host that makes users and sessions, such as `betterAuthHost(auth)`; the options about sessions and users then do nothing. If one of its methods fails, takes longer than five seconds or breaks the contract, the call fails with HOST_UNAVAILABLE.',
+      '[Host](operations.md#hooks-of-the-application) that makes users and sessions, such as ' +
+      '`betterAuthHost(auth)`; the options about sessions and users then do nothing.',
     kind: objectWith<Host>(
       'Host',
       [
@@ -553,7 +573,8 @@ const codeOnly = {
   }),
   resolveLogin: optional({
     about:
-      'Function that decides which user a proven identity is: `(identity) => {id}`, or `null` to refuse. Compare `adapterId` and `address`, never the key alone. If it fails or takes longer than five seconds, the call fails with HOST_UNAVAILABLE.',
+      '[Function](operations.md#hooks-of-the-application) that decides which user a proven identity is: ' +
+      '`(identity) => {id}`, or `null` to refuse. Compare `adapterId` and `address`, never the key alone.',
     kind: hook<ResolveLogin>('ResolveLogin'),
     otherwise: 'one user for each wallet',
   }),

@@ -79,9 +79,15 @@ export function evictionWarning(policies: readonly string[]): string | undefined
   const lossy = [...new Set(policies)].filter((policy) => policy !== 'noeviction')
   if (lossy.length === 0) return undefined
   if (lossy.every((policy) => policy === 'unknown')) {
-    return 'Redis does not say what it does when its memory is full: permit INFO, or make sure that its maxmemory-policy is noeviction, because any other can drop sessions, orders and the marks of ended sessions'
+    return (
+      'Redis does not say what it does when its memory is full: permit INFO, or make sure that its ' +
+      'maxmemory-policy is noeviction, because any other can drop sessions, orders and the marks of ended sessions'
+    )
   }
-  return `Redis can drop sessions, orders and the marks of ended sessions when its memory is full, because its maxmemory-policy is ${lossy.join(', ')}: set it to noeviction`
+  return (
+    'Redis can drop sessions, orders and the marks of ended sessions when its memory is full, because its ' +
+    `maxmemory-policy is ${lossy.join(', ')}: set it to noeviction`
+  )
 }
 
 /** Managed services often forbid CONFIG, so INFO is asked first. */

@@ -19,7 +19,8 @@ const knownProblems: readonly KnownProblem[] = [
     sign: /\bNOAUTH\b/,
     problem: () => 'a server asks for a password (NOAUTH)',
     advice:
-      'Write the password into COUNTERSIGN_STORE, as in redis://user:password@host, for sentinels as ?sentinelPassword=',
+      'Write the password into COUNTERSIGN_STORE, as in redis://user:password@host, for sentinels as ' +
+      '?sentinelPassword=',
   },
   {
     sign: /\bWRONGPASS\b/,
@@ -35,7 +36,8 @@ const knownProblems: readonly KnownProblem[] = [
   {
     sign: /\b(?:NOPERM|ACL failure in script)\b.* (key|channel)|can't (access)[^:]* keys|can't (publish)/,
     problem: ([, kind, keys]) =>
-      `the user is not permitted to use the ${kind === 'key' || keys !== undefined ? 'keys' : 'channels'} of Countersign (NOPERM)`,
+      `the user is not permitted to use the ${kind === 'key' || keys !== undefined ? 'keys' : 'channels'} of ` +
+      'Countersign (NOPERM)',
     advice: permissions,
   },
   {
