@@ -1,10 +1,15 @@
 import type { ErrorReason, ReasonsOf } from '../../shared/errors.ts'
 import { given } from '../../shared/given.ts'
+import { isLoopbackHost } from '../../shared/origin.ts'
 import { isReturnPath } from '../../shared/return-path.ts'
+import { type ServiceOptions, serviceOptionsPath } from '../../shared/service-options.ts'
 import type { Session } from '../../shared/session.ts'
 import { englishDeviceTexts } from '../../shared/texts/english-element.ts'
+import { defaultTimeoutMs } from '../client/call.ts'
+import type { ServiceAddress } from '../client/calls.ts'
 import { type ClientErrorCode, type CountersignClientError, failureOf, isPassing } from '../client/errors.ts'
-import { defaultPrefix, restSignIn } from '../client/rest-api.ts'
+import { loadOnDemand } from '../client/page.ts'
+import { defaultBasePath, defaultPrefix, restSignIn } from '../client/rest-api.ts'
 import { forgetSentSignIn, readSentSignIn } from '../client/sent-sign-in.ts'
 import { type SignInCalls, signInCalls } from '../client/sign-in.ts'
 import { type CountersignWallets, defineWalletChooser } from '../wallets/chooser.ts'
@@ -28,7 +33,6 @@ export interface DeviceSignInResult {
   readonly session: Session
 }
 
-export { offeredDemoWallet } from './offered-demo-wallet.ts'
 export { englishDeviceTexts }
 
 /** Options of {@link DeviceSignIn}. */
@@ -224,4 +228,39 @@ function deviceCallsOf(service: ElementService): SignInCalls {
     service: restSignIn(rest.call, service.endpointPrefix ?? defaultPrefix),
     defaults: {},
   })
+}
+
+/**
+ * The demo wallet, for developers: offered if the service says so, and only if page and service are both at http
+ * addresses that only this computer can reach. A page or a service behind a tunnel has users, and anything on their
+ * pages can read the wallet's key. Its code is loaded only if it is offered.
+ */
+export async function offeredDemoWallet(
+  service: ServiceAddress,
+  { adapterIds, name }: { readonly adapterIds: readonly string[] | undefined; readonly name: string },
+): Promise<FoundWallet | undefined> {
+  if (![location.href, new URL(service.baseUrl, location.href).href].every(isOnThisComputer)) return undefined
+  try {
+    const { demoWallet, adapters } = await optionsOf(service)
+    if (!demoWallet) return undefined
+    const { openDemoWallet } = await loadOnDemand(() => import('../wallets/demo-wallet.ts'))
+    const accepted = adapters.filter((id) => adapterIds === undefined || adapterIds.includes(id))
+    const wallet = accepted.map((id) => openDemoWallet(id)).find((opened) => opened !== undefined)
+    return wallet && { id: 'demo', name, kind: 'demo', adapterId: wallet.adapterId, connect: () => wallet }
+  } catch {
+    // The service does not answer: then there is no such wallet.
+    return undefined
+  }
+}
+
+/** The service's options. They are the same for every caller: the answer allows no credentials. */
+async function optionsOf({ baseUrl, basePath = defaultBasePath }: ServiceAddress): Promise<ServiceOptions> {
+  const address = baseUrl.replace(/\/+$/, '') + basePath + serviceOptionsPath
+  const answer = await fetch(address, { credentials: 'omit', signal: AbortSignal.timeout(defaultTimeoutMs) })
+  return (await answer.json()) as ServiceOptions
+}
+
+function isOnThisComputer(address: string): boolean {
+  const { protocol, hostname } = new URL(address)
+  return protocol === 'http:' && isLoopbackHost(hostname)
 }

@@ -1,13 +1,12 @@
+import { returnTarget } from '../../shared/return-path.ts'
 import { createCountersignClient, type Session } from '../client/index.ts'
 import { showBrand } from './brand.ts'
 import { cookieOnly } from './cookie-only.ts'
 import { byId, fill, fillTexts, metaContent, noteForOperator } from './dom.ts'
 import { keepNoUnofferedWallet } from './page-wallet.ts'
-import { returnTarget } from './return-target.ts'
 import { readServiceFacts } from './service-facts.ts'
 import { SignInWays } from './sign-in-ways.ts'
 import { Tasks } from './tasks.ts'
-import { isWanted, wantedWallet } from './wanted-wallet.ts'
 import { chooseWords, languagesOf, readOperatorTexts } from './words.ts'
 
 /**
@@ -130,4 +129,23 @@ function reveal(view: HTMLElement): void {
 
 function focusHeading(view: HTMLElement): void {
   view.querySelector('h1')?.focus()
+}
+
+/** The wallet that an application asks for. */
+interface WantedWallet {
+  readonly adapterId: string
+  readonly address: string
+}
+
+/** The wallet that the page's address names as `wallet={adapter_id}:{address}`; `undefined` if it names none. */
+function wantedWallet(address: URL, adapterIds: readonly string[]): WantedWallet | undefined {
+  const named = /^([^:]+):([\w: .-]{1,128})$/.exec(address.searchParams.get('wallet') ?? '')
+  const [, adapterId = '', walletAddress = ''] = named ?? []
+  return adapterIds.includes(adapterId) ? { adapterId, address: walletAddress } : undefined
+}
+
+/** Whether a session is of the wallet. Spaces and case of an address do not count. */
+function isWanted({ adapterId, address }: WantedWallet, session: Session): boolean {
+  const plain = (text: string): string => text.replaceAll(' ', '').toLowerCase()
+  return session.adapterId === adapterId && plain(session.address) === plain(address)
 }

@@ -1,4 +1,5 @@
-import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { type ELDHistogram, monitorEventLoopDelay } from 'node:perf_hooks'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { AuditSink } from '../../base/audit.ts'
 import type { Observer } from '../../base/observer.ts'
 import { oneAtATime } from '../../base/timing/slots.ts'
@@ -11,7 +12,6 @@ import type { CallObserver, CallOutcome, PartLabel, RouteName } from '../../rpc/
 import { CountersignError, reasons } from '../../shared/errors.ts'
 import type { OrderStatus } from '../../shared/orders.ts'
 import { type StoreReport, storeOperations } from '../../store/map-store.ts'
-import { processMetrics } from './process-metrics.ts'
 
 /** What is read when the metrics are asked for. */
 export interface MetricsSources {
@@ -217,4 +217,57 @@ function outcomeLabel(outcome: CallOutcome): string {
 
 function failureKind(failure: unknown): string {
   return failure instanceof CountersignError && reasons[failure.reason].class === 'outage' ? 'unavailable' : other
+}
+
+/** Time between two looks of the monitor at the event loop, in milliseconds. What it measures contains this time. */
+const resolutionMs = 10
+
+const quantiles = [0.5, 0.9, 0.99, 1] as const
+
+let shared: Registry | undefined
+
+/**
+ * Metrics of the process: those that every Node.js process has under the names that dashboards expect (`process_*`,
+ * `nodejs_*`), and the delay of its event loop. Their monitors cannot be stopped, so all services of a process share
+ * them.
+ */
+function processMetrics(): Registry {
+  if (shared !== undefined) return shared
+  shared = new Registry()
+  collectDefaultMetrics({ register: shared })
+  withoutLag(shared)
+  addEventLoopDelay(shared)
+  return shared
+}
+
+/**
+ * Takes out the library's own delay of the event loop: it contains the time between two looks, so that an idle process
+ * has 10 ms, and without looks it is 292 years.
+ */
+function withoutLag(registry: Registry): void {
+  for (const { name } of registry.getMetricsAsArray()) {
+    if (name.startsWith('nodejs_eventloop_lag_')) registry.removeSingleMetric(name)
+  }
+}
+
+function addEventLoopDelay(registry: Registry): void {
+  const monitor = monitorEventLoopDelay({ resolution: resolutionMs })
+  monitor.enable()
+  new Gauge({
+    name: 'countersign_event_loop_delay_seconds',
+    help: 'Time for which the event loop was held up, since the scrape before; quantile 1 is the longest.',
+    labelNames: ['quantile'],
+    registers: [registry],
+    collect() {
+      for (const quantile of quantiles) this.set({ quantile }, delaySeconds(monitor, quantile))
+      monitor.reset()
+    },
+  })
+}
+
+/** Without samples, as right after another scrape, no delay was measured. */
+function delaySeconds(monitor: ELDHistogram, quantile: number): number {
+  if (monitor.count === 0) return 0
+  const measuredMs = (quantile === 1 ? monitor.max : monitor.percentile(quantile * 100)) / 1e6
+  return Math.max(0, measuredMs - resolutionMs) / 1000
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { accentOn, type Colour, contrast, cssColour, readColour } from '../../../src/browser/pages/accent.ts'
+import { accentOn, type Colour, contrast, cssColour, readColour } from '../../../src/browser/pages/brand.ts'
 
 const surfaces = {
   light: ['#ffffff', '#e9efec'].map((text) => readColour(text) as Colour),

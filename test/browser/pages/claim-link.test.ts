@@ -1,6 +1,6 @@
 import { encode } from 'uqr'
 import { expect, test } from 'vitest'
-import { readClaimLink } from '../../../src/browser/pages/claim-link.ts'
+import { readClaimLink } from '../../../src/browser/pages/held-claim.ts'
 import { defaultClaimUrlTemplate } from '../../../src/shared/claim-url.ts'
 
 const usual = '{origin}/cross-device/claim/{orderId}#token={claimToken}'

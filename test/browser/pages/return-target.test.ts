@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { returnTarget } from '../../../src/browser/pages/return-target.ts'
+import { returnTarget } from '../../../src/shared/return-path.ts'
 import { hostileReturnPaths, returnPaths } from '../../support/return-paths.ts'
 
 const page = 'https://app.example/api/auth/sign-in'

@@ -3,8 +3,13 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { dialMaster } from '../../../src/store/redis/connection.ts'
-import { Lease, SentinelMaster } from '../../../src/store/redis/sentinel-master.ts'
-import { agreedConfiguration, type Configuration, Sentinels } from '../../../src/store/redis/sentinels.ts'
+import {
+  agreedConfiguration,
+  type Configuration,
+  Lease,
+  SentinelMaster,
+  Sentinels,
+} from '../../../src/store/redis/sentinel-master.ts'
 import { openRedisStore } from '../../../src/store/redis/store.ts'
 import { parseRedisUrl } from '../../../src/store/redis/url.ts'
 import type { Store } from '../../../src/store/store.ts'

@@ -1,0 +1,280 @@
+import type { OrderChallenge, OrderPreview } from '../client/index.ts'
+import { Countdown, minutesAndSeconds } from '../element/countdown.ts'
+import { byId, element, fill } from './dom.ts'
+import type { HeldApproval } from './held-claim.ts'
+import { payloadView } from './payload-view.ts'
+import { fillRequester, siteName } from './requester-card.ts'
+import type { ServiceClock } from './service-clock.ts'
+import type { Words } from './words.ts'
+
+const reviewRoot = byId('review')
+
+/** The screen on which the user decides: who asks, for what, and what approving gives away. */
+export class ReviewScreen {
+  readonly #words: Words
+  readonly #clock: ServiceClock
+  #issuedAt = 0
+
+  constructor(words: Words, clock: ServiceClock) {
+    this.#words = words
+    this.#clock = clock
+    addEventListener('resize', () => foldLongTexts(reviewRoot, words))
+  }
+
+  /** Fills in a challenge. Returns the headline. */
+  fill(challenge: OrderChallenge): string {
+    const words = this.#words
+    const { kind, requester, confirmationCode } = challenge
+    const title = words.say(`review.${kind}.title`)
+    fill(reviewRoot, 'title', title)
+    fill(reviewRoot, 'gives', words.say(`review.${kind}.gives`))
+    this.#fillRequester(challenge)
+    this.#fillSayings(challenge)
+    byId('compare').hidden = confirmationCode === undefined
+    fill(reviewRoot, 'code', confirmationCode)
+    const codeLater = confirmationCode === undefined
+    fill(reviewRoot, 'codeBefore', codeLater ? words.say('code.before', { origin: requester.origin }) : '')
+    byId('remember').hidden = !challenge.canRememberComputer
+    this.#fillPayload(challenge)
+    fill(reviewRoot, 'expected', challenge.expectedAddress ?? challenge.expectedPublicKeyHex)
+    fill(reviewRoot, 'ip', requester.ip)
+    fill(reviewRoot, 'userAgent', requester.userAgent)
+    fill(reviewRoot, 'payloadHash', challenge.payloadHash)
+    this.fillText(challenge)
+    return title
+  }
+
+  /** Fills in the exact text, which depends on the account that signs it. */
+  fillText({ message }: OrderChallenge): void {
+    fill(reviewRoot, 'message', message)
+  }
+
+  /**
+   * Looks after what depends on the layout and on the time, once the screen is visible and each second from then on.
+   */
+  refresh(secondsLeft: number | undefined, isWalletAwaited: boolean): void {
+    const words = this.#words
+    fill(reviewRoot, 'ago', words.ago(Math.max(0, this.#clock.now() - this.#issuedAt)))
+    const text = isWalletAwaited ? 'review.expires.signing' : 'review.expires'
+    byId('countdown').textContent = secondsLeft ? words.say(text, { time: minutesAndSeconds(secondsLeft) }) : ''
+  }
+
+  /** Gives long texts their buttons. Needs the screen to be visible. */
+  fold(): void {
+    foldLongTexts(reviewRoot, this.#words)
+  }
+
+  #fillRequester({ requester, issuedAt }: OrderChallenge): void {
+    fillRequester(reviewRoot, requester, this.#words)
+    this.#issuedAt = issuedAt
+  }
+
+  /** The requester's own words, marked as such. */
+  #fillSayings({ displayTitle, displaySummary, requester }: OrderChallenge): void {
+    const { host } = new URL(requester.origin)
+    const title = visibleText(displayTitle)
+    const summary = visibleText(displaySummary)
+    byId('says').hidden = title === undefined && summary === undefined
+    const says = requester.startedWithKey
+      ? this.#words.say('review.says.site', { host })
+      : this.#words.say('review.says.computer')
+    fill(reviewRoot, 'says', says)
+    fill(reviewRoot, 'displayTitle', title)
+    fill(reviewRoot, 'displaySummary', summary)
+  }
+
+  #fillPayload({ payload, payloadAsWritten = payload }: OrderChallenge): void {
+    byId('payload').hidden = payload === undefined
+    if (payloadAsWritten === undefined) return
+    reviewRoot.querySelector('[data-slot="payload"]')?.replaceChildren(payloadView(payloadAsWritten, this.#words))
+  }
+}
+
+/**
+ * A text of the requester, whose white space the service has collapsed; `undefined` if there is nothing to be seen in
+ * it.
+ */
+function visibleText(text = ''): string | undefined {
+  const visible = /[^\s\p{Default_Ignorable_Code_Point}\u2800]/u
+  return visible.test(text) ? text : undefined
+}
+
+const startRoot = byId('start')
+const requester = byId('start-asks')
+const compare = byId('start-compare')
+
+/**
+ * The first screen: who asks, from which device, and the digits to compare, beside the one button that claims the
+ * order. As long as the service has not said so, their places are kept.
+ */
+export class StartScreen {
+  readonly #words: Words
+
+  constructor(words: Words) {
+    this.#words = words
+  }
+
+  /** Keeps places for what the service is going to say. */
+  wait(): void {
+    startRoot.ariaBusy = 'true'
+    compare.hidden = false
+  }
+
+  /** Fills in what the service said, if it did. Returns the headline. */
+  fill(preview: OrderPreview | undefined): string {
+    const words = this.#words
+    const title = preview === undefined ? words.say('start.title') : words.say(`review.${preview.kind}.title`)
+    startRoot.ariaBusy = null
+    fill(startRoot, 'startTitle', title)
+    requester.hidden = preview === undefined
+    compare.hidden = preview?.confirmationCode === undefined
+    fill(startRoot, 'code', preview?.confirmationCode)
+    if (preview !== undefined) fillRequester(startRoot, preview, words)
+    return title
+  }
+}
+
+const outcomeRoot = byId('outcome')
+
+/** Where an order is after the user's part in it. */
+export type Stage = 'code' | 'approved' | 'finalized' | 'moved'
+
+/** What the screen shows of a stage. */
+interface Shown {
+  readonly stage: Stage
+  readonly title: string
+  readonly text: string
+  /** What the button that takes it back says; none if it is empty. */
+  readonly stop: string
+  /** The approval whose site and time are shown. */
+  readonly of?: HeldApproval | undefined
+}
+
+/** What comes of an approval: the code to type on the computer, what the computer did, and the way to take it back. */
+export class OutcomeScreen {
+  readonly #words: Words
+  readonly #clock: ServiceClock
+  readonly #countdown: Countdown
+  #stage: Stage | undefined
+
+  /** `onLate` is called when the time to type the code is over. */
+  constructor(words: Words, clock: ServiceClock, onLate: () => void) {
+    this.#words = words
+    this.#clock = clock
+    this.#countdown = new Countdown((seconds) => {
+      fill(outcomeRoot, 'goodFor', seconds ? words.say('code.good-for', { time: minutesAndSeconds(seconds) }) : '')
+    }, onLate)
+    for (const change of ['online', 'offline']) addEventListener(change, () => this.#fillStatus())
+  }
+
+  /** Shows the code for the computer. Returns the headline. */
+  showCode({ origin, until }: HeldApproval, returnCode: string): string {
+    const words = this.#words
+    const title = words.say('code.title', { origin })
+    if (this.#stage === 'code') return title
+    fillCode(returnCode)
+    this.#countdown.start(until - this.#clock.now())
+    return this.#show({ stage: 'code', title, text: words.say('code.hint'), stop: words.say('code.stop') })
+  }
+
+  /** Shows that the order is approved and the computer continues by itself. Returns the headline. */
+  showApproved(approved: HeldApproval | undefined): string {
+    const words = this.#words
+    const title = words.say('outcome.approved.title')
+    if (this.#stage === 'approved') return title
+    const text = words.say('outcome.approved.text')
+    return this.#show({ stage: 'approved', title, text, stop: words.say('outcome.approved.not-me'), of: approved })
+  }
+
+  /** Shows that the computer has finished. Returns the headline. */
+  showFinalized(approved: HeldApproval): string {
+    const words = this.#words
+    const { kind } = approved
+    const title = words.say(`outcome.${kind}.title`)
+    const stop = kind === 'login' ? words.say('outcome.login.not-me') : ''
+    return this.#show({ stage: 'finalized', title, text: words.say(`outcome.${kind}.text`), stop, of: approved })
+  }
+
+  /** Shows that another browser, perhaps a wallet's, has taken the order over. Returns the headline. */
+  showMoved(to: 'browser' | 'wallet'): string {
+    const words = this.#words
+    return this.#show({
+      stage: 'moved',
+      title: words.say(to === 'wallet' ? 'outcome.moved.wallet' : 'outcome.moved.title'),
+      text: words.say('outcome.moved.text'),
+      stop: words.say('code.stop'),
+    })
+  }
+
+  /** Stops what the screen does by itself. */
+  leave(): void {
+    this.#stage = undefined
+    this.#countdown.stop()
+    fillCode('')
+  }
+
+  #show({ stage, title, text, stop, of }: Shown): string {
+    if (stage !== 'code') this.leave()
+    this.#stage = stage
+    outcomeRoot.dataset.stage = stage
+    outcomeRoot.dataset.seal = stage === 'moved' ? 'go' : 'yes'
+    fill(outcomeRoot, 'outcome', title)
+    const about = of && this.#words.join(siteName(of.origin), this.#words.time(this.#clock.now()))
+    fill(outcomeRoot, 'outcomeAbout', about)
+    fill(outcomeRoot, 'outcomeText', text)
+    fill(outcomeRoot, 'stop', stop)
+    this.#fillStatus()
+    return title
+  }
+
+  #fillStatus(): void {
+    const waits = this.#stage === 'code' || this.#stage === 'approved'
+    const status = navigator.onLine ? 'outcome.waiting' : 'outcome.offline'
+    fill(outcomeRoot, 'outcomeStatus', waits ? this.#words.say(status) : '')
+  }
+}
+
+/** Writes the code in two groups to read, and once more digit by digit for screen readers. */
+function fillCode(digits: string): void {
+  const shown = document.createElement('span')
+  shown.ariaHidden = 'true'
+  const groups = [digits.slice(0, 3), digits.slice(3)]
+  shown.append(
+    ...groups.map((group) => {
+      const part = document.createElement('span')
+      part.textContent = group
+      return part
+    }),
+  )
+  const spoken = document.createElement('span')
+  spoken.className = 'spoken'
+  spoken.textContent = [...digits].join(' ')
+  byId('return-code').replaceChildren(shown, spoken)
+}
+
+/**
+ * Gives each long text in `root` that is cut off a button that shows all of it. Call it whenever texts or their width
+ * change.
+ */
+function foldLongTexts(root: HTMLElement, words: Words): void {
+  for (const text of root.querySelectorAll<HTMLElement>('.folding')) {
+    const button = text.nextElementSibling
+    const isOpen = button?.getAttribute('aria-expanded') === 'true'
+    if (isOpen) continue
+    const isCut = text.scrollHeight > text.clientHeight + 1
+    if (isCut && button?.className !== 'unfold') text.after(unfoldButton(text, words))
+    if (!isCut && button?.className === 'unfold') button.remove()
+  }
+}
+
+function unfoldButton(text: HTMLElement, words: Words): HTMLButtonElement {
+  const button = element('button', 'unfold', words.say('review.more'))
+  button.type = 'button'
+  button.setAttribute('aria-expanded', 'false')
+  button.addEventListener('click', () => {
+    const open = text.toggleAttribute('data-open')
+    button.setAttribute('aria-expanded', String(open))
+    button.textContent = words.say(open ? 'review.less' : 'review.more')
+  })
+  return button
+}
