@@ -119,6 +119,7 @@ export const slow: readonly string[] = [
   'test/oidc/races.test.ts',
   'test/oidc/back-channel.test.ts',
   'test/oidc/rotation.test.ts',
+  'test/oidc/seam.test.ts',
   'test/oidc/start.test.ts',
   'test/openapi/conformance.test.ts',
   'test/openapi/generated-client.test.ts',
