@@ -69,29 +69,39 @@ export type KeyPurpose =
   | 'instance'
   | `oidc ${string}`
 
+/** Prepares what follows from the secrets for other ones, and returns what puts it in force. */
+type Follower = (next: Keyring) => Promise<() => void> | (() => void)
+
 /**
  * The server's secrets: the first signs and derives, all verify. To rotate, put the new one last on all instances, then
  * first on all instances, and remove the old one once the tokens that it signed have expired. Without the first step an
  * instance that does not know the new secret yet refuses what another one signs with it.
  */
 export class Keyring {
-  #secrets: readonly string[] = []
-  readonly #onReplace: (() => void)[] = []
+  #secrets: readonly string[]
+  readonly #followers: Follower[] = []
 
   constructor(secrets: readonly string[]) {
-    this.replace(secrets)
-  }
-
-  /** Goes by other secrets from now on. What was signed with one that is not among them is no longer valid. */
-  replace(secrets: readonly string[]): void {
     if (secrets.length === 0) throw new TypeError('a keyring needs at least one secret')
     this.#secrets = secrets
-    for (const replaced of this.#onReplace) replaced()
   }
 
-  /** Calls `replaced` each time the secrets are replaced: what is cached of signatures is void then. */
-  onReplace(replaced: () => void): void {
-    this.#onReplace.push(replaced)
+  /** Adds what is derived from the secrets, or cached of signatures. */
+  follow(follower: Follower): void {
+    this.#followers.push(follower)
+  }
+
+  /**
+   * Prepares all followers for other secrets. Resolves with what puts the secrets in force, and the followers with them,
+   * in one step. What was signed with a secret that is not among them is no longer valid then.
+   */
+  async prepare(secrets: readonly string[]): Promise<() => void> {
+    const next = new Keyring(secrets)
+    const apply = await Promise.all(this.#followers.map((follower) => follower(next)))
+    return () => {
+      this.#secrets = secrets
+      for (const each of apply) each()
+    }
   }
 
   /** HMAC-SHA-256 of a text under the first secret, base64url (43 characters). */

@@ -125,25 +125,20 @@ export async function deriveSigningKeys(keyring: Keyring, algorithm: AccessToken
   }
 }
 
-/** Signing keys that others can take the place of while tokens are issued. */
-export class LiveSigningKeys implements SigningKeys {
-  #current: SigningKeys
-
-  constructor(keys: SigningKeys) {
-    this.#current = keys
-  }
-
-  get keySet(): KeySet {
-    return this.#current.keySet
-  }
-
-  sign(claims: Readonly<Record<string, unknown>>): Promise<string> {
-    return this.#current.sign(claims)
-  }
-
-  /** Goes by other keys from now on. */
-  replace(keys: SigningKeys): void {
-    this.#current = keys
+/** As {@link deriveSigningKeys}, and derived anew whenever the secrets are replaced. */
+export async function liveSigningKeys(keyring: Keyring, algorithm: AccessTokenAlgorithm): Promise<SigningKeys> {
+  let current = await deriveSigningKeys(keyring, algorithm)
+  keyring.follow(async (next) => {
+    const keys = await deriveSigningKeys(next, algorithm)
+    return () => {
+      current = keys
+    }
+  })
+  return {
+    get keySet() {
+      return current.keySet
+    },
+    sign: (claims) => current.sign(claims),
   }
 }
 

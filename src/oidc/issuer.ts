@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Provider } from 'oidc-provider'
 import type { RequestContext } from '../base/request.ts'
 import { Sampler } from '../base/timing/sampler.ts'
+import type { Keyring } from '../base/token.ts'
 import type { Session } from '../core/users/host.ts'
 import type { PartRoute, PartRoutes } from '../http/app.ts'
 import { type Exchange, type Route, requireHttpMethod } from '../http/exchange.ts'
@@ -157,7 +158,7 @@ export class Issuer implements PartRoutes, SessionApps {
     const people = peopleFile === undefined ? new Map() : await readPeopleFile(peopleFile)
     const canHaveEmail = (email ?? claims) !== undefined || haveEmail(people)
     const scopes = ['openid', 'offline_access', 'profile', 'wallet', 'groups', ...(canHaveEmail ? ['email'] : [])]
-    const loaded: Loaded = { clients, resources, scopes, keys: await this.#readKeys(), people }
+    const loaded: Loaded = { clients, resources, scopes, keys: await this.#readKeys(this.#parts.keyring), people }
     const check: Check = checkOf('oidc.clients (COUNTERSIGN_OIDC_CLIENTS), ')
     const audience = 'is one of accessTokens.audiences (COUNTERSIGN_ACCESS_TOKEN_AUDIENCES)'
     const shared = audiences.find((each) => resources.has(each))
@@ -187,20 +188,29 @@ export class Issuer implements PartRoutes, SessionApps {
 
   start(): void {
     this.#backChannel.start()
+    this.#parts.keyring.follow(async (next) => {
+      const keys = await this.#readKeys(next)
+      return () => this.#replaceKeys(keys)
+    })
     this.#keyTimer = setInterval(() => void this.#renewKeys(), keyTimes.lookMs).unref()
   }
 
-  #readKeys(): Promise<readonly SigningJwk[]> {
+  #readKeys(keyring: Keyring): Promise<readonly SigningJwk[]> {
+    const { store } = this.#parts
     // The last instance publishes a new key one look after the first, and applications can have asked it just before.
-    return signingKeys(this.#parts, keyTimes.publishMs + keyTimes.lookMs)
+    const overlapMs = keyTimes.publishMs + keyTimes.lookMs
+    return signingKeys({ store, keyring, records: new SealedRecords(store, keyring) }, overlapMs)
   }
 
-  /** Goes by another RSA key once one has been made, or its time has come. */
+  /** Uses another RSA key once one has been made, or its time has come. */
   async #renewKeys(): Promise<void> {
     // If the store is away, which the log says, the next look comes.
-    const keys = await this.#readKeys().catch(() => undefined)
+    const keys = await this.#readKeys(this.#parts.keyring).catch(() => undefined)
     const names = (some: readonly SigningJwk[]): string => some.map(({ kid }) => kid).join()
-    if (keys === undefined || names(keys) === names(this.#loaded.keys)) return
+    if (keys !== undefined && names(keys) !== names(this.#loaded.keys)) this.#replaceKeys(keys)
+  }
+
+  #replaceKeys(keys: readonly SigningJwk[]): void {
     this.#loaded = { ...this.#loaded, keys }
     this.#made = undefined
   }

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { ConnectRouter } from '@connectrpc/connect'
 import { createLogger, type Logger } from '../base/log.ts'
 import { Keyring } from '../base/token.ts'
-import { deriveSigningKeys, LiveSigningKeys } from '../core/access-tokens.ts'
+import { liveSigningKeys } from '../core/access-tokens.ts'
 import type { CredentialForm, Session } from '../core/users/host.ts'
 import type { WalletUser } from '../core/users/standalone.ts'
 import { checkAdapters, readWalletName, walletAdapters } from '../core/wallet/adapters.ts'
@@ -141,9 +141,8 @@ export async function createService(options: CountersignOptions, lan: Lan | unde
     const adapterIds = adapters.map(({ id }) => id)
     warnOfSettings(settings, { store: opened, adapterIds, log })
     const signingKeys =
-      settings.accessTokens.audiences &&
-      new LiveSigningKeys(await deriveSigningKeys(keyring, settings.accessTokens.algorithm))
-    const secrets = new LiveSecrets(settings, keyring, signingKeys)
+      settings.accessTokens.audiences && (await liveSigningKeys(keyring, settings.accessTokens.algorithm))
+    const secrets = new LiveSecrets(settings, keyring)
     const metrics = collectsMetrics(settings) ? await newMetrics() : undefined
     const measured = metrics === undefined ? opened : observedStore(opened, metrics.observeStore)
     const store = tracing === undefined ? measured : tracedStore(measured, tracing)
@@ -324,13 +323,12 @@ class Service implements Countersign {
 
   async reload(options: ReplaceableOptions = {}): Promise<readonly ReloadedOption[]> {
     const { secrets, keyFiles, issuer } = this.#parts
-    const replace = await secrets.prepare(options)
+    const replaceFiles = await issuer?.prepare()
+    const replaceSecrets = await secrets.prepare(options)
     const hasNewPair = await keyFiles?.reload()
-    const replaceClients = await issuer?.prepare()
-    const changed = replace()
-    const changedFiles = replaceClients?.() ?? []
-    // The keys of ES256 follow from the secrets.
-    if (changed.includes('secret')) (await issuer?.prepare())?.()
+    const changedFiles = replaceFiles?.() ?? []
+    // Last: what was read of the files has keys of the secrets before.
+    const changed = replaceSecrets()
     return [...(hasNewPair === true ? (['tls'] as const) : []), ...changed, ...changedFiles]
   }
 

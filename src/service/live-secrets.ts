@@ -1,5 +1,4 @@
-import { Keyring } from '../base/token.ts'
-import { type AccessTokenAlgorithm, deriveSigningKeys, type LiveSigningKeys } from '../core/access-tokens.ts'
+import type { Keyring } from '../base/token.ts'
 import { type CountersignOptions, resolveSettings, type Settings } from './config.ts'
 
 /** The options that can be replaced while the service runs. */
@@ -17,19 +16,11 @@ export class LiveSecrets {
   #orderStartKeys: readonly string[] | undefined
   #secret: readonly string[] | undefined
   readonly #keyring: Keyring
-  readonly #signingKeys: LiveSigningKeys | undefined
-  readonly #algorithm: AccessTokenAlgorithm
 
-  constructor(
-    settings: Pick<Settings, keyof ReplaceableOptions | 'accessTokens'>,
-    keyring: Keyring,
-    signingKeys: LiveSigningKeys | undefined,
-  ) {
-    this.#secret = settings.secret
-    this.#orderStartKeys = settings.orderStartKeys
-    this.#algorithm = settings.accessTokens.algorithm
+  constructor({ secret, orderStartKeys }: Pick<Settings, keyof ReplaceableOptions>, keyring: Keyring) {
+    this.#secret = secret
+    this.#orderStartKeys = orderStartKeys
     this.#keyring = keyring
-    this.#signingKeys = signingKeys
   }
 
   /** The keys that backends start orders with; `undefined` if pages start them. */
@@ -48,13 +39,13 @@ export class LiveSecrets {
     if (orderStartKeys !== undefined && this.#orderStartKeys === undefined) {
       throw new TypeError('orderStartKeys (COUNTERSIGN_ORDER_START_KEYS) was not set at the start; restart the service')
     }
-    const signingKeys = secret && this.#signingKeys && (await deriveSigningKeys(new Keyring(secret), this.#algorithm))
+    const isNew = secret !== undefined && !isSame(secret, this.#secret)
+    const replaceSecret = isNew ? await this.#keyring.prepare(secret) : undefined
     return () => {
       const changed: (keyof ReplaceableOptions)[] = []
-      if (secret !== undefined && !isSame(secret, this.#secret)) {
+      if (replaceSecret !== undefined) {
         this.#secret = secret
-        this.#keyring.replace(secret)
-        if (signingKeys !== undefined) this.#signingKeys?.replace(signingKeys)
+        replaceSecret()
         changed.push('secret')
       }
       if (orderStartKeys !== undefined && !isSame(orderStartKeys, this.#orderStartKeys)) {

@@ -62,6 +62,14 @@ test('a key that no secret opens stops the start, until an operator asks for ano
   expect(await store.get(rotationKey)).toBeUndefined()
 })
 
+test('a reload with secrets that open no stored key is refused, and the secrets before stay in force', async () => {
+  const { url, service } = await startIssuer(undefined, { secret: 'the secret of the start, long enough' })
+  const { config, tokens } = await connect(url)
+  const reload = service.reload({ secret: ['another secret, which opens no key'] })
+  await expect(reload).rejects.toThrow(/^[^\n]*COUNTERSIGN_SECRET[^\n]*$/)
+  expect((await client.refreshTokenGrant(config, tokens.refresh_token ?? '')).access_token).toBeDefined()
+})
+
 test('while the key is rotated over two instances, no refresh fails and each ID token verifies by the keys of its moment', async () => {
   const store = await openStore('sqlite::memory:')
   onTestFinished(() => store.close())

@@ -242,7 +242,7 @@ export class Sessions {
     this.#stored = new StoredSessions(store, ends)
     this.#keyring = keyring
     this.#recent = new RecentTokens(settings.cachedTokens)
-    keyring.onReplace(() => this.#recent.clear())
+    keyring.follow(() => () => this.#recent.clear())
   }
 
   /**

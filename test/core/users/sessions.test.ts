@@ -74,10 +74,11 @@ describe.each([
       const keyring = new Keyring(['old '.repeat(8)])
       const sessions = new Sessions({ ttlSeconds: 60, absoluteTtlSeconds: 60, cachedTokens }, store, keyring)
       const { token } = await sessions.create(details)
-      keyring.replace(['new '.repeat(8), 'old '.repeat(8)])
+      const replace = async (...secrets: string[]) => (await keyring.prepare(secrets))()
+      await replace('new '.repeat(8), 'old '.repeat(8))
       expect(await sessions.find(token)).toBeDefined()
       expect(await sessions.find(token)).toBeDefined()
-      keyring.replace(['new '.repeat(8)])
+      await replace('new '.repeat(8))
       expect(await sessions.find(token)).toBeUndefined()
     })
 
