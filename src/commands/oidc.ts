@@ -6,4 +6,5 @@ export {
   exportUser,
   issuerCheck,
   sessionEnds,
+  sessionKeys,
 } from '../oidc/commands.ts'

@@ -1,7 +1,7 @@
 import { existsSync, rmSync } from 'node:fs'
 import { checkStore, copyStore, removeKeys, replaceStore } from '../store/sqlite-copy.ts'
 import type { Streams } from './command-line.ts'
-import { begunKeys } from './oidc.ts'
+import { begunKeys, sessionKeys } from './oidc.ts'
 import { besides, explained, type FileArguments, followed, readFileArguments } from './store-file.ts'
 
 const helpText = `Usage: countersign restore FILE [options]
@@ -27,7 +27,7 @@ const prefix = /^(?:[A-Za-z0-9._-]{1,64}:)?/
 const begun = new RegExp(`${prefix.source}(?:nonce|link-nonce|order|${begunKeys}):`)
 
 /** Keys of sessions, of what is kept beside them, of their lists, and of known computers. */
-const remembered = new RegExp(`${prefix.source}(?:session|session-address|sessions|computers):`)
+const remembered = new RegExp(`${prefix.source}(?:session|session-address|${sessionKeys}|sessions|computers):`)
 
 /**
  * Runs the command `restore` with the arguments behind its name. Resolves with 0; rejects with an error of one line if
