@@ -1,10 +1,11 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { openStore } from '../../src/index.ts'
+import { Browser, decide, discover, request, startIssuer } from '../oidc/support.ts'
 import { freePort } from '../support/redis-server.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet, proofOf } from '../support/wallet.ts'
-import { keepCookie, signIn } from './flows.ts'
+import { expectHeading, keepCookie, signIn } from './flows.ts'
 import {
   expectAccessible,
   expectNoFaults,
@@ -36,6 +37,20 @@ describe.skipIf(!hasBrowser)('the account page', () => {
     await expect.poll(async () => (await rest(url, '/session', undefined, bearer(other.token))).status).toBe(401)
     await page.getByRole('button', { name: 'Sign out everywhere else' }).waitFor({ state: 'hidden' })
     expectNoFaults(trail)
+  })
+
+  test('has the focus on its heading once the last application is disconnected, whose section goes', async () => {
+    const { url } = await startIssuer()
+    const wallet = makeWallet()
+    const application = new Browser(url)
+    await application.signIn(wallet)
+    await decide(application, await application.open((await request(await discover(url))).address))
+    const { page } = await browser.open()
+    await signIn(page, url, wallet)
+    await page.goto(`${url}/api/auth/account`)
+    await page.getByRole('button', { name: 'Disconnect: Tulip Shop' }).click()
+    await page.getByRole('heading', { name: 'Connected applications' }).waitFor({ state: 'hidden' })
+    await expectHeading(page, 'Your account')
   })
 
   test('without a session leads to the sign-in page, and from there back', async () => {
@@ -150,6 +165,7 @@ describe.skipIf(!hasBrowser)('the account page', () => {
     await signIn(page, url)
     await page.goto(`${url}/api/auth/account`)
     await page.getByRole('button', { name: 'Add a wallet' }).click()
+    await expectHeading(page, 'Your wallets')
     await page.getByRole('button', { name: /demo/i }).click()
     await page.getByRole('button', { name: /^Remove: / }).click()
     await page.getByText('Add a second wallet. If you lose your only one').waitFor()

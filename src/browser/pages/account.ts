@@ -70,7 +70,7 @@ function signIn(isAgain = false): void {
   location.replace(`${basePath}${signInPath}?${query}`)
 }
 
-/** Shows all, and moves the focus to a section after an action, whose button may be gone. */
+/** Shows all, and moves the focus to a section after an action, whose button may be gone; to the page's if that is, too. */
 async function show(focused?: string): Promise<void> {
   const own = await client.getCurrentSession()
   if (own === undefined) return signIn()
@@ -106,7 +106,10 @@ async function show(focused?: string): Promise<void> {
   showRows('apps', apps.map(appRow))
   byId('account').hidden = false
   document.body.toggleAttribute('data-waiting', false)
-  if (focused !== undefined) byId(focused).querySelector('h2')?.focus()
+  if (focused === undefined) return
+  const section = byId(focused)
+  const heading = section.hidden ? byId('account').querySelector('h1') : section.querySelector('h2')
+  heading?.focus()
 }
 
 function withoutComputers(thrown: unknown): readonly KnownComputer[] {
@@ -154,6 +157,7 @@ function chooseWallet(): void {
   place.replaceChildren(list)
   place.hidden = false
   byId('add-wallet-button').hidden = true
+  byId('wallets').querySelector('h2')?.focus()
 }
 
 function walletRow(wallet: UserWallet, mayRemove: boolean): Row {
