@@ -14,9 +14,9 @@ import { startService } from '../support/service.ts'
 import { root } from '../types/emit.ts'
 
 const run = promisify(execFile)
-const guide = await readFile(join(root, 'docs/client.md'), 'utf8')
+const guide = await readFile(join(root, 'docs/script-tag.md'), 'utf8')
 
-/** What docs/client.md says to run, in a language. */
+/** What docs/script-tag.md says to run, in a language. */
 function codeIn(language: string): string {
   const [, code = ''] =
     new RegExp(`<!-- executed by test/package -->\n\`\`\`${language}\n([\\s\\S]*?)\`\`\``).exec(guide) ?? []
