@@ -5,10 +5,11 @@ import { expect, test } from 'vitest'
 const root = new URL('../../', import.meta.url)
 const page = await readFile(new URL('docs/mounting.md', root), 'utf8')
 
-test('the programs of docs/mounting.md are those of examples/mounting, to the letter', async () => {
+test('the programs of docs/mounting.md are those of examples/mounting, to the letter, but for those it links to', async () => {
   const names = await readdir(new URL('examples/mounting/', root))
   expect(names.length).toBeGreaterThan(5)
   for (const name of names) {
+    if (page.includes(`](../examples/mounting/${name})`)) continue
     expect(page, name).toContain(
       `\`\`\`ts\n${await readFile(new URL(`examples/mounting/${name}`, root), 'utf8')}\`\`\``,
     )

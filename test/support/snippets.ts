@@ -25,11 +25,15 @@ export async function executedSnippets(path: string): Promise<Snippet[]> {
   return [...page.matchAll(form)].map(([, language = '', code = '', output = '']) => ({ language, code, output }))
 }
 
-/** The files of a document that name themselves in their first line, such as `// app/page.tsx`, by their paths. */
+/** The files of a document, by their paths, which are in their first lines, such as `// app/page.tsx`. */
 export async function namedFiles(path: string): Promise<Map<string, string>> {
   const page = await readFile(join(root, path), 'utf8')
-  const blocks = page.matchAll(/```(?:tsx?|js)\n\/\/ (\S+\.\S+)\n([\s\S]*?)```/g)
-  return new Map([...blocks].map(([, file = '', text = '']) => [file, text]))
+  const blocks = page.matchAll(/```(?:tsx?|js)\n((?:\/\/ \S+\.\S+\n)+)([\s\S]*?)```/g)
+  return new Map(
+    [...blocks].flatMap(([, names = '', text = '']) =>
+      [...names.matchAll(/\/\/ (\S+)\n/g)].map(([, file = '']) => [file, text] as const),
+    ),
+  )
 }
 
 /** Writes files into a folder. */
