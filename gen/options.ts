@@ -286,8 +286,8 @@ export interface CountersignOptions {
   orderTtlSeconds?: number
   /**
    * Use of an order's code. `compare`: computer and phone show it, and the user compares. `return`: the phone shows it
-   * after the approval, and the user enters it on the computer (why). Values: `return`. Default: `compare`. Variable:
-   * COUNTERSIGN_CONFIRMATION_CODE.
+   * after the approval, and the user enters it on the computer, against relayed orders. Values: `return`. Default:
+   * `compare`. Variable: COUNTERSIGN_CONFIRMATION_CODE.
    */
   confirmationCode?: 'compare' | 'return'
   /**
@@ -401,8 +401,8 @@ export interface CountersignOptions {
    */
   tracing?: 'off' | 'on' | 'link' | Tracing
   /**
-   * Time in seconds after SIGTERM, or in `drain()`, in which calls are still served (Stopping). Values: 0 to 300.
-   * Default: `2`. Variable: COUNTERSIGN_DRAIN_SECONDS.
+   * Time in seconds after SIGTERM, or in `drain()`, in which calls are still served. Values: 0 to 300. Default: `2`.
+   * Variable: COUNTERSIGN_DRAIN_SECONDS.
    */
   drainSeconds?: number
   /**

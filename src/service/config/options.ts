@@ -194,7 +194,8 @@ const orders = {
   confirmationCode: option({
     about:
       "Use of an order's code. `compare`: computer and phone show it, and the user compares. `return`: the phone " +
-      'shows it after the approval, and the user enters it on the computer ([why](cross-device-security.md)).',
+      'shows it after the approval, and the user enters it on the computer, against ' +
+      '[relayed orders](cross-device-security.md).',
     variable: 'COUNTERSIGN_CONFIRMATION_CODE',
     kind: choice('compare', 'return'),
     default: 'compare',
@@ -513,8 +514,7 @@ const operations = {
   }),
   drainSeconds: option({
     about:
-      'Time in seconds after SIGTERM, or in `drain()`, in which calls are still served ' +
-      '([Stopping](operations.md#stopping)).',
+      'Time in seconds after SIGTERM, or in `drain()`, in which calls are ' + '[still served](operations.md#stopping).',
     variable: 'COUNTERSIGN_DRAIN_SECONDS',
     kind: whole(0, 300),
     default: 2,

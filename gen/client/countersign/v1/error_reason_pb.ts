@@ -76,7 +76,7 @@ export const ErrorReason = {
   ROUTE_NOT_FOUND: 3,
 
   /**
-   * The path exists, but not for this HTTP method. The Allow header names the methods it takes.
+   * The path exists, but not for this HTTP method.
    * Connect: unimplemented. HTTP: 405.
    * Metadata: path, method, allowed.
    *   path: the path, without its query.
@@ -119,8 +119,8 @@ export const ErrorReason = {
   INTERNAL: 7,
 
   /**
-   * The server or the store is at its limit of connections or requests. Nothing was done: retry after the time that
-   * RetryInfo and Retry-After give.
+   * The server or the store is at its limit. Nothing was done: retry after the time that RetryInfo and Retry-After
+   * give.
    * Connect: unavailable. HTTP: 503.
    *
    * @generated from enum value: ERROR_REASON_SERVER_BUSY = 8;
@@ -187,7 +187,7 @@ export const ErrorReason = {
   ORIGIN_MISMATCH: 21,
 
   /**
-   * The client expects another application name than the server has. Correct it in the client or on the server.
+   * The client expects another application name than the server has. Correct one of them.
    * Connect: invalid_argument. HTTP: 400.
    * Metadata: app_name, setting.
    *   app_name: the server's application name.
@@ -223,8 +223,8 @@ export const ErrorReason = {
   SIGNATURE_INVALID: 42,
 
   /**
-   * The signature is valid, but the address is malformed or belongs to another wallet. Send the address of the wallet
-   * that signed, or none; for a sign-in or a new wallet, ask for a new nonce first.
+   * The signature is valid, but the address is malformed or another wallet's. Send the address of the wallet that
+   * signed, or none; for a sign-in or a new wallet, ask for a new nonce first.
    * Connect: unauthenticated. HTTP: 401.
    *
    * @generated from enum value: ERROR_REASON_ADDRESS_MISMATCH = 43;
@@ -264,8 +264,7 @@ export const ErrorReason = {
   CONTRACT_WALLET_NEEDS_RPC: 46,
 
   /**
-   * The RPC of the contract wallet's chain does not answer, or its answer is unusable. The signature may be valid. Try
-   * again; for a sign-in, ask for a new nonce first.
+   * The RPC of the contract wallet's chain gives no usable answer. Try again; for a sign-in, ask for a new nonce first.
    * Connect: unavailable. HTTP: 503.
    * Metadata: chain_id.
    *   chain_id: the chain whose RPC does not answer.
@@ -283,7 +282,7 @@ export const ErrorReason = {
   SESSION_REQUIRED: 60,
 
   /**
-   * The session token is not signed by this service, or its session is unknown, expired or revoked. Sign in again.
+   * The session token is not this service's, or its session has expired or was revoked. Sign in again.
    * Connect: unauthenticated. HTTP: 401.
    *
    * @generated from enum value: ERROR_REASON_SESSION_INVALID = 61;
@@ -334,8 +333,8 @@ export const ErrorReason = {
   ORDER_NOT_FOUND: 80,
 
   /**
-   * The token is another order's, or not the kind of token that this call takes. Send the right one; if it is lost,
-   * start a new order.
+   * The token is another order's, or not of the kind that this call takes. Send the right one; if it is lost, start a
+   * new order.
    * Connect: unauthenticated. HTTP: 401.
    *
    * @generated from enum value: ERROR_REASON_ORDER_TOKEN_INVALID = 81;
@@ -384,7 +383,7 @@ export const ErrorReason = {
 
   /**
    * The phone's user rejected the order or took the finished sign-in back, or a third wrong return code came. Start a
-   * new one, if the user wants to.
+   * new one.
    * Connect: failed_precondition. HTTP: 409.
    *
    * @generated from enum value: ERROR_REASON_ORDER_REJECTED = 87;
@@ -392,7 +391,7 @@ export const ErrorReason = {
   ORDER_REJECTED: 87,
 
   /**
-   * The desktop cancelled the order. Start a new one, if the user wants to.
+   * The desktop cancelled the order. Start a new one.
    * Connect: failed_precondition. HTTP: 409.
    *
    * @generated from enum value: ERROR_REASON_ORDER_CANCELLED = 88;
@@ -417,8 +416,7 @@ export const ErrorReason = {
   RETURN_CODE_REQUIRED: 92,
 
   /**
-   * The return code is not the one that the phone shows. Ask the desktop's user again. The third wrong code rejects the
-   * order.
+   * The return code is wrong. Ask the desktop's user again. The third wrong code rejects the order.
    * Connect: unauthenticated. HTTP: 401.
    * Metadata: tries_left.
    *   tries_left: number of further codes that can be tried.
@@ -428,8 +426,7 @@ export const ErrorReason = {
   RETURN_CODE_WRONG: 93,
 
   /**
-   * The order was started with a computer key, and the request does not prove possession of it. Sign with that key; if
-   * it is lost, start a new order.
+   * The request does not prove possession of the order's computer key. Sign with it; if it is lost, start a new order.
    * Connect: unauthenticated. HTTP: 401.
    *
    * @generated from enum value: ERROR_REASON_COMPUTER_PROOF_INVALID = 94;
@@ -445,8 +442,8 @@ export const ErrorReason = {
   HANDOVER_INVALID: 95,
 
   /**
-   * The phone is not on the network of the computer that started the order, or the server cannot tell. Connect both to
-   * the same network, and start a new order.
+   * The phone is not on the network of the computer, or the server cannot tell. Connect both to the same network, and
+   * start a new order.
    * Connect: permission_denied. HTTP: 403.
    *
    * @generated from enum value: ERROR_REASON_NETWORK_MISMATCH = 96;
