@@ -92,8 +92,8 @@ export class Keyring {
   }
 
   /**
-   * Prepares all followers for other secrets. Resolves with what puts the secrets in force, and the followers with them,
-   * in one step. What was signed with a secret that is not among them is no longer valid then.
+   * Prepares all followers for other secrets. Resolves with what puts the secrets in force, and the followers with
+   * them, in one step. What was signed with a secret that is not among them is no longer valid then.
    */
   async prepare(secrets: readonly string[]): Promise<() => void> {
     const next = new Keyring(secrets)

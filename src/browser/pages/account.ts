@@ -70,7 +70,9 @@ function signIn(isAgain = false): void {
   location.replace(`${basePath}${signInPath}?${query}`)
 }
 
-/** Shows all, and moves the focus to a section after an action, whose button may be gone; to the page's if that is, too. */
+/**
+ * Shows all, and moves the focus to a section after an action, whose button may be gone; to the page's if that is, too.
+ */
 async function show(focused?: string): Promise<void> {
   const own = await client.getCurrentSession()
   if (own === undefined) return signIn()
