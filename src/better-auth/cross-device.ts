@@ -1,10 +1,11 @@
 import type { AuthContext, GenericEndpointContext } from '@better-auth/core'
-import type { DescMethodUnary, JsonObject } from '@bufbuild/protobuf'
-import { HIDE_METADATA } from 'better-auth'
+import type { DescMessage, DescMethodUnary, JsonObject } from '@bufbuild/protobuf'
+import { HIDE_METADATA, type StandardSchemaV1 } from 'better-auth'
 import { createAuthEndpoint } from 'better-auth/api'
 import { OrderService } from '../../gen/server/countersign/v1/order_service_pb.ts'
 import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
 import { bearerToken } from '../base/request.ts'
+import type { OrderApi } from '../browser/client/api.ts'
 import { KnownComputers } from '../core/order/known-computers.ts'
 import { Orders } from '../core/order/orders.ts'
 import { storedOrders } from '../core/order/records.ts'
@@ -20,20 +21,7 @@ import { sessionHandlers } from '../rpc/session-service.ts'
 import type { CountersignOptions, PageOptions } from '../service/config.ts'
 import { defaultClaimUrlTemplate } from '../shared/claim-url.ts'
 import { CountersignError } from '../shared/errors.ts'
-import type {
-  ApprovedOrder,
-  ClaimedOrder,
-  DesktopOrder,
-  FinalizedOrder,
-  HandOver,
-  OrderChallenge,
-  OrderPreview,
-  OrderState,
-  PhoneOrder,
-  RejectedOrder,
-  StartedOrder,
-  StartOrderOptions,
-} from '../shared/orders.ts'
+import type { DesktopOrder, PhoneOrder, StartOrderOptions } from '../shared/orders.ts'
 import { computerPaths, desktopOrderPaths, phoneOrderPaths } from '../shared/rest-paths.ts'
 import { type ServiceOptions, serviceOptionsPath } from '../shared/service-options.ts'
 import type { KnownComputer } from '../shared/session.ts'
@@ -112,8 +100,9 @@ type ClaimBody = { readonly orderId: string; readonly claimToken: string; readon
 type ApproveBody = PhoneOrder & { readonly proof: Proof; readonly rememberComputer?: boolean }
 type FinalizeBody = DesktopOrder & { readonly returnCode?: string; readonly computerProof?: string }
 type RedeemBody = { readonly ticket: string; readonly claimKey?: string }
-type ForgetBody = { readonly id: string }
 type OrderHandlers = ServiceHandlers<typeof OrderService>
+type OrderCall = Exclude<keyof OrderApi, 'watchOrder'>
+type OrderAnswer<Name extends OrderCall> = Awaited<ReturnType<OrderApi[Name]>>
 type OrderQuery = Readonly<Record<string, string | undefined>> | undefined
 
 /**
@@ -166,16 +155,32 @@ export function crossDevice({ store, orderModelName = 'crossDeviceOrder', ...opt
   }
 
   /** Answers an endpoint by the RPC of this name. */
-  const served = async <Answer>(
+  const served = async <Name extends OrderCall>(
     ctx: GenericEndpointContext,
-    name: Exclude<keyof OrderHandlers, 'watchOrder'>,
+    name: Name,
     input: unknown,
-  ): Promise<Answer> => {
+  ): Promise<OrderAnswer<Name>> => {
     const handlers = handlersOf(ctx)
     // The name pairs an RPC with its handler; TypeScript cannot see it.
     const rpc = OrderService.method[name] as DescMethodUnary
-    return await answer(ctx, { rpc, handler: handlers[name] as never, body: input })
+    const call = { rpc, handler: handlers[name] as never, body: input }
+    return await answer<DescMessage, DescMessage, OrderAnswer<Name>>(ctx, call)
   }
+
+  const post = <Path extends string, Name extends OrderCall, Body extends StandardSchemaV1>(
+    path: Path,
+    name: Name,
+    body: Body,
+  ) =>
+    createAuthEndpoint(path, { method: 'POST', body, metadata: { noStore: true } }, (ctx) =>
+      served(ctx, name, ctx.body),
+    )
+
+  /** An order is named in the query, its token in the header or the query. */
+  const get = <Path extends string, Name extends OrderCall>(path: Path, name: Name, token: OrderTokenField) =>
+    createAuthEndpoint(path, { method: 'GET', query: bodyOf<OrderQuery>(), metadata: { noStore: true } }, (ctx) =>
+      served(ctx, name, orderQuery(ctx, token)),
+    )
 
   /** What the element asks for. */
   const offered: ServiceOptions = {
@@ -231,57 +236,16 @@ export function crossDevice({ store, orderModelName = 'crossDeviceOrder', ...opt
       rateLimit('session', (path) => [computerPaths.list, computerPaths.forget, serviceOptionsPath].includes(path)),
     ],
     endpoints: {
-      startOrder: createAuthEndpoint(
-        desktopOrderPaths.start,
-        { method: 'POST', body: bodyOf<StartOrderOptions>(), metadata: { noStore: true } },
-        async (ctx): Promise<StartedOrder> => await served(ctx, 'startOrder', ctx.body),
-      ),
-      previewOrder: createAuthEndpoint(
-        phoneOrderPaths.preview,
-        { method: 'GET', query: bodyOf<OrderQuery>(), metadata: { noStore: true } },
-        async (ctx): Promise<OrderPreview> => await served(ctx, 'previewOrder', orderQuery(ctx, 'claimToken')),
-      ),
-      claimOrder: createAuthEndpoint(
-        phoneOrderPaths.claim,
-        { method: 'POST', body: bodyOf<ClaimBody>(), metadata: { noStore: true } },
-        async (ctx): Promise<ClaimedOrder> => await served(ctx, 'claimOrder', ctx.body),
-      ),
-      getOrderChallenge: createAuthEndpoint(
-        phoneOrderPaths.challenge,
-        { method: 'GET', query: bodyOf<OrderQuery>(), metadata: { noStore: true } },
-        async (ctx): Promise<OrderChallenge> =>
-          await served(ctx, 'getOrderChallenge', orderQuery(ctx, 'challengeToken')),
-      ),
-      approveOrder: createAuthEndpoint(
-        phoneOrderPaths.approve,
-        { method: 'POST', body: bodyOf<ApproveBody>(), metadata: { noStore: true } },
-        async (ctx): Promise<ApprovedOrder> => await served(ctx, 'approveOrder', ctx.body),
-      ),
-      rejectOrder: createAuthEndpoint(
-        phoneOrderPaths.reject,
-        { method: 'POST', body: bodyOf<PhoneOrder>(), metadata: { noStore: true } },
-        async (ctx): Promise<RejectedOrder> => await served(ctx, 'rejectOrder', ctx.body),
-      ),
-      cancelOrder: createAuthEndpoint(
-        desktopOrderPaths.cancel,
-        { method: 'POST', body: bodyOf<DesktopOrder>(), metadata: { noStore: true } },
-        async (ctx): Promise<OrderState> => await served(ctx, 'cancelOrder', ctx.body),
-      ),
-      finalizeOrder: createAuthEndpoint(
-        desktopOrderPaths.finalize,
-        { method: 'POST', body: bodyOf<FinalizeBody>(), metadata: { noStore: true } },
-        async (ctx): Promise<FinalizedOrder> => await served(ctx, 'finalizeOrder', ctx.body),
-      ),
-      handOverOrder: createAuthEndpoint(
-        phoneOrderPaths.handOver,
-        { method: 'POST', body: bodyOf<PhoneOrder>(), metadata: { noStore: true } },
-        async (ctx): Promise<HandOver> => await served(ctx, 'handOverOrder', ctx.body),
-      ),
-      redeemHandOver: createAuthEndpoint(
-        phoneOrderPaths.redeem,
-        { method: 'POST', body: bodyOf<RedeemBody>(), metadata: { noStore: true } },
-        async (ctx): Promise<Omit<ClaimedOrder, 'ok'>> => await served(ctx, 'redeemHandOver', ctx.body),
-      ),
+      startOrder: post(desktopOrderPaths.start, 'startOrder', bodyOf<StartOrderOptions>()),
+      previewOrder: get(phoneOrderPaths.preview, 'previewOrder', 'claimToken'),
+      claimOrder: post(phoneOrderPaths.claim, 'claimOrder', bodyOf<ClaimBody>()),
+      getOrderChallenge: get(phoneOrderPaths.challenge, 'getOrderChallenge', 'challengeToken'),
+      approveOrder: post(phoneOrderPaths.approve, 'approveOrder', bodyOf<ApproveBody>()),
+      rejectOrder: post(phoneOrderPaths.reject, 'rejectOrder', bodyOf<PhoneOrder>()),
+      cancelOrder: post(desktopOrderPaths.cancel, 'cancelOrder', bodyOf<DesktopOrder>()),
+      finalizeOrder: post(desktopOrderPaths.finalize, 'finalizeOrder', bodyOf<FinalizeBody>()),
+      handOverOrder: post(phoneOrderPaths.handOver, 'handOverOrder', bodyOf<PhoneOrder>()),
+      redeemHandOver: post(phoneOrderPaths.redeem, 'redeemHandOver', bodyOf<RedeemBody>()),
       listKnownComputers: createAuthEndpoint(
         computerPaths.list,
         { method: 'GET', metadata: { noStore: true } },
@@ -289,7 +253,7 @@ export function crossDevice({ store, orderModelName = 'crossDeviceOrder', ...opt
       ),
       forgetKnownComputer: createAuthEndpoint(
         computerPaths.forget,
-        { method: 'POST', body: bodyOf<ForgetBody>(), metadata: { noStore: true } },
+        { method: 'POST', body: bodyOf<{ readonly id: string }>(), metadata: { noStore: true } },
         async (ctx): Promise<{ ok: true }> => await servedComputers(ctx, 'forgetKnownComputer', ctx.body),
       ),
       serviceOptions: createAuthEndpoint(
