@@ -10,8 +10,9 @@ import { isForm, isJson, notJson } from '../http/refusals.ts'
 import { maxFormBytes } from '../limits/limits.ts'
 import type { DeliveryOutcome } from '../observe/delivery.ts'
 import type { PartLabel } from '../rpc/invoke.ts'
-import type { ListedApp, SessionApps } from '../rpc/session-service.ts'
+import type { SessionApps } from '../rpc/session-service.ts'
 import { CountersignError, refused } from '../shared/errors.ts'
+import type { ConnectedApp } from '../shared/session.ts'
 import { BackChannel, type Logout } from './back-channel.ts'
 import { askLibrary, type Callback, encodedFor, type LibraryAnswer } from './bridge.ts'
 import { BrowserCookies } from './browser.ts'
@@ -121,7 +122,7 @@ export class Issuer implements PartRoutes, SessionApps {
   }
 
   /** The applications that a user has connected, those used last first. */
-  async listApps(userId: string): Promise<ListedApp[]> {
+  async listApps(userId: string): Promise<ConnectedApp[]> {
     const connections = Map.groupBy(await this.#parts.apps.of(userId), ({ clientId }) => clientId)
     const apps = [...connections].map(([clientId, each]) => {
       const metadata = this.#loaded.clients.get(clientId)?.metadata

@@ -36,9 +36,7 @@ export function orderHandlers(orders: Orders): ServiceHandlers<typeof OrderServi
     },
     claimOrder: {
       limit: 'order',
-      async handle(input, call) {
-        return { ok: true, ...statusOf(await orders.claim(input, call.request)) }
-      },
+      handle: async (input, call) => ({ ok: true, ...statusOf(await orders.claim(input, call.request)) }),
     },
     getOrderChallenge: {
       limit: 'order',
@@ -64,9 +62,7 @@ export function orderHandlers(orders: Orders): ServiceHandlers<typeof OrderServi
     },
     rejectOrder: {
       limit: 'order',
-      async handle(input, call) {
-        return { ok: true, ...statusOf(await orders.reject(input, call.request)) }
-      },
+      handle: async (input, call) => ({ ok: true, ...statusOf(await orders.reject(input, call.request)) }),
     },
     handOverOrder: {
       limit: 'order',
@@ -77,15 +73,11 @@ export function orderHandlers(orders: Orders): ServiceHandlers<typeof OrderServi
     },
     redeemHandOver: {
       limit: 'order',
-      async handle(input, call) {
-        return statusOf(await orders.redeem(input, call.request))
-      },
+      handle: async (input, call) => statusOf(await orders.redeem(input, call.request)),
     },
     cancelOrder: {
       limit: 'order',
-      async handle(input, call) {
-        return { ok: true, ...statusOf(await orders.cancel(input, call.request)) }
-      },
+      handle: async (input, call) => ({ ok: true, ...statusOf(await orders.cancel(input, call.request)) }),
     },
     finalizeOrder: {
       limit: 'order',

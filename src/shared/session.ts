@@ -33,6 +33,15 @@ export interface Session extends BaseSession {
   readonly current: boolean
 }
 
+/**
+ * Whether a session may end another one of its user. A session that an order made reaches only such sessions: an
+ * attacker who relays an order has one of the victim's, and must not end what the victim signed in to directly. Known
+ * computers all come of orders, so every session reaches them.
+ */
+export function reaches(own: Pick<BaseSession, 'orderId'>, other: Pick<BaseSession, 'orderId'>): boolean {
+  return own.orderId === undefined || other.orderId !== undefined
+}
+
 /** A wallet that the user signs in with. */
 export interface UserWallet {
   /** Wallet adapter. */
@@ -102,7 +111,7 @@ export interface ConnectedApp {
   readonly clientId: string
   /** Name, as the service's operator wrote it. */
   readonly name: string
-  /** Host that it is reached at; empty for an application on the user's device. */
+  /** Host that it is reached at; empty for an application on the user's device, and one that is no longer a client. */
   readonly host: string
   /** What the user has allowed. */
   readonly scopes: readonly string[]

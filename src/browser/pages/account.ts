@@ -1,4 +1,5 @@
 import { accountPath, signInPath } from '../../shared/page-names.ts'
+import { reaches } from '../../shared/session.ts'
 import {
   type ConnectedApp,
   CountersignClientError,
@@ -84,9 +85,7 @@ async function show(focused?: string): Promise<void> {
   ])
   fill(byId('account'), 'address', own.address)
   showWallets(own, wallets)
-  // A session that an order made ends only such sessions.
-  const mayEnd = (other: Session): boolean =>
-    !other.current && (own.orderId === undefined || other.orderId !== undefined)
+  const mayEnd = (other: Session): boolean => !other.current && reaches(own, other)
   showRows(
     'sessions',
     sessions.map((session) => {

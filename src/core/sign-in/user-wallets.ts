@@ -3,7 +3,7 @@ import type { RequestContext } from '../../base/request.ts'
 import { CountersignError, internalError } from '../../shared/errors.ts'
 import { isPlainLine } from '../../shared/plain-line.ts'
 import type { OriginPolicy } from '../origin-policy.ts'
-import type { LinkingHost, Session, UserWallet, WalletHost } from '../users/host.ts'
+import type { CurrentSession, LinkingHost, Session, UserWallet, WalletHost } from '../users/host.ts'
 import type { Prover, WalletNamed } from '../wallet/prover.ts'
 import type { Proof, ProvenIdentity } from '../wallet/wallet.ts'
 import type { NonceRecord, Nonces } from './nonce.ts'
@@ -62,12 +62,7 @@ export class WalletLinks<Linked = void> {
     nonceId: string,
     proof: Proof,
     request: RequestContext,
-  ): Promise<{
-    readonly identity: ProvenIdentity
-    readonly linked: Linked
-    readonly session: Session
-    readonly cookies: readonly string[]
-  }> {
+  ): Promise<CurrentSession & { readonly identity: ProvenIdentity; readonly linked: Linked }> {
     const { nonces, prover, origins, host } = this.#parts
     const { session, cookies } = await this.freshSession(request)
     const nonce = await nonces.consume(nonceId, { request, origins, userId: session.userId })
@@ -80,9 +75,7 @@ export class WalletLinks<Linked = void> {
    * The request's session. SESSION_NOT_FRESH if it is not enough to change the user's wallets. `cookies` are Set-Cookie
    * header values.
    */
-  async freshSession(
-    request: RequestContext,
-  ): Promise<{ readonly session: Session; readonly cookies: readonly string[] }> {
+  async freshSession(request: RequestContext): Promise<CurrentSession> {
     const { host } = this.#parts
     const current = await host.currentSession(request)
     if (current.session.orderId !== undefined) {

@@ -9,15 +9,6 @@ export interface Session extends BaseSession {
 }
 
 /**
- * Whether a session may end another one of its user. A session that an order made reaches only such sessions: an
- * attacker who relays an order has one of the victim's, and must not end what the victim signed in to directly. Known
- * computers all come of orders, so every session reaches them.
- */
-export function reaches(own: Pick<Session, 'orderId'>, other: Pick<Session, 'orderId'>): boolean {
-  return own.orderId === undefined || other.orderId !== undefined
-}
-
-/**
  * Form of a session's credential: the token of a header or a message, or the value of the cookie. In the built-in
  * host each counts only where it belongs.
  */
