@@ -2,6 +2,7 @@ import type { OrderApi, SessionApi, SignInApi, WalletApi } from './api.ts'
 import { defaultTimeoutMs } from './call.ts'
 import { ComputerKey } from './computer-key.ts'
 import { type DesktopCalls, type DesktopCallsOptions, desktopCalls } from './desktop-orders.ts'
+import { Listeners } from './listeners.ts'
 import { defaultHeartbeatTimeoutMs } from './order-watch.ts'
 import { type PhoneCalls, type PhoneCallsOptions, phoneCalls } from './phone-orders.ts'
 import { type SessionListener, SessionNews } from './session-news.ts'
@@ -142,9 +143,10 @@ export function orderCalls(options: OrderCallsOptions): OrderCalls {
 
 /** Tells of account switches in the wallet that the page uses: the client's own, until another one has signed in. */
 class WalletAccounts {
-  readonly #listeners = new Set<AccountListener>()
   #wallet: Wallet | undefined
-  #stop: (() => void) | undefined
+  readonly #listeners: Listeners<Parameters<AccountListener>[0]> = new Listeners(
+    () => this.#wallet?.onAccountChange?.((account) => this.#listeners.tell(account)) ?? (() => {}),
+  )
 
   constructor(wallet: Wallet | undefined) {
     this.#wallet = wallet
@@ -154,28 +156,11 @@ class WalletAccounts {
   follow(wallet: Wallet | undefined): void {
     if (wallet === undefined || wallet === this.#wallet) return
     this.#wallet = wallet
-    if (this.#stop === undefined) return
-    this.#stop()
-    this.#start()
+    this.#listeners.restart()
   }
 
   /** Calls `listener` on each switch. Returns a function that ends it. */
   listen(listener: AccountListener): () => void {
-    const own: AccountListener = (account) => listener(account)
-    this.#listeners.add(own)
-    if (this.#stop === undefined) this.#start()
-    return () => {
-      this.#listeners.delete(own)
-      if (this.#listeners.size > 0) return
-      this.#stop?.()
-      this.#stop = undefined
-    }
-  }
-
-  #start(): void {
-    const tell: AccountListener = (account) => {
-      for (const listener of [...this.#listeners]) listener(account)
-    }
-    this.#stop = this.#wallet?.onAccountChange?.(tell) ?? (() => {})
+    return this.#listeners.add(listener)
   }
 }

@@ -1,4 +1,5 @@
 import type { Session } from '../../shared/session.ts'
+import { Listeners } from './listeners.ts'
 import { isHidden, onWake, Stopwatch } from './page.ts'
 import { retrying } from './retry.ts'
 import { defaultTokenKey } from './token-store.ts'
@@ -30,8 +31,7 @@ export class SessionNews {
   readonly #options: SessionNewsOptions
   /** Asks the service for the session. */
   readonly #ask: () => Promise<Session | undefined>
-  readonly #listeners = new Set<SessionListener>()
-  #stopHearing: (() => void) | undefined
+  readonly #listeners = new Listeners<Session | undefined>(() => hear(nameOf(this.#options), () => void this.#heard()))
   /** What was told last: the identifier of a session, or `undefined` for none. */
   #told: { readonly id: string | undefined } | undefined
   /**
@@ -49,16 +49,7 @@ export class SessionNews {
 
   /** Calls `listener` when the session changes, here or elsewhere. Returns a function that ends it. */
   listen(listener: SessionListener): () => void {
-    // Its own function: one listener may be added twice.
-    const own: SessionListener = (session) => listener(session)
-    this.#listeners.add(own)
-    this.#stopHearing ??= hear(nameOf(this.#options), () => void this.#heard())
-    return () => {
-      this.#listeners.delete(own)
-      if (this.#listeners.size > 0) return
-      this.#stopHearing?.()
-      this.#stopHearing = undefined
-    }
+    return this.#listeners.add(listener)
   }
 
   /**
@@ -74,7 +65,7 @@ export class SessionNews {
     let isLooking = false
     const look = async (): Promise<void> => {
       if (since.elapsedMs > takeBack.forMs) return this.#stopFollowing()
-      if (isLooking || isHidden() || this.#listeners.size === 0) return
+      if (isLooking || isHidden() || this.#listeners.isEmpty) return
       isLooking = true
       const change = this.#changes
       // Without an answer, nothing has changed.
@@ -112,7 +103,7 @@ export class SessionNews {
     this.follow(session)
     if (this.#told !== undefined && this.#told.id === session?.id) return
     this.#told = { id: session?.id }
-    for (const listener of [...this.#listeners]) listener(session)
+    this.#listeners.tell(session)
   }
 }
 

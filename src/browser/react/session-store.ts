@@ -1,6 +1,7 @@
 import type { ClientCalls } from '../client/calls.ts'
 import { type CountersignClientError, failureOf, isPassing } from '../client/errors.ts'
 import type { Session } from '../client/index.ts'
+import { Listeners } from '../client/listeners.ts'
 import { isHidden, onWake } from '../client/page.ts'
 
 /**
@@ -32,9 +33,8 @@ const retryMs = 10_000
  */
 export class SessionStore {
   readonly #client: SessionClient
-  readonly #listeners = new Set<() => void>()
+  readonly #listeners = new Listeners(() => this.#start())
   #state: SessionState = loading
-  #stop: (() => void) | undefined
   #retry: ReturnType<typeof setTimeout> | undefined
   /** Number of questions and changes. An answer of the service counts only if there was none since the question. */
   #turn = 0
@@ -46,16 +46,7 @@ export class SessionStore {
   readonly getState = (): SessionState => this.#state
 
   /** Calls `listener` after each change of the state. Returns a function that ends it. */
-  readonly subscribe = (listener: () => void): (() => void) => {
-    this.#listeners.add(listener)
-    this.#stop ??= this.#start()
-    return () => {
-      this.#listeners.delete(listener)
-      if (this.#listeners.size > 0) return
-      this.#stop?.()
-      this.#stop = undefined
-    }
-  }
+  readonly subscribe = (listener: () => void): (() => void) => this.#listeners.add(listener)
 
   /** Asks the service for the session. Never rejects: the state tells the outcome. */
   readonly refresh = async (): Promise<void> => {
@@ -67,7 +58,7 @@ export class SessionStore {
       if (turn !== this.#turn) return
       const error = failureOf(thrown)
       this.#set({ status: 'unavailable', session: this.#state.session, error })
-      if (this.#stop === undefined || !isPassing(error)) return
+      if (this.#listeners.isEmpty || !isPassing(error)) return
       this.#retry = setTimeout(
         () => {
           // A hidden page asks when it wakes up.
@@ -120,7 +111,7 @@ export class SessionStore {
 
   #set(state: SessionState): void {
     this.#state = state
-    for (const listener of [...this.#listeners]) listener()
+    this.#listeners.tell()
   }
 }
 

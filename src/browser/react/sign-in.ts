@@ -14,6 +14,7 @@ import {
   useState,
 } from 'react'
 import { CountersignClientError } from '../client/errors.ts'
+import type { StartOrderOptions } from '../client/index.ts'
 import { loadOnDemand } from '../client/page.ts'
 import type {
   CountersignSignIn,
@@ -29,22 +30,14 @@ import type { HubOptions } from '../wallets/hub.ts'
  * Properties of {@link SignIn}. Those without a comment are attributes and properties of `<countersign-sign-in>`, which
  * describes them. A change starts a new order, but for `texts`, functions, and what the page looks like.
  */
-export interface SignInProps {
+export interface SignInProps extends Omit<StartOrderOptions, 'kind' | 'computerKey' | 'requester'> {
   readonly baseUrl?: string | undefined
   readonly basePath?: string | undefined
   readonly endpointPrefix?: string | undefined
   readonly kind?: 'login' | 'sign' | undefined
-  readonly adapterId?: string | undefined
   readonly adapterIds?: readonly string[] | undefined
   readonly crossDeviceOnly?: boolean | undefined
   readonly walletsFirst?: boolean | undefined
-  readonly returnTo?: string | undefined
-  readonly displayTitle?: string | undefined
-  readonly displaySummary?: string | undefined
-  readonly payload?: string | undefined
-  readonly payloadHash?: string | undefined
-  readonly expectedAddress?: string | undefined
-  readonly expectedPublicKeyHex?: string | undefined
   readonly tokenStorage?: boolean | undefined
   readonly tokenStorageKey?: string | undefined
   /**

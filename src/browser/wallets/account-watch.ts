@@ -1,3 +1,4 @@
+import { Listeners } from '../client/listeners.ts'
 import type { AccountListener, Wallet } from '../client/wallet.ts'
 
 /** An account of a wallet in the page. */
@@ -19,16 +20,14 @@ export type ReportChange = (after: (before: Account | undefined) => Account | un
 
 /** Keeps the account that a wallet was last asked for, and tells of switches to another. */
 export class AccountWatch {
-  readonly #listen: (report: ReportChange) => () => void
-  readonly #listeners = new Set<AccountListener>()
-  #stop: (() => void) | undefined
+  readonly #listeners: Listeners<Account | undefined>
   #asked: Account | undefined
   #current: Account | undefined
   #asking = 0
 
   /** `listen` listens to the wallet's own events, and returns a function that ends it. */
   constructor(listen: (report: ReportChange) => () => void) {
-    this.#listen = listen
+    this.#listeners = new Listeners(() => listen((after) => this.#change(after)))
   }
 
   /** The account that the wallet last answered with: texts are made for it. */
@@ -50,15 +49,7 @@ export class AccountWatch {
   }
 
   subscribe(listener: AccountListener): () => void {
-    const own: AccountListener = (account) => listener(account)
-    this.#listeners.add(own)
-    this.#stop ??= this.#listen((after) => this.#change(after))
-    return () => {
-      this.#listeners.delete(own)
-      if (this.#listeners.size > 0) return
-      this.#stop?.()
-      this.#stop = undefined
-    }
+    return this.#listeners.add(listener)
   }
 
   #change(after: (before: Account | undefined) => Account | undefined): void {
@@ -68,6 +59,6 @@ export class AccountWatch {
     // Wallets also tell of what has not changed.
     if (before?.address.toLowerCase() === account?.address.toLowerCase() && before?.chainId === account?.chainId) return
     this.#current = account
-    for (const listener of [...this.#listeners]) listener(account)
+    this.#listeners.tell(account)
   }
 }

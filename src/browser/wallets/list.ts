@@ -1,3 +1,4 @@
+import { Listeners } from '../client/listeners.ts'
 import type { FoundWallet } from './found.ts'
 
 /** A finder of one kind of wallet: calls `found` for each, and returns a function that ends the search. */
@@ -18,7 +19,7 @@ const kinds: readonly FoundWallet['kind'][] = ['page', 'window', 'demo']
 export class WalletList implements Findings {
   #wallets: readonly FoundWallet[] = []
   #searches = 0
-  readonly #listeners = new Set<() => void>()
+  readonly #listeners = new Listeners()
 
   get wallets(): readonly FoundWallet[] {
     return this.#wallets
@@ -29,10 +30,7 @@ export class WalletList implements Findings {
   }
 
   subscribe(changed: () => void): () => void {
-    // So that one function can be subscribed twice.
-    const listener = (): void => changed()
-    this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
+    return this.#listeners.add(changed)
   }
 
   add(wallet: FoundWallet): () => void {
@@ -52,17 +50,13 @@ export class WalletList implements Findings {
       if (!looks) return
       looks = false
       this.#searches--
-      this.#tell()
+      this.#listeners.tell()
     }
   }
 
   #change(wallets: readonly FoundWallet[]): void {
     this.#wallets = wallets
-    this.#tell()
-  }
-
-  #tell(): void {
-    for (const listener of [...this.#listeners]) listener()
+    this.#listeners.tell()
   }
 }
 
