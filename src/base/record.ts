@@ -29,6 +29,27 @@ export function parseRecord<R>(what: string, text: string): R {
   )
 }
 
+/** What is written in place of what was read: `found` is absent if nothing was. */
+interface Replacement<Life> {
+  readonly key: string
+  readonly found: { readonly version: number } | undefined
+  readonly value: string
+  readonly life: Life
+}
+
+/** Stores a value in place of what was read. Resolves with false, without a change, if another was stored meanwhile. */
+export async function replaceFound<Life>(
+  store: {
+    create(key: string, value: string, life: Life): Promise<boolean>
+    compareAndSet(key: string, version: number, value: string, life: Life): Promise<boolean>
+  },
+  { key, found, value, life }: Replacement<Life>,
+): Promise<boolean> {
+  return found === undefined
+    ? await store.create(key, value, life)
+    : await store.compareAndSet(key, found.version, value, life)
+}
+
 /** What a stored nonce or order says of the service that made it. */
 export interface RecordOrigin {
   /** The origin that it was made for. */

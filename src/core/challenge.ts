@@ -1,4 +1,5 @@
 import { isPlainLine } from '../shared/plain-line.ts'
+import type { NonceChallenge } from '../shared/session.ts'
 
 /** Bounds and default of the lifetime of a nonce. */
 export const nonceTtl = { minSeconds: 1, maxSeconds: 3600, defaultSeconds: 300 } as const
@@ -7,13 +8,8 @@ export const nonceTtl = { minSeconds: 1, maxSeconds: 3600, defaultSeconds: 300 }
 export type ChallengeAction = 'auth.login' | 'auth.link' | 'order.approve'
 
 /** What every challenge says. Times are epoch milliseconds. */
-export interface Challenge {
+export interface Challenge extends Omit<NonceChallenge, 'action' | 'nonceId' | 'message'> {
   readonly action: ChallengeAction
-  readonly challengeId: string
-  readonly nonce: string
-  readonly origin: string
-  readonly issuedAt: number
-  readonly expiresAt: number
 }
 
 /** What an order's challenge says in addition. */

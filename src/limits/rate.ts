@@ -1,3 +1,4 @@
+import { replaceFound } from '../base/record.ts'
 import { networksOf, type RequestContext } from '../base/request.ts'
 import { Slots } from '../base/timing/slots.ts'
 import { hashToken } from '../base/token.ts'
@@ -179,10 +180,7 @@ export class RateLimiter {
       const report = rate.reportAt(now, Number(found?.value ?? 0))
       const life = { ttlMs: Math.max(0, Math.ceil((report.fullAt - now) / 1000)) + afterlifeMs }
       const value = String(report.fullAt)
-      const stored = await (found === undefined
-        ? store.create(key, value, life)
-        : store.compareAndSet(key, found.version, value, life))
-      if (stored) return rate.reported(report)
+      if (await replaceFound(store, { key, found, value, life })) return rate.reported(report)
     }
     throw new Error(`${key} kept changing`)
   }

@@ -1,4 +1,4 @@
-import { parseRecord, recordText } from '../base/record.ts'
+import { parseRecord, recordText, replaceFound } from '../base/record.ts'
 import { hashToken, randomText } from '../base/token.ts'
 import type { Session } from '../core/users/host.ts'
 import { CountersignError } from '../shared/errors.ts'
@@ -111,11 +111,7 @@ export class ConnectedApps {
       const others = before.filter((each) => each !== app)
       const apps = changed === undefined ? others : [...others, changed]
       const value = recordText({ apps } satisfies AppsRecord)
-      const isStored =
-        stored === undefined
-          ? await this.#store.create(key, value, 'forever')
-          : await this.#store.compareAndSet(key, stored.version, value, 'forever')
-      if (isStored) return changed
+      if (await replaceFound(this.#store, { key, found: stored, value, life: 'forever' })) return changed
     }
   }
 }

@@ -1,4 +1,4 @@
-import { parseRecord, recordText } from '../base/record.ts'
+import { parseRecord, recordText, replaceFound } from '../base/record.ts'
 import { hashToken } from '../base/token.ts'
 import type { PastSession, SessionEnds, TakenSessions } from '../core/users/sessions.ts'
 import type { Life, Store } from '../store/store.ts'
@@ -36,13 +36,10 @@ export class OfflineAccess {
     // The list first: an id too many in it is harmless, a missing one is not.
     const surplus = await this.#store.addMember(offlineIndex(userId), id, life, maxPerUser)
     for (const each of surplus) await this.end(userId, each)
+    const key = offlineKey(id)
     for (;;) {
-      const stored = await this.#store.get(offlineKey(id))
-      const isStored =
-        stored === undefined
-          ? await this.#store.create(offlineKey(id), value, life)
-          : await this.#store.compareAndSet(offlineKey(id), stored.version, value, life)
-      if (isStored) return
+      const found = await this.#store.get(key)
+      if (await replaceFound(this.#store, { key, found, value, life })) return
     }
   }
 

@@ -276,6 +276,11 @@ export function refused(reason: ErrorReason, options: CountersignErrorOptions = 
   return new CountersignError(reason, text, options)
 }
 
+/** The refusal of a field of a request, INVALID_REQUEST. `field` is its name in the protos. */
+export function invalidField(field: string, message: string, more: ErrorMetadata = {}): CountersignError {
+  return new CountersignError('INVALID_REQUEST', message, { metadata: { field, ...more } })
+}
+
 /**
  * A failure that is the server's own fault: INTERNAL. The caller gets a reference and nothing else; the log has the
  * cause under it.

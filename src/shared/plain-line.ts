@@ -1,4 +1,4 @@
-import { CountersignError } from './errors.ts'
+import { invalidField } from './errors.ts'
 
 /**
  * What no line of a challenge has, because with it a value could forge a line, look like another value, or fill a
@@ -44,10 +44,9 @@ export function isPlainLine(text: string): boolean {
  */
 export function requirePlainLine(field: string, text: string): void {
   if (isPlainLine(text)) return
-  throw new CountersignError(
-    'INVALID_REQUEST',
+  throw invalidField(
+    field,
     `${field} must be one line of text without control, text-direction and invisible characters, or five ` +
       'combining marks in a row',
-    { metadata: { field } },
   )
 }

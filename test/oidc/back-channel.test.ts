@@ -9,7 +9,7 @@ import { SessionService } from '../../gen/server/countersign/v1/session_service_
 import { silentLogger } from '../../src/base/log.ts'
 import { hashToken } from '../../src/base/token.ts'
 import { AdminActions } from '../../src/commands/admin/admin-actions.ts'
-import { isSpecialAddress, postToPublic } from '../../src/oidc/outgoing.ts'
+import { isUnreachable, postToPublic } from '../../src/oidc/outgoing.ts'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { openStore } from '../../src/store/open.ts'
 import { rest } from '../support/rest.ts'
@@ -222,10 +222,10 @@ describe('a logout address', () => {
     'ff02::1',
     '2001:db8::1',
     '2002:7f00:1::',
-  ])('%s is inside a network', (address) => expect(isSpecialAddress(address)).toBe(true))
+  ])('%s is inside a network', (address) => expect(isUnreachable(address)).toBe(true))
 
   test.each(['8.8.8.8', '172.32.0.1', '100.128.0.1', '2606:4700::1111', '2a00:1450::1'])('%s is public', (address) =>
-    expect(isSpecialAddress(address)).toBe(false),
+    expect(isUnreachable(address)).toBe(false),
   )
 
   test.each(['https://localhost/', 'https://127.0.0.1/', 'https://[::1]/', 'https://2130706433/', 'https://0x7f.1/'])(

@@ -1,4 +1,4 @@
-import { BlockList, isIPv4 } from 'node:net'
+import { isIPv4 } from 'node:net'
 import { mismatchReason } from '../../base/record.ts'
 import {
   bearerToken,
@@ -8,8 +8,9 @@ import {
   readAddress,
   withParts,
 } from '../../base/request.ts'
+import { isSpecialAddress } from '../../base/special-networks.ts'
 import { equalInConstantTime, hashToken, tokenMatches } from '../../base/token.ts'
-import { CountersignError, refused } from '../../shared/errors.ts'
+import { invalidField, refused } from '../../shared/errors.ts'
 import type { DesktopOrder, PhoneOrder, StartOrderRequester } from '../../shared/orders.ts'
 import { parseOrigin } from '../../shared/origin.ts'
 import type { OriginPolicy } from '../origin-policy.ts'
@@ -34,16 +35,19 @@ export function requesterOf(
 ): Requester {
   if (orderStartKeys === undefined) {
     if (given !== undefined)
-      throw invalid('requester', 'requester is for services with start keys (orderStartKeys) only')
+      throw invalidField('requester', 'requester is for services with start keys (orderStartKeys) only')
     const origin = origins.requireTrusted(request)
     const { ip = '', userAgent } = request
     return { origin, ip, userAgent, ...networkField(networkOfRequest(request)) }
   }
   requireStartKey(orderStartKeys, request)
-  if (given === undefined) throw invalid('requester', 'requester is required, with the origin of the page')
+  if (given === undefined) throw invalidField('requester', 'requester is required, with the origin of the page')
   const { ip = '', userAgent = '' } = given
   if (proximity === 'enforce' && ip === '') {
-    throw invalid('requester.ip', 'requester.ip is required, because the networks of computer and phone are compared')
+    throw invalidField(
+      'requester.ip',
+      'requester.ip is required, because the networks of computer and phone are compared',
+    )
   }
   const origin = origins.requireTrusted(
     withParts(request, { origin: parseOrigin(given.origin), originSource: 'field requester.origin' }),
@@ -67,10 +71,6 @@ function requireStartKey(keys: readonly string[], request: RequestContext): void
 
 function networkField(network: string | undefined): { readonly network?: string } {
   return network === undefined ? {} : { network }
-}
-
-function invalid(field: string, message: string): CountersignError {
-  return new CountersignError('INVALID_REQUEST', message, { metadata: { field } })
 }
 
 /** Hashes of the tokens that a call takes. */
@@ -158,43 +158,6 @@ export class Admission {
 }
 
 /**
- * IPv4 addresses that are not public (RFC 6890): unrelated networks use the same ones, or none does. Those for
- * documentation (192.0.2.0/24 and the like) are left out: they occur on no real network, and tests use them as public
- * ones.
- */
-const specialIpv4 = new BlockList()
-for (const [network, prefix] of [
-  ['0.0.0.0', 8], // this network
-  ['10.0.0.0', 8], // private
-  ['100.64.0.0', 10], // behind a carrier's NAT
-  ['127.0.0.0', 8], // loopback
-  ['169.254.0.0', 16], // link-local
-  ['172.16.0.0', 12], // private
-  ['192.0.0.0', 24], // IETF protocols
-  ['192.88.99.0', 24], // relays of 6to4
-  ['192.168.0.0', 16], // private
-  ['198.18.0.0', 15], // benchmarks
-  ['224.0.0.0', 3], // multicast, reserved, broadcast
-] as const) {
-  specialIpv4.addSubnet(network, prefix, 'ipv4')
-}
-
-/**
- * The IPv6 addresses that are given to networks (RFC 4291). Local ones and multicast are outside. Those for
- * documentation (2001:db8::/32) count, as in IPv4.
- */
-const globalIpv6 = new BlockList()
-globalIpv6.addSubnet('2000::', 3, 'ipv6')
-
-/**
- * Those of {@link globalIpv6} that a protocol has for itself. In a tunnel's, the first 56 bits do not name the client's
- * network.
- */
-const protocolIpv6 = new BlockList()
-protocolIpv6.addSubnet('2001::', 23, 'ipv6') // IETF protocols, Teredo among them
-protocolIpv6.addSubnet('2002::', 16, 'ipv6') // 6to4
-
-/**
  * The network that a request comes from, for comparing: the IPv4 /24 or the IPv6 /56 of its address. `undefined` if
  * that cannot be told: the address is unknown or not a public one, or may be a proxy's
  * ({@link RequestContext.behindUnknownProxy}).
@@ -209,10 +172,8 @@ export function networkOfRequest({ ip, behindUnknownProxy }: RequestContext): st
  */
 export function networkOfAddress(ip: string): string | undefined {
   const address = readAddress(ip)
-  if (address === undefined) return undefined
-  if (isIPv4(address)) return specialIpv4.check(address) ? undefined : address.replace(/\d+$/, '0/24')
-  if (!globalIpv6.check(address, 'ipv6') || protocolIpv6.check(address, 'ipv6')) return undefined
-  return networksOf(address)[1]
+  if (address === undefined || isSpecialAddress(address)) return undefined
+  return isIPv4(address) ? address.replace(/\d+$/, '0/24') : networksOf(address)[1]
 }
 
 /** Whether two networks are the same; `undefined` if that cannot be told: one is unknown, or their families differ. */

@@ -1,4 +1,4 @@
-import { CountersignError } from '../../shared/errors.ts'
+import { type CountersignError, invalidField } from '../../shared/errors.ts'
 import { isPlainLine } from '../../shared/plain-line.ts'
 
 /**
@@ -34,7 +34,7 @@ function isTooLarge(text: string): boolean {
 }
 
 function refusal(what: string): CountersignError {
-  return new CountersignError('INVALID_REQUEST', `payload ${what}`, { metadata: { field: 'payload' } })
+  return invalidField('payload', `payload ${what}`)
 }
 
 /**

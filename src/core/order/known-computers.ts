@@ -1,9 +1,9 @@
 import { createPublicKey, hash, type KeyObject, verify } from 'node:crypto'
 import type { AuditTrail } from '../../base/audit.ts'
-import { parseRecord, recordText } from '../../base/record.ts'
+import { parseRecord, recordText, replaceFound } from '../../base/record.ts'
 import type { RequestContext } from '../../base/request.ts'
 import { hashToken } from '../../base/token.ts'
-import { CountersignError, refused } from '../../shared/errors.ts'
+import { invalidField, refused } from '../../shared/errors.ts'
 import type { KnownComputer } from '../../shared/session.ts'
 import type { Store } from '../../store/store.ts'
 import { type ProvenIdentity, type WalletIdentity, walletOf } from '../wallet/wallet.ts'
@@ -188,13 +188,8 @@ export class KnownComputers {
       const record = stored === undefined ? noComputers : readRecord(stored.value, now)
       const changed = change(record, now)
       if (changed === undefined) return false
-      const text = recordText(changed)
       const life = { ttlMs: Math.max(1, endOf(changed) - now) }
-      const written =
-        stored === undefined
-          ? await this.#store.create(key, text, life)
-          : await this.#store.compareAndSet(key, stored.version, text, life)
-      if (written) return true
+      if (await replaceFound(this.#store, { key, found: stored, value: recordText(changed), life })) return true
     }
   }
 }
@@ -349,11 +344,10 @@ const proofBytes = 64
  */
 export function requireComputerKey(computerKey: string): void {
   if (readKey(computerKey) !== undefined) return
-  throw new CountersignError(
-    'INVALID_REQUEST',
+  throw invalidField(
+    'computer_key',
     'computer_key must be an uncompressed P-256 public key as SubjectPublicKeyInfo (91 bytes), in base64url ' +
       'without padding',
-    { metadata: { field: 'computer_key' } },
   )
 }
 

@@ -3,7 +3,7 @@ import type { RequestContext } from '../../base/request.ts'
 import { equalInConstantTime, hashToken, type Keyring, newToken, tokenFromBytes } from '../../base/token.ts'
 import type { LiveCount } from '../../limits/concurrency.ts'
 import type { RateLimiter } from '../../limits/rate.ts'
-import { CountersignError, refused } from '../../shared/errors.ts'
+import { CountersignError, invalidField, refused } from '../../shared/errors.ts'
 import { given, pick } from '../../shared/given.ts'
 import type {
   ApprovedOrder,
@@ -174,13 +174,12 @@ export class Orders {
   ): Promise<Plain<ClaimedOrder>> {
     const { orderId, claimToken, claimKey } = input
     const tokens = this.#challengeTokens(orderId, claimToken, claimKey)
-    const [newest, ...older] = tokens
     const order = await changeOrder(this.#options.records, orderId, {
       admit: (order) => {
         this.#admission.fromPage(order, request, { token: claimToken, hashes: [order.claimTokenHash] })
         this.#admission.requireNearby(order, request)
       },
-      command: { type: 'claim', challengeTokenHashes: [hashToken(newest), ...older.map(hashToken)] },
+      command: { type: 'claim', challengeTokenHashes: tokens.map(hashToken) as [string, ...string[]] },
       stored: this.#teller(request),
     })
     const challengeToken = tokens.find((token) => matchesAny(token, phoneHashes(order))) as string
@@ -215,7 +214,6 @@ export class Orders {
     const orderId = ticketForm.exec(ticket)?.[1]
     if (orderId === undefined) throw refused('HANDOVER_INVALID')
     const tokens = this.#challengeTokens(orderId, ticket, claimKey)
-    const [newest, ...older] = tokens
     const order = await changeOrder(this.#options.records, orderId, {
       admit: (order) => {
         this.#admission.fromPage(order, request, {
@@ -225,7 +223,7 @@ export class Orders {
         })
         this.#admission.requireNearby(order, request)
       },
-      command: { type: 'redeem', challengeTokenHashes: [hashToken(newest), ...older.map(hashToken)] },
+      command: { type: 'redeem', challengeTokenHashes: tokens.map(hashToken) as [string, ...string[]] },
       stored: this.#teller(request),
     }).catch((error: unknown) => {
       // The caller has named no order.
@@ -501,9 +499,8 @@ export class Orders {
 
   async #prove(order: OrderRecord, proof: Proof, options: ProveOptions): Promise<Proven> {
     if (order.adapterId !== undefined && (proof.adapterId ?? order.adapterId) !== order.adapterId) {
-      throw new CountersignError('INVALID_REQUEST', `proof.adapter_id must be ${order.adapterId}, as the order asks`, {
-        metadata: { field: 'adapter_id', expected: order.adapterId },
-      })
+      const message = `proof.adapter_id must be ${order.adapterId}, as the order asks`
+      throw invalidField('adapter_id', message, { expected: order.adapterId })
     }
     const { prover } = this.#options
     const named = { ...proof, adapterId: order.adapterId ?? proof.adapterId }

@@ -1,6 +1,6 @@
 import { hash, randomInt } from 'node:crypto'
 import { hashToken, newId, newToken, randomText } from '../../base/token.ts'
-import { CountersignError } from '../../shared/errors.ts'
+import { invalidField } from '../../shared/errors.ts'
 import { given } from '../../shared/given.ts'
 import type { StartOrderOptions } from '../../shared/orders.ts'
 import { requirePlainLine } from '../../shared/plain-line.ts'
@@ -129,19 +129,15 @@ function requireTogether({ kind, adapterId, payload, payloadHash, ...input }: St
   }
   for (const [field, value] of Object.entries(signOnly)) {
     if (value === undefined) continue
-    if (kind !== 'sign') throw notTogether(field, `${field} is for orders of kind sign only`)
-    if (field !== 'payload' && adapterId === undefined) throw notTogether('adapter_id', `${field} needs adapter_id`)
+    if (kind !== 'sign') throw invalidField(field, `${field} is for orders of kind sign only`)
+    if (field !== 'payload' && adapterId === undefined) throw invalidField('adapter_id', `${field} needs adapter_id`)
   }
   if (payload !== undefined && payloadHash !== undefined) {
-    throw notTogether(
+    throw invalidField(
       'payload_hash',
       'payload and payload_hash exclude each other: the hash of the payload is computed',
     )
   }
-}
-
-function notTogether(field: string, message: string): CountersignError {
-  return new CountersignError('INVALID_REQUEST', message, { metadata: { field } })
 }
 
 /** A text of the requester in which runs of white space count as one space; `undefined` if nothing is left. */
@@ -160,13 +156,7 @@ function newCode(): string {
 function requireReturnPath(returnTo: string): void {
   requirePlainLine('return_to', returnTo)
   if (isReturnPath(returnTo)) return
-  throw new CountersignError(
-    'INVALID_REQUEST',
-    'return_to must be a path that begins with one slash, such as /welcome',
-    {
-      metadata: { field: 'return_to' },
-    },
-  )
+  throw invalidField('return_to', 'return_to must be a path that begins with one slash, such as /welcome')
 }
 
 /** What a sign order is about. */

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto'
 import { TimerWheel, turns } from '../../base/timing/turns.ts'
-import { CountersignError } from '../../shared/errors.ts'
+import { CountersignError, invalidField } from '../../shared/errors.ts'
 import type { OrderEvent, OrderStatus } from '../../shared/orders.ts'
 import { changeOrder } from './change.ts'
 import { deadlineOf, deadlinesOf, isTerminal, newestTransition, type OrderRecord, takesReturnCode } from './order.ts'
@@ -179,9 +179,7 @@ function cursorIn(order: OrderRecord, afterSequence: number | undefined): number
   const { sequence: newest } = newestTransition(order)
   if (afterSequence === undefined) return newest - 1
   if (afterSequence <= newest) return afterSequence
-  throw new CountersignError('INVALID_REQUEST', 'The order has not reached after_sequence; watch it without one', {
-    metadata: { field: 'after_sequence' },
-  })
+  throw invalidField('after_sequence', 'The order has not reached after_sequence; watch it without one')
 }
 
 /** The events of an order's transitions after one, in order. */

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { parseRecord, recordText } from '../../base/record.ts'
+import { parseRecord, recordText, replaceFound } from '../../base/record.ts'
 import { equalInConstantTime, hashToken, type KeyPurpose, type Keyring, newToken } from '../../base/token.ts'
 import { maxSessionsPerUser } from '../../limits/limits.ts'
 import type { CountersignError } from '../../shared/errors.ts'
@@ -378,15 +378,11 @@ export class Sessions {
       }
       // A mark that is there for another reason is replaced too: it could end before a request that is in flight now.
       const wasLive = record !== undefined && isLive(record, this.#store.now())
-      const mark = recordText({ ended: true, wasLive } satisfies EndedRecord)
+      const value = recordText({ ended: true, wasLive } satisfies EndedRecord)
       const life = { ttlMs: endedMs }
       if (wasLive) await this.ends.ending({ id, userId })
-      const taken =
-        stored === undefined
-          ? await this.#store.create(keyOf(id), mark, life)
-          : await this.#store.compareAndSet(keyOf(id), stored.version, mark, life)
-      // Otherwise the session was made, extended or ended in the meantime.
-      if (!taken) continue
+      // If it fails, the session was made, extended or ended in the meantime.
+      if (!(await replaceFound(this.#store, { key: keyOf(id), found: stored, value, life }))) continue
       if (record !== undefined && 'session' in record) await this.#stored.forgetAddress(record.session)
       await this.#store.removeMember(indexOf(userId), id)
       return wasLive

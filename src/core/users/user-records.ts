@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { parseRecord, recordText } from '../../base/record.ts'
+import { parseRecord, recordText, replaceFound } from '../../base/record.ts'
 import { newId } from '../../base/token.ts'
 import { refused } from '../../shared/errors.ts'
 import type { Store, VersionedValue } from '../../store/store.ts'
@@ -53,9 +53,9 @@ export class UserRecords {
 
   /** Stores a user's record in place of what was read. Resolves with false if that has changed. */
   async write(record: UserRecord, stored: StoredUser | undefined): Promise<boolean> {
-    const [key, text] = [userKey(record.id), recordText(record)]
-    if (stored === undefined) return await this.#store.create(key, text, 'forever')
-    return text === stored.value || (await this.#store.compareAndSet(key, stored.version, text, 'forever'))
+    const value = recordText(record)
+    if (value === stored?.value) return true
+    return await replaceFound(this.#store, { key: userKey(record.id), found: stored, value, life: 'forever' })
   }
 
   /**
@@ -240,10 +240,8 @@ export class WalletClaims {
 
   /** Stores a record in place of what was found. Resolves with false if that has changed. */
   async #write(wallet: WalletIdentity, record: Claim | Tombstone, found: FoundClaim | undefined): Promise<boolean> {
-    const key = walletKey(wallet)
-    return found === undefined
-      ? await this.#store.create(key, recordText(record), 'forever')
-      : await this.#store.compareAndSet(key, found.version, recordText(record), 'forever')
+    const value = recordText(record)
+    return await replaceFound(this.#store, { key: walletKey(wallet), found, value, life: 'forever' })
   }
 }
 

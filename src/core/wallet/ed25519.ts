@@ -1,6 +1,6 @@
 import { hexToBytes as decode } from '@noble/hashes/utils.js'
 import nacl from 'tweetnacl'
-import { CountersignError, refused } from '../../shared/errors.ts'
+import { invalidField, refused } from '../../shared/errors.ts'
 import { bytesToHex, hexToBytes } from '../../shared/hex.ts'
 import type { WalletAdapter } from './wallet.ts'
 
@@ -117,9 +117,7 @@ export function ed25519Adapter(framing: Ed25519Framing): Ed25519Adapter {
 export function readHex(field: string, hex: string, length: number): Uint8Array {
   const bytes = hexToBytes(hex)
   if (bytes?.length === length) return bytes
-  throw new CountersignError('INVALID_REQUEST', `${field} must be ${length} bytes in hex`, {
-    metadata: { field, bytes: String(length) },
-  })
+  throw invalidField(field, `${field} must be ${length} bytes in hex`, { bytes: String(length) })
 }
 
 const encoder = new TextEncoder()

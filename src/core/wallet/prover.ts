@@ -1,5 +1,5 @@
 import type { Tracing } from '../../base/tracing.ts'
-import { CountersignError, refused } from '../../shared/errors.ts'
+import { type CountersignError, invalidField, refused } from '../../shared/errors.ts'
 import type { SignatureVerifier } from './ed25519.ts'
 import { type StoredChallenge, signInForm } from './form.ts'
 import type { Proof, ProvenIdentity, RemoteChecks, WalletAccount, WalletAdapter } from './wallet.ts'
@@ -54,7 +54,7 @@ export class Prover {
   requireAddress(adapterId: string, address: string, field: string): void {
     this.requireConfigured(adapterId)
     if (this.#adapter(adapterId)?.sameAddress(address, address)) return
-    throw new CountersignError('INVALID_REQUEST', `${field} is not an address of ${adapterId}`, { metadata: { field } })
+    throw invalidField(field, `${field} is not an address of ${adapterId}`)
   }
 
   /**
@@ -64,9 +64,7 @@ export class Prover {
   requireKeys(adapterId: string, field: string): void {
     this.requireConfigured(adapterId)
     if (this.#adapter(adapterId)?.byAddressOnly !== true) return
-    throw new CountersignError('INVALID_REQUEST', `${field}: wallets of ${adapterId} are known by address only`, {
-      metadata: { field },
-    })
+    throw invalidField(field, `${field}: wallets of ${adapterId} are known by address only`)
   }
 
   /** Whether an address is that of a proven wallet. */

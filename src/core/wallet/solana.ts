@@ -1,6 +1,6 @@
 import { ed25519 } from '@noble/curves/ed25519.js'
 import { base58 } from '@scure/base'
-import { CountersignError, refused } from '../../shared/errors.ts'
+import { type CountersignError, invalidField, refused } from '../../shared/errors.ts'
 import { bytesToHex } from '../../shared/hex.ts'
 import { readHex } from './ed25519.ts'
 import { formText } from './form.ts'
@@ -111,7 +111,7 @@ function isKey(publicKey: Uint8Array): boolean {
 }
 
 function malformed(field: string, problem: string): CountersignError {
-  return new CountersignError('INVALID_REQUEST', `${field} ${problem}`, { metadata: { field } })
+  return invalidField(field, `${field} ${problem}`)
 }
 
 const utf8 = new TextEncoder()

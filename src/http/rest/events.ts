@@ -9,7 +9,7 @@ import {
 import { headerOf } from '../../base/request.ts'
 import { toFailure } from '../../rpc/errors.ts'
 import type { Call, CallLimit, StreamHandler, StreamMethod } from '../../rpc/methods.ts'
-import { CountersignError } from '../../shared/errors.ts'
+import { invalidField } from '../../shared/errors.ts'
 import { withoutOws } from '../../shared/header-text.ts'
 import { writeAll } from '../../wire/output.ts'
 import { HttpCall } from '../exchange.ts'
@@ -113,7 +113,7 @@ export function isLongPoll(accept: string | undefined): boolean {
 export function withAfter(order: JsonObject, after: string | undefined): JsonObject {
   if (after === undefined) return order
   if (/^\d{1,10}$/.test(after)) return { ...order, afterSequence: Number(after) }
-  throw invalid('after', 'must be the sequence of the last event')
+  throw invalidField('after', 'after: must be the sequence of the last event')
 }
 
 /**
@@ -172,9 +172,5 @@ async function take(events: AsyncGenerator<WatchEvent, void>, over: Promise<unde
 
 function waitMsOf(wait = String(maxWaitSeconds)): number {
   if (/^\d{1,2}$/.test(wait) && Number(wait) <= maxWaitSeconds) return Number(wait) * 1000
-  throw invalid('wait', `must be a whole number of seconds from 0 to ${maxWaitSeconds}`)
-}
-
-function invalid(field: string, why: string): CountersignError {
-  return new CountersignError('INVALID_REQUEST', `${field}: ${why}`, { metadata: { field } })
+  throw invalidField('wait', `wait: must be a whole number of seconds from 0 to ${maxWaitSeconds}`)
 }

@@ -12,7 +12,7 @@ import { bearerToken, headerOf } from '../../base/request.ts'
 import { maxBodyBytes } from '../../limits/limits.ts'
 import { inputFromJson, parseJson } from '../../rpc/read-input.ts'
 import { descEnumWords } from '../../shared/enum-words.ts'
-import { CountersignError } from '../../shared/errors.ts'
+import { CountersignError, invalidField } from '../../shared/errors.ts'
 import { decompressed, encodingOf } from '../../wire/body.ts'
 import type { Exchange } from '../exchange.ts'
 import { isJson, notJson, refusals } from '../refusals.ts'
@@ -71,9 +71,7 @@ function protoEnumName(field: string, desc: DescEnum, text: string): string {
   const known = desc.values.find(({ number, name }) => name === text || number === numberOf(text))
   if (known !== undefined) return known.name
   // Unchanged, it would count as an unknown value, which is ignored, and be reported as missing.
-  throw new CountersignError('INVALID_REQUEST', `${field}: must be ${words.join(' or ')}`, {
-    metadata: { field, allowed: words.join(', ') },
-  })
+  throw invalidField(field, `${field}: must be ${words.join(' or ')}`, { allowed: words.join(', ') })
 }
 
 /** Reads the JSON of an RPC's message from a request. */

@@ -4,7 +4,7 @@ import { walletAdapters } from '../../core/wallet/adapters.ts'
 import { portableVerifier } from '../../core/wallet/ed25519.ts'
 import { Prover } from '../../core/wallet/prover.ts'
 import type { Proof, ProvenIdentity, WalletAdapter } from '../../core/wallet/wallet.ts'
-import { CountersignError } from '../../shared/errors.ts'
+import { CountersignError, invalidField } from '../../shared/errors.ts'
 import { parseOrigin } from '../../shared/origin.ts'
 import { isPlainLine } from '../../shared/plain-line.ts'
 
@@ -131,9 +131,7 @@ function proofOf(proof: Proof): Proof {
   for (const [field, text] of Object.entries(texts)) {
     if (typeof text === 'string' ? text.length <= maxTextLength : text === undefined && field !== 'signatureHex')
       continue
-    throw new CountersignError('INVALID_REQUEST', `${field} must be text of at most ${maxTextLength} characters`, {
-      metadata: { field },
-    })
+    throw invalidField(field, `${field} must be text of at most ${maxTextLength} characters`)
   }
   return texts
 }

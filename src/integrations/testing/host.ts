@@ -4,7 +4,7 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import type { RequestContext } from '../../base/request.ts'
 import type { Host, HostUser, IssuedSession, OrderGrant, OrderSession } from '../../core/users/host.ts'
 import type { ProvenIdentity } from '../../core/wallet/wallet.ts'
-import { assertRefused, type TestRunner } from './runner.ts'
+import { assertRefused, race, type TestRunner } from './runner.ts'
 import { makeTestWallet } from './wallet.ts'
 
 /** What {@link describeHostContract} tests. */
@@ -112,9 +112,7 @@ export function describeHostContract({ describe, test }: TestRunner, options: Ho
 
       check('makes one user of 20 concurrent first sign-ins', async (host, other) => {
         const identity = newIdentity()
-        const users = await Promise.all(
-          Array.from({ length: 20 }, (_, i) => (i % 2 ? host : other).resolveUser(identity, request())),
-        )
+        const users = await race(20, (i) => (i % 2 ? host : other).resolveUser(identity, request()))
         assert.equal(new Set(users.map(({ id }) => id)).size, 1)
       })
 
@@ -201,9 +199,7 @@ export function describeHostContract({ describe, test }: TestRunner, options: Ho
       check('makes one session of 20 concurrent calls with the same seed', async (host, other) => {
         const [order, identity] = [newOrder(), newIdentity()]
         const user = await host.resolveUser(identity, request())
-        const made = await Promise.all(
-          Array.from({ length: 20 }, (_, i) => (i % 2 ? host : other).createSession(user, identity, request(), order)),
-        )
+        const made = await race(20, (i) => (i % 2 ? host : other).createSession(user, identity, request(), order))
         assert.equal(new Set(made.map(({ token }) => token)).size, 1)
         assert.equal(new Set(made.map(({ session }) => session.id)).size, 1)
         assert.equal((await host.listSessions(user.id, request())).length, 1)
@@ -229,10 +225,7 @@ export function describeHostContract({ describe, test }: TestRunner, options: Ho
             (await finalize(each, order, identity)).session.computerId,
             (await each.listSessions(issued.user.id, request())).find(({ id }) => id === issued.session.id)?.computerId,
           ]
-          assert.deepEqual(
-            found,
-            Array.from({ length: 4 }, () => 'computer-1'),
-          )
+          assert.deepEqual(new Set(found), new Set(['computer-1']))
           assert.equal((await each.introspect(unknown.token))?.computerId, undefined)
         }
       })
@@ -349,13 +342,8 @@ export function describeHostContract({ describe, test }: TestRunner, options: Ho
           [unmade, false],
         ] as const) {
           const session = await sessionOf(host, each, user)
-          const ended = await Promise.all(
-            Array.from({ length: 20 }, (_, i) => (i % 2 ? host : other).endOrderSession(session)),
-          )
-          assert.deepEqual(
-            ended,
-            Array.from({ length: 20 }, () => wasLive),
-          )
+          const ended = await race(20, (i) => (i % 2 ? host : other).endOrderSession(session))
+          assert.deepEqual(new Set(ended), new Set([wasLive]))
         }
       })
 
@@ -520,9 +508,7 @@ export function describeHostContract({ describe, test }: TestRunner, options: Ho
 
       check('ends the session if it is called 20 times at once', async (host, other) => {
         const { user, session } = await signIn(host)
-        const ended = await Promise.all(
-          Array.from({ length: 20 }, (_, i) => (i % 2 ? host : other).revokeSession(user.id, session.id, request())),
-        )
+        const ended = await race(20, (i) => (i % 2 ? host : other).revokeSession(user.id, session.id, request()))
         assert.ok(ended.includes(true))
         assert.equal(await host.revokeSession(user.id, session.id, request()), false)
       })

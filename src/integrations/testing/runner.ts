@@ -28,6 +28,11 @@ export async function soon<T>(promise: Promise<T>, failure: string): Promise<T> 
   }
 }
 
+/** Makes calls at once, and waits for all. */
+export async function race<T>(count: number, call: (i: number) => Promise<T>): Promise<T[]> {
+  return await Promise.all(Array.from({ length: count }, (_, i) => call(i)))
+}
+
 /** Asserts that a call rejects with a `CountersignError` of one of these reasons. */
 export async function assertRefused(call: Promise<unknown>, ...reasons: readonly ErrorReason[]): Promise<void> {
   await assert.rejects(call, (error) => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Life, Store } from '../../store/store.ts'
-import { assertRefused, soon, type TestRunner } from './runner.ts'
+import { assertRefused, race, soon, type TestRunner } from './runner.ts'
 
 /** What {@link describeStoreContract} tests. */
 export interface StoreContractOptions {
@@ -602,8 +602,4 @@ function onlyWinner(won: readonly boolean[]): string {
   const winners = won.flatMap((each, i) => (each ? [String(i)] : []))
   assert.equal(winners.length, 1, `${winners.length} calls won instead of one`)
   return winners[0] as string
-}
-
-function race<T>(count: number, call: (i: number) => Promise<T>): Promise<T[]> {
-  return Promise.all(Array.from({ length: count }, (_, i) => call(i)))
 }

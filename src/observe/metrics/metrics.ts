@@ -167,17 +167,11 @@ export class Metrics {
     labelNames: Label[],
     collect?: (counter: Counter<Label>) => void,
   ): Counter<Label> {
-    return new Counter({
-      name: `countersign_${name}_total`,
-      help,
-      labelNames,
-      registers: [this.#registry],
-      ...(collect && {
-        collect() {
-          collect(this)
-        },
-      }),
+    const counter: Counter<Label> = new Counter({
+      ...this.#described(`${name}_total`, help, labelNames),
+      ...(collect && { collect: () => collect(counter) }),
     })
+    return counter
   }
 
   #gauge<Label extends string>(
@@ -186,17 +180,11 @@ export class Metrics {
     labelNames: Label[],
     collect?: (gauge: Gauge<Label>) => void | Promise<void>,
   ): Gauge<Label> {
-    return new Gauge({
-      name: `countersign_${name}`,
-      help,
-      labelNames,
-      registers: [this.#registry],
-      ...(collect && {
-        collect() {
-          return collect(this)
-        },
-      }),
+    const gauge: Gauge<Label> = new Gauge({
+      ...this.#described(name, help, labelNames),
+      ...(collect && { collect: () => collect(gauge) }),
     })
+    return gauge
   }
 
   #histogram<Label extends string>(
@@ -205,7 +193,11 @@ export class Metrics {
     labelNames: Label[],
     buckets: number[],
   ): Histogram<Label> {
-    return new Histogram({ name: `countersign_${name}`, help, labelNames, buckets, registers: [this.#registry] })
+    return new Histogram({ ...this.#described(name, help, labelNames), buckets })
+  }
+
+  #described<Label extends string>(name: string, help: string, labelNames: Label[]) {
+    return { name: `countersign_${name}`, help, labelNames, registers: [this.#registry] }
   }
 }
 

@@ -2,7 +2,7 @@ import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import { concatBytes, utf8ToBytes } from '@noble/hashes/utils.js'
 import type { Tracing } from '../../../base/tracing.ts'
-import { CountersignError, refused } from '../../../shared/errors.ts'
+import { type CountersignError, invalidField, refused } from '../../../shared/errors.ts'
 import { bytesToHex, hexToBytes } from '../../../shared/hex.ts'
 import { formText } from '../form.ts'
 import type { Proof, ProvenIdentity, RemoteChecks, WalletAdapter } from '../wallet.ts'
@@ -93,35 +93,31 @@ export function ethereum(evmRpc: Readonly<Record<string, string>> = {}, tracing?
 function requireAddress(address: string | undefined): string {
   const parsed = address === undefined ? undefined : parseAddress(address)
   if (parsed !== undefined) return parsed
-  throw malformed('address', 'address must be 0x and 40 hex digits, in one case or with the checksum of EIP-55')
+  throw invalidField('address', 'address must be 0x and 40 hex digits, in one case or with the checksum of EIP-55')
 }
 
 function requireChainId(chainId: string | undefined): string {
   if (chainId !== undefined && isChainId(chainId)) return chainId
-  throw malformed('chain_id', 'chain_id must be the decimal number of an Ethereum chain, such as 1')
+  throw invalidField('chain_id', 'chain_id must be the decimal number of an Ethereum chain, such as 1')
 }
 
 function readKey(hex: string): Uint8Array {
   const key = readHex('public_key_hex', hex)
   if ([33, 64, 65].includes(key.length)) return key
-  throw malformed('public_key_hex', 'public_key_hex must be 33, 64 or 65 bytes in hex, or empty')
+  throw invalidField('public_key_hex', 'public_key_hex must be 33, 64 or 65 bytes in hex, or empty')
 }
 
 function readHex(field: string, hex: string): Uint8Array {
   const bytes = hexToBytes(hex)
   if (bytes !== undefined) return bytes
-  throw malformed(field, `${field} must be hex`)
+  throw invalidField(field, `${field} must be hex`)
 }
 
 function accountNeeded(field: 'address' | 'chain_id'): CountersignError {
-  return malformed(
+  return invalidField(
     field,
     `${field} is needed: the signature is not that of a key, and a contract wallet has to be named before it signs`,
   )
-}
-
-function malformed(field: string, message: string): CountersignError {
-  return new CountersignError('INVALID_REQUEST', message, { metadata: { field } })
 }
 
 /**
