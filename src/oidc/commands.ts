@@ -1,5 +1,5 @@
 import type { Store } from '../store/store.ts'
-import { type ConnectedApp, ConnectedApps } from './connected-apps.ts'
+import { ConnectedApps, type StoredConnection } from './connected-apps.ts'
 import { OfflineAccess } from './session-ends.ts'
 
 export { sessionEnds } from './session-ends.ts'
@@ -31,7 +31,7 @@ export const adminCommand = {
 } as const
 
 /** A connected application, without the name of its connection. */
-export type ExportedApp = Omit<ConnectedApp, 'connection'>
+export type ExportedApp = Omit<StoredConnection, 'connection'>
 
 /** What the issuer keeps of a user: connected applications, and sessions with offline access. */
 export async function exportUser(store: Store, userId: string) {

@@ -6,7 +6,7 @@ import type { Store, VersionedValue } from '../store/store.ts'
 import type { SharedParts } from './parts.ts'
 
 /** A connection of an application, by a user. Times are epoch milliseconds. */
-export interface ConnectedApp {
+export interface StoredConnection {
   readonly clientId: string
   /** Names this connection: that of another time has another. */
   readonly connection: string
@@ -25,13 +25,13 @@ export interface ConnectedApp {
 }
 
 /** What an application gets. */
-export interface NewConnection extends Pick<ConnectedApp, 'clientId' | 'isOfOrder' | 'scopes'> {
+export interface NewConnection extends Pick<StoredConnection, 'clientId' | 'isOfOrder' | 'scopes'> {
   /** Whether the user has been asked, and has allowed it. */
   readonly isAllowed: boolean
 }
 
 interface AppsRecord {
-  readonly apps: readonly ConnectedApp[]
+  readonly apps: readonly StoredConnection[]
 }
 
 /** Time in ms for which a use is not noted again, so that not every use is a write. */
@@ -49,12 +49,12 @@ export class ConnectedApps {
   }
 
   /** The connections of a user. */
-  async of(userId: string): Promise<readonly ConnectedApp[]> {
+  async of(userId: string): Promise<readonly StoredConnection[]> {
     return read(await this.#store.get(keyOf(userId)))
   }
 
   /** The connection of a user with this name, or `undefined`. */
-  async find(userId: string, connection: string): Promise<ConnectedApp | undefined> {
+  async find(userId: string, connection: string): Promise<StoredConnection | undefined> {
     return (await this.of(userId)).find((each) => each.connection === connection)
   }
 
@@ -73,7 +73,7 @@ export class ConnectedApps {
       const made = { clientId, isOfOrder, connection: randomText(22), connectedAt: now }
       return { ...made, ...app, scopes: all, allowed: allAllowed, lastUsedAt: now }
     })
-    return (own as ConnectedApp).connection
+    return (own as StoredConnection).connection
   }
 
   /** Notes that a connection was used. */
@@ -86,7 +86,7 @@ export class ConnectedApps {
   }
 
   /** Ends a connection, if it is there. */
-  async disconnect(userId: string, { clientId, isOfOrder, connection }: ConnectedApp): Promise<void> {
+  async disconnect(userId: string, { clientId, isOfOrder, connection }: StoredConnection): Promise<void> {
     await this.#change(userId, clientId, isOfOrder, (found) => (found?.connection === connection ? undefined : found))
   }
 
@@ -99,8 +99,8 @@ export class ConnectedApps {
     userId: string,
     clientId: string,
     isOfOrder: boolean,
-    change: (app: ConnectedApp | undefined, now: number) => ConnectedApp | undefined,
-  ): Promise<ConnectedApp | undefined> {
+    change: (app: StoredConnection | undefined, now: number) => StoredConnection | undefined,
+  ): Promise<StoredConnection | undefined> {
     const key = keyOf(userId)
     for (;;) {
       const stored = await this.#store.get(key)
@@ -152,11 +152,11 @@ function union(list: readonly string[], others: readonly string[]): readonly str
   return all.size === list.length ? list : [...all]
 }
 
-function noted(app: ConnectedApp, now: number): ConnectedApp {
+function noted(app: StoredConnection, now: number): StoredConnection {
   return now - app.lastUsedAt < noteEveryMs ? app : { ...app, lastUsedAt: now }
 }
 
-function read(stored: VersionedValue | undefined): readonly ConnectedApp[] {
+function read(stored: VersionedValue | undefined): readonly StoredConnection[] {
   return stored === undefined ? [] : parseRecord<AppsRecord>('list of applications', stored.value).apps
 }
 

@@ -3,7 +3,7 @@ import type { RequestContext } from '../../base/request.ts'
 import { CountersignError, internalError } from '../../shared/errors.ts'
 import { isPlainLine } from '../../shared/plain-line.ts'
 import type { OriginPolicy } from '../origin-policy.ts'
-import type { CurrentSession, LinkingHost, Session, UserWallet, WalletHost } from '../users/host.ts'
+import type { CurrentSession, HeldWallet, LinkingHost, Session, WalletHost } from '../users/host.ts'
 import type { Prover, WalletNamed } from '../wallet/prover.ts'
 import type { Proof, ProvenIdentity } from '../wallet/wallet.ts'
 import type { NonceRecord, Nonces } from './nonce.ts'
@@ -105,13 +105,13 @@ function requirePlainUserId(userId: string): void {
 }
 
 /** A wallet of the caller's user. */
-export interface ListedWallet extends UserWallet {
+export interface ListedWallet extends HeldWallet {
   /** Whether the caller signed in with it. */
   readonly current: boolean
 }
 
 /** Parts of {@link UserWallets}. */
-export interface UserWalletsParts extends WalletLinksParts<UserWallet> {
+export interface UserWalletsParts extends WalletLinksParts<HeldWallet> {
   readonly host: WalletHost
   /** Receives audit events of linked and unlinked wallets. Default: none. */
   readonly audit?: AuditTrail | undefined
@@ -120,7 +120,7 @@ export interface UserWalletsParts extends WalletLinksParts<UserWallet> {
 /** The wallets of the signed-in user, on a host that keeps them itself. `cookies` are Set-Cookie header values. */
 export class UserWallets {
   /** Issues the nonces for adding a wallet. */
-  readonly links: WalletLinks<UserWallet>
+  readonly links: WalletLinks<HeldWallet>
   readonly #parts: UserWalletsParts
 
   constructor(parts: UserWalletsParts) {
@@ -129,7 +129,7 @@ export class UserWallets {
   }
 
   /** The wallets of the user of a session. */
-  async of(session: Session): Promise<readonly UserWallet[]> {
+  async of(session: Session): Promise<readonly HeldWallet[]> {
     return await this.#parts.host.listWallets(session)
   }
 
@@ -163,7 +163,7 @@ export class UserWallets {
   ): Promise<{ readonly cookies: readonly string[] }> {
     const { host, prover } = this.#parts
     const { session, cookies } = await this.links.freshSession(request)
-    let picked: UserWallet | undefined
+    let picked: HeldWallet | undefined
     await host.unlinkWallet(session, (wallets) => {
       const ofAdapter = wallets.filter((wallet) => wallet.adapterId === adapterId)
       // As it is listed first: the wallets of an adapter that is configured no more can only be named so.
@@ -178,7 +178,7 @@ export class UserWallets {
 
   #tell(
     type: 'wallet.linked' | 'wallet.unlinked',
-    { adapterId, address, publicKeyHex }: UserWallet,
+    { adapterId, address, publicKeyHex }: HeldWallet,
     { id: sessionId, userId }: Session,
     request: RequestContext,
   ): void {
@@ -187,7 +187,7 @@ export class UserWallets {
   }
 }
 
-function listed(wallet: UserWallet, session: Session): ListedWallet {
+function listed(wallet: HeldWallet, session: Session): ListedWallet {
   const { adapterId, address } = session
   return { ...wallet, current: wallet.adapterId === adapterId && wallet.address === address }
 }

@@ -141,20 +141,20 @@ export interface LinkingHost<Linked = void> extends Host {
 }
 
 /** A wallet of a user. */
-export interface UserWallet extends ProvenIdentity {
+export interface HeldWallet extends ProvenIdentity {
   /** Time at which it became the user's, epoch milliseconds. */
   readonly linkedAt: number
 }
 
 /** A host that keeps itself which wallets a user has. */
-export interface WalletHost extends LinkingHost<UserWallet> {
+export interface WalletHost extends LinkingHost<HeldWallet> {
   /** The wallets of the user of a session, the one linked first first. */
-  listWallets(session: Session): Promise<UserWallet[]>
+  listWallets(session: Session): Promise<HeldWallet[]>
 
   /**
    * Takes a wallet from the user of a session. Rejects with WALLET_NOT_FOUND if `pick` finds none among the user's, and
    * with LAST_WALLET if the user has no other; of concurrent calls, none takes the last. Afterwards the wallet's
    * sessions have ended, the computers that are known for it are forgotten, and if it signs in again, it is a new user.
    */
-  unlinkWallet(session: Session, pick: (wallets: readonly UserWallet[]) => UserWallet | undefined): Promise<void>
+  unlinkWallet(session: Session, pick: (wallets: readonly HeldWallet[]) => HeldWallet | undefined): Promise<void>
 }

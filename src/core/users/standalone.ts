@@ -11,12 +11,12 @@ import { askResolveLogin, type ResolveLogin } from './application.ts'
 import type {
   CredentialForm,
   CurrentSession,
+  HeldWallet,
   HostUser,
   IssuedSession,
   OrderGrant,
   OrderSession,
   Session,
-  UserWallet,
   WalletHost,
 } from './host.ts'
 import { proxiedOriginRequired } from './refusals.ts'
@@ -195,7 +195,7 @@ export class StandaloneHost implements WalletHost {
   }
 
   /** The wallets of a user, the one linked first first. Empty with `resolveLogin`, and for a user who was deleted. */
-  async walletsOf(userId: string): Promise<UserWallet[]> {
+  async walletsOf(userId: string): Promise<HeldWallet[]> {
     if (this.#parts.resolveLogin !== undefined || (await this.#users.find(userId)) === undefined) return []
     return await this.#users.list({ userId })
   }
@@ -238,17 +238,17 @@ export class StandaloneHost implements WalletHost {
     if (this.#store.now() - createdAt >= freshMs) throw refused('SESSION_NOT_FRESH')
   }
 
-  async linkWallet(session: Session, identity: ProvenIdentity): Promise<UserWallet> {
+  async linkWallet(session: Session, identity: ProvenIdentity): Promise<HeldWallet> {
     return await this.#users.link(session, identity)
   }
 
-  async listWallets(session: Session): Promise<UserWallet[]> {
+  async listWallets(session: Session): Promise<HeldWallet[]> {
     return await this.#users.list(session)
   }
 
   async unlinkWallet(
     session: Session,
-    pick: (wallets: readonly UserWallet[]) => UserWallet | undefined,
+    pick: (wallets: readonly HeldWallet[]) => HeldWallet | undefined,
   ): Promise<void> {
     await this.#users.unlink(session, pick)
   }

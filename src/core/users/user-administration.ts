@@ -1,6 +1,6 @@
 import type { Store } from '../../store/store.ts'
 import { type ProvenIdentity, type WalletIdentity, walletOf } from '../wallet/wallet.ts'
-import type { Session, UserWallet } from './host.ts'
+import type { HeldWallet, Session } from './host.ts'
 import { isOfWallet, type PastSession, type SessionEnds, StoredSessions } from './sessions.ts'
 import {
   type Claim,
@@ -32,7 +32,7 @@ export interface UserAdministrationParts {
 }
 
 /** A wallet as an operator sees it. Times are epoch milliseconds. */
-export interface AdministeredWallet extends UserWallet {
+export interface AdministeredWallet extends HeldWallet {
   /** When it was blocked; absent if it is not. */
   readonly blockedAt?: number
 }

@@ -4,7 +4,7 @@ import { newId } from '../../base/token.ts'
 import { refused } from '../../shared/errors.ts'
 import type { Store, VersionedValue } from '../../store/store.ts'
 import type { WalletIdentity } from '../wallet/wallet.ts'
-import type { HostUser, UserWallet } from './host.ts'
+import type { HeldWallet, HostUser } from './host.ts'
 
 /** A user that the standalone host keeps: one for each wallet, unless its holder linked several. */
 export interface WalletUser extends HostUser {
@@ -16,7 +16,7 @@ export interface WalletUser extends HostUser {
 }
 
 /** A wallet as its user's record has it. */
-export interface WalletEntry extends UserWallet {
+export interface WalletEntry extends HeldWallet {
   /** Says which of the wallet's claims this entry is for. */
   readonly claim: string
   /** It is being unlinked, and is not the user's any more. */
@@ -89,7 +89,7 @@ export function entryOf(record: UserRecord | undefined, { claim }: Pick<Claim, '
 }
 
 /** The wallet of an entry. */
-export function walletIn({ adapterId, subject, publicKeyHex, address, linkedAt }: WalletEntry): UserWallet {
+export function walletIn({ adapterId, subject, publicKeyHex, address, linkedAt }: WalletEntry): HeldWallet {
   return { adapterId, subject, publicKeyHex, address, linkedAt }
 }
 

@@ -1,7 +1,7 @@
 import { type CountersignError, refused } from '../../shared/errors.ts'
 import type { Store } from '../../store/store.ts'
 import type { ProvenIdentity, WalletIdentity } from '../wallet/wallet.ts'
-import type { HostUser, Session, UserWallet } from './host.ts'
+import type { HeldWallet, HostUser, Session } from './host.ts'
 import { tooManyWallets, walletUnlinked } from './refusals.ts'
 import { isOfWallet, type StoredSessions } from './sessions.ts'
 import {
@@ -141,7 +141,7 @@ export class Users {
   }
 
   /** The wallets of a session's user, the one linked first first. */
-  async list(session: Pick<Session, 'userId'>): Promise<UserWallet[]> {
+  async list(session: Pick<Session, 'userId'>): Promise<HeldWallet[]> {
     const { staying } = await this.#current(session)
     return staying.map(walletIn).sort((a, b) => a.linkedAt - b.linkedAt)
   }
@@ -150,7 +150,7 @@ export class Users {
    * Gives a wallet to a session's user. Rejects with WALLET_TAKEN if it is another's, with
    * LOGIN_REFUSED if it is blocked, and with INVALID_REQUEST if the user has as many as a user can have.
    */
-  async link(session: Session, identity: ProvenIdentity): Promise<UserWallet> {
+  async link(session: Session, identity: ProvenIdentity): Promise<HeldWallet> {
     const { userId } = session
     await this.#current(session)
     for (;;) {
@@ -175,7 +175,7 @@ export class Users {
   }
 
   /** Takes a wallet from a session's user: see `WalletHost.unlinkWallet`. */
-  async unlink(session: Session, pick: (wallets: readonly UserWallet[]) => UserWallet | undefined): Promise<void> {
+  async unlink(session: Session, pick: (wallets: readonly HeldWallet[]) => HeldWallet | undefined): Promise<void> {
     const { userId } = session
     for (;;) {
       const { stored, staying } = await this.#current(session)
