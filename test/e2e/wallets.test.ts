@@ -198,7 +198,7 @@ describe('the wallets of a user:', () => {
       const own = await users.signIn(alone)
       const refused = await users.link(token, alone)
       expect(refusal(refused)).toEqual([409, 'WALLET_TAKEN'])
-      expect(refused.json.message).toMatch(/sign in with it and unlink it there first, which needs another wallet/)
+      expect(refused.json.message).toMatch(/sign in with it and unlink it there, which needs another wallet/)
       okay(await users.link(own.token, spare))
       okay(await users.unlink(own.token, alone))
       okay(await users.link(token, alone))
