@@ -44,7 +44,7 @@ const generatedEntries = ['gen/sign_in_service_pb', 'gen/countersign/v1/sign_in_
   `countersign/${name}`,
   `countersign/${name}.js`,
 ])
-const clientEntries = ['', '/rest', '/element', '/wallets'].map((name) => `countersign/client${name}`)
+const clientEntries = ['', '/connect', '/element', '/wallets'].map((name) => `countersign/client${name}`)
 
 /**
  * Prints what a version of TypeScript finds wrong with these entries of the package and all that their declarations
