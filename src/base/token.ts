@@ -1,4 +1,4 @@
-import { createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createHmac, hash, randomFillSync, timingSafeEqual } from 'node:crypto'
 
 /** Kind of a token: who holds it, and so what it grants. */
 export type TokenKind = 'claim' | 'challenge' | 'desktop' | 'session' | 'hand-over'
@@ -30,9 +30,21 @@ export function newId(): string {
   return randomText(16)
 }
 
-/** So many random bytes, in base64url. */
+/** Random bytes for the next texts, of this process alone. A call of the system for each text takes longer. */
+const pool = Buffer.alloc(4096)
+let unused = 0
+
+/** So many random bytes, in base64url: 4,096 at most. Each is used once and then wiped. */
 export function randomText(bytes: number): string {
-  return randomBytes(bytes).toString('base64url')
+  if (bytes > unused) {
+    randomFillSync(pool)
+    unused = pool.length
+  }
+  const taken = pool.subarray(unused - bytes, unused)
+  unused -= bytes
+  const text = taken.toString('base64url')
+  taken.fill(0)
+  return text
 }
 
 /**

@@ -7,6 +7,7 @@ import {
   Keyring,
   newId,
   newToken,
+  randomText,
   tokenFromBytes,
   tokenMatches,
 } from '../../src/base/token.ts'
@@ -102,4 +103,16 @@ test('however a text is cut into parts, no two cuts make the same token', () => 
     }),
     { numRuns: 1000 },
   )
+})
+
+test('random texts of all lengths are used once, also where the pool of random bytes is filled again', () => {
+  const texts = Array.from({ length: 2000 }, (_, index) => randomText(index % 2 === 0 ? 16 : 32))
+  expect(texts.map((text) => Buffer.from(text, 'base64url').length)).toEqual(
+    Array.from({ length: 2000 }, (_, index) => (index % 2 === 0 ? 16 : 32)),
+  )
+  // No eight bytes in a row come twice, as they would if bytes were taken again, nor zeros, as after they are wiped.
+  const pieces = texts.flatMap((text) => Buffer.from(text, 'base64url').toString('hex').match(/.{16}/g) ?? [])
+  expect(new Set(pieces).size).toBe(pieces.length)
+  expect(pieces).not.toContain('0'.repeat(16))
+  expect(randomText(4096)).toHaveLength(5462)
 })

@@ -105,12 +105,14 @@ export class Users {
   /** Finds or makes the user of a wallet that signs in. Rejects with LOGIN_REFUSED if the wallet is blocked. */
   async resolve(identity: ProvenIdentity): Promise<HostUser> {
     for (;;) {
-      const found = await this.#claims.of(identity)
+      // Most users have the id that follows from their wallet: their record is read together with the claim.
+      const derivedId = derivedUserId(identity)
+      const [found, derived] = await Promise.all([this.#claims.of(identity), this.#records.load(derivedId)])
       if (found?.blockedAt !== undefined) throw refused('LOGIN_REFUSED')
-      const userId = found === undefined ? derivedUserId(identity) : randomUserId()
+      const userId = found === undefined ? derivedId : randomUserId()
       const claim = found?.claim ?? (await this.#claims.make(identity, found, userId))
       if (claim === undefined) continue
-      const stored = await this.#records.load(claim.userId)
+      const stored = claim.userId === derivedId ? derived : await this.#records.load(claim.userId)
       if (await this.settle(claim, identity, { read: stored, synced: this.#synced(identity) }))
         return { id: claim.userId }
     }
