@@ -18,7 +18,7 @@ const target = ['chrome111', 'firefox115', 'safari16.4']
  * What the HTML names. Each is bundled by itself: if the pages shared a file, a phone would download for the approval
  * page what only the demo uses.
  */
-const entries = [...pageNames.map((name) => `${name}.ts`), 'style.css', 'icon.svg']
+const entries = [...pageNames.flatMap((name) => [`${name}.ts`, `style/${name}.css`]), 'icon.svg']
 
 /** What the pages are made of, relative to the repository. */
 const inputs = ['src/**/*.*', 'gen/client/**/*.ts', 'scripts/build-pages.ts', 'package-lock.json']
@@ -38,7 +38,7 @@ export async function buildPages(): Promise<void> {
   }
   const fill = async (name: PageName): Promise<[PageName, string]> => {
     const html = await readFile(new URL(`${name}.html`, sources), 'utf8')
-    const filled = withStyles(withTexts(html), files).replace(/\[\[([\w.-]+)\]\]/g, (_, asset: string) => {
+    const filled = withStyle(withTexts(html), name, files).replace(/\[\[([\w.-]+)\]\]/g, (_, asset: string) => {
       const found = names.get(asset)
       if (found === undefined) throw new Error(`${name}.html names ${asset}, which is not built`)
       // The server fills in where it serves the assets.
@@ -73,7 +73,7 @@ async function bundle(entry: string) {
     // What a page imports on demand is a file of its own, which the page names relative to itself.
     chunkNames: '[name]-[hash]',
     splitting: true,
-    loader: { '.svg': 'copy' },
+    loader: { '.svg': 'copy', '.inline.svg': 'dataurl' },
     bundle: true,
     minify: true,
     format: 'esm',
@@ -99,15 +99,18 @@ function withTexts(html: string): string {
 }
 
 /**
- * Writes a style sheet in place of the comment that names it, so that a page which is opened once, on a slow network, is
- * seen as soon as its document is there. The server allows exactly that style.
+ * Writes the style sheet of a page into it, so that a page which is opened once, on a slow network, is seen as soon as
+ * its document is there. The server allows exactly that style.
  */
-function withStyles(html: string, files: readonly OutputFile[]): string {
-  return html.replace(/\/\* \[\[inline ([\w.-]+)\.css\]\] \*\//g, (_, name: string) => {
-    const file = files.find(({ path }) => new RegExp(`^${name}-\\w+\\.css$`).test(basename(path)))
-    if (file === undefined) throw new Error(`${name}.css is not built`)
-    return file.text.trim().replace(/url\((["']?)\.\//g, 'url($1{{assetsPath}}/')
-  })
+function withStyle(html: string, page: PageName, files: readonly OutputFile[]): string {
+  const file = files.find(({ path }) => new RegExp(`^${page}-\\w+\\.css$`).test(basename(path)))
+  if (file === undefined) throw new Error(`style/${page}.css is not built`)
+  const style = file.text
+    .trim()
+    .replace(/url\((["']?)\.\//g, 'url($1{{assetsPath}}/')
+    // Of pictures that the sheet contains.
+    .replaceAll('<', '%3C')
+  return html.replace('/* [[style]] */', () => style)
 }
 
 /** Whether the pages are missing, or older than what they are made of. */
