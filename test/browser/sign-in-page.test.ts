@@ -83,7 +83,7 @@ function codeOf(page: Page): Locator {
 
 /** A script that says where the page leads with each of these values of `returnTo`. */
 async function asExpression(values: readonly string[]): Promise<string> {
-  const contents = `import { returnTarget } from './src/browser/pages/return-target.ts'
+  const contents = `import { returnTarget } from './src/shared/return-path.ts'
     export const targetOf = (returnTo) => {
       const page = new URL(location.href)
       page.search = '?' + new URLSearchParams({ returnTo })
