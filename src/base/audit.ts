@@ -53,7 +53,7 @@ export type AuditFacts =
     } & AuditWallet)
   /** A signature over a challenge was refused: at the sign-in, when a wallet was to be linked, or on the phone. */
   | ({ readonly type: 'challenge.refused' } & AuditRefusal)
-  /** Any other call was refused for a reason that an attack could have. */
+  /** Any other call was refused with a reason that can indicate an attack. */
   | ({ readonly type: 'call.refused' } & AuditRefusal)
   /** A client was turned away because of a limit or a ceiling. */
   | ({ readonly type: 'limit.hit' } & AuditRefusal)
@@ -188,14 +188,14 @@ export class AuditTrail {
     this.#sinks = sinks
   }
 
-  /** Whether there is a listener. */
-  get heard(): boolean {
+  /** Whether events have a receiver. */
+  get hasSinks(): boolean {
     return this.#sinks.length > 0
   }
 
   /** Tells what happened after it has taken effect. Never throws. */
   tell(facts: AuditFacts, { ip, origin, userAgent }: AuditCaller): void {
-    if (!this.heard) return
+    if (!this.hasSinks) return
     const event = { id: randomUUID(), time: this.#now(), ip, origin, userAgent: userAgent || undefined, ...facts }
     for (const sink of this.#sinks) sink(event as AuditEvent)
   }

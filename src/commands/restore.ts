@@ -26,7 +26,7 @@ const prefix = /^(?:[A-Za-z0-9._-]{1,64}:)?/
  */
 const begun = new RegExp(`${prefix.source}(?:nonce|link-nonce|order|${begunKeys}):`)
 
-/** Keys of sessions, of what is kept beside them, of their lists, and of known computers. */
+/** Keys of sessions, of their addresses and lists, and of known computers. */
 const remembered = new RegExp(`${prefix.source}(?:session|session-address|${sessionKeys}|sessions|computers):`)
 
 /**

@@ -1,13 +1,10 @@
-import { hash } from 'node:crypto'
 import type { Adapter, AdapterPayload, KoaContextWithOIDC } from 'oidc-provider'
-import { equalInConstantTime } from '../base/token.ts'
-import { mostCookies } from './browser.ts'
-import type { FileClients } from './clients.ts'
-import { sidOf } from './grants.ts'
+import { browsersOf, isOfBrowser } from './browser.ts'
+import { type FileClients, offeredTo } from './clients.ts'
+import { grantOf, sidOf, stillOffered } from './grants.ts'
 import { interactionSeconds, type Loaded, requestState, type SharedParts } from './parts.ts'
-import { grantOf, offeredTo, stillOffered } from './resources.ts'
 
-/** What is stored of an interaction beside the library's payload. */
+/** Stored interaction: the library's payload, and the browser that began it. */
 export interface StoredInteraction {
   readonly payload: AdapterPayload
   /** Hashes of secrets of the browser that began it. Any of them is enough to recognise it. */
@@ -16,7 +13,7 @@ export interface StoredInteraction {
   readonly startedAt: number
 }
 
-/** What is stored of anything else. */
+/** Stored record of any other model. */
 interface StoredPayload {
   readonly payload: AdapterPayload
   /** When it was used, in seconds, to the millisecond. */
@@ -107,8 +104,8 @@ function usedOnce(kind: string, parts: AdapterParts, clients: FileClients): Part
 
     /**
      * Marks it as used. Of any number of callers exactly one succeeds, and within the grace time of its client the
-     * others, too. Those beyond are a sign of theft, or of a client that cannot tell what it has sent: the grant ends,
-     * and with it all that the first caller got.
+     * others, too. Further calls are a sign of theft, or of a client that has lost track of what it sent: the
+     * grant ends, and with it all that the first caller got.
      */
     async consume(id) {
       for (;;) {
@@ -177,7 +174,7 @@ function lifeOf(ms: number): { readonly ttlMs: number } {
   return { ttlMs: Math.max(1, ms) }
 }
 
-/** Longest time in ms for which a used refresh token is remembered: its whole life. */
+/** Longest time in ms for which a used refresh token is remembered: its life. */
 const maxUsedMs = 14 * 86_400_000
 
 /** What has to be kept of something used: enough to recognise it, and to end its grant. */
@@ -274,19 +271,4 @@ function interactions(parts: AdapterParts): Partial<Adapter> {
       if (!(await records.remove(kind, id))) throw new library.errors.SessionNotFound('interaction session not found')
     },
   }
-}
-
-/** Whether an interaction was begun by the browser that has these secrets. */
-export function isOfBrowser({ browsers }: Pick<StoredInteraction, 'browsers'>, secrets: readonly string[]): boolean {
-  const hashes = secrets.map(hashOf)
-  return browsers.some((each) => hashes.some((own) => equalInConstantTime(own, each)))
-}
-
-/** What an interaction keeps of the secrets of its browser, of which the oldest comes first. */
-export function browsersOf(secrets: readonly string[]): string[] {
-  return secrets.slice(0, mostCookies).map(hashOf)
-}
-
-function hashOf(secret: string): string {
-  return hash('sha256', secret, 'base64url')
 }

@@ -50,7 +50,7 @@ export type Callback = (request: IncomingMessage, response: ServerResponse) => P
 
 /**
  * Headers that do not reach the library: those of one connection, of the sender's cookies, and all that could say for
- * which host the request is. The library writes its own addresses from what it is told, into documents that are cached.
+ * which host the request is. The library writes its own addresses from these headers, into documents that are cached.
  */
 const withheld = new RegExp(
   '^(:.*|connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|' +
@@ -87,7 +87,7 @@ function requestOf(
     httpVersion: '1.1',
     httpVersionMajor: 1,
     httpVersionMinor: 1,
-    // The library goes by our own context; what it asks of a socket is this.
+    // The library reads only these two fields of the socket.
     socket: { encrypted: protocol === 'https:', remoteAddress: context.ip },
   }) as unknown as IncomingMessage
 }

@@ -1,4 +1,4 @@
-import { randomText } from '../base/token.ts'
+import { equalInConstantTime, hashToken, randomText } from '../base/token.ts'
 import { cookieNames, cookieValue } from '../shared/header-text.ts'
 import { interactionSeconds } from './parts.ts'
 
@@ -58,4 +58,18 @@ export class BrowserCookies {
     const secure = this.#isSecure ? ' Secure;' : ''
     return `${name}=${value}; Path=/; Max-Age=${seconds}; HttpOnly;${secure} SameSite=Lax`
   }
+}
+
+/** Whether an interaction was begun by the browser that has these secrets. */
+export function isOfBrowser(
+  { browsers }: { readonly browsers: readonly string[] },
+  secrets: readonly string[],
+): boolean {
+  const hashes = secrets.map(hashToken)
+  return browsers.some((each) => hashes.some((own) => equalInConstantTime(own, each)))
+}
+
+/** What an interaction keeps of the secrets of its browser, of which the oldest comes first. */
+export function browsersOf(secrets: readonly string[]): string[] {
+  return secrets.slice(0, mostCookies).map(hashToken)
 }

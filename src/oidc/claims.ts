@@ -28,7 +28,7 @@ export const issuerScopes: readonly string[] = [...Object.keys(claimsOfScopes), 
 export type People = ReadonlyMap<string, Fields>
 
 /**
- * Reads a people file, as a whole or not at all: a JSON object with the claims of each person.
+ * Reads a people file, all of it or nothing: a JSON object with the claims of each person.
  *
  * @throws TypeError of one line that names the file and the person, if something does not fit.
  */

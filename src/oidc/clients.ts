@@ -1,7 +1,6 @@
 import { isLoopbackHost } from '../shared/origin.ts'
 import { issuerScopes } from './claims.ts'
 import { type Check, checkOf, type Fields, hasOnly, readJson } from './json-file.ts'
-import { type FileResource, type FileResources, readResource } from './resources.ts'
 
 /** A client of the clients file. */
 export interface FileClient {
@@ -11,13 +10,13 @@ export interface FileClient {
   readonly isFirstParty: boolean
   /** Whether it must use PKCE. */
   readonly requiresPkce: boolean
-  /** Whether it is told of logouts at any address, not only at public ones. */
+  /** Whether logouts are sent to any address, not only to public ones. */
   readonly isInPrivateNetwork: boolean
   /** Time in seconds for which a used refresh token is taken again, as after an answer that was lost. */
   readonly refreshGraceSeconds: number
 }
 
-/** What is looked at here of a client's metadata. */
+/** A client's metadata, as far as it is used here. */
 export interface ClientMetadata {
   readonly client_id: string
   readonly redirect_uris: readonly string[]
@@ -26,10 +25,26 @@ export interface ClientMetadata {
   readonly [name: string]: unknown
 }
 
+/** A backend that access tokens are issued for (RFC 8707). */
+export interface FileResource {
+  /** Its address, which is the audience of its tokens. */
+  readonly resource: string
+  readonly scopes: readonly string[]
+  /** Algorithm of its tokens' signatures. */
+  readonly algorithm: ResourceAlgorithm
+  /** Ids of the clients that may name it. Absent: all of them. */
+  readonly clients?: readonly string[] | undefined
+}
+
+export type ResourceAlgorithm = 'ES256' | 'RS256'
+
+/** The resources of a clients file, by address. */
+export type FileResources = ReadonlyMap<string, FileResource>
+
 /** The clients of a file, by id. */
 export type FileClients = ReadonlyMap<string, FileClient>
 
-/** What a clients file has. */
+/** Content of a clients file. */
 export interface ClientsFile {
   readonly clients: FileClients
   readonly resources: FileResources
@@ -39,7 +54,7 @@ export interface ClientsFile {
 const leastSecret = 32
 
 /**
- * Reads a clients file, as a whole or not at all. The library checks the rest of a client's metadata.
+ * Reads a clients file, all of it or nothing. The library checks the rest of a client's metadata.
  *
  * @throws TypeError of one line that names the file and the client, if something does not fit.
  */
@@ -124,7 +139,7 @@ function readClient(entry: unknown, check: Check): FileClient {
   check(typeof grace === 'number' && grace >= 0 && grace <= 30, 'refresh_grace_seconds must be 0 to 30')
   const { backchannel_logout_uri: logoutUri } = others
   check(
-    logoutUri === undefined || isInPrivateNetwork || isPublicAddress(logoutUri),
+    logoutUri === undefined || isInPrivateNetwork || isPublicUri(logoutUri),
     'backchannel_logout_uri must be https on port 443; for others set "private_network": true',
   )
   const flags = { isFirstParty, requiresPkce, isInPrivateNetwork }
@@ -149,7 +164,52 @@ export function isWeb(redirectUris: readonly unknown[]): boolean {
   })
 }
 
-function isPublicAddress(uri: unknown): boolean {
+function isPublicUri(uri: unknown): boolean {
   const url = typeof uri === 'string' ? URL.parse(uri) : null
   return url?.protocol === 'https:' && url.port === ''
+}
+
+/** Reads a resource of the clients file. */
+function readResource(entry: unknown, check: Check): FileResource {
+  check(
+    hasOnly(entry, ['resource', 'scopes', 'algorithm', 'clients']),
+    'may have "resource", "scopes", "algorithm" and "clients" only',
+  )
+  const { resource, scopes, algorithm = 'ES256', clients } = entry
+  check(
+    typeof resource === 'string' && URL.parse(resource)?.hash === '' && /^[!-~]{1,200}$/.test(resource),
+    'resource must be an address of 1 to 200 characters without a fragment, such as https://orders.example',
+  )
+  const isScope = (each: unknown): boolean => typeof each === 'string' && /^[!#-[\]-~]{1,100}$/.test(each)
+  check(
+    Array.isArray(scopes) && scopes.length > 0 && scopes.every(isScope),
+    'scopes must be a list such as ["orders:read"]',
+  )
+  check(algorithm === 'ES256' || algorithm === 'RS256', 'algorithm must be ES256 or RS256')
+  const isList = Array.isArray(clients) && clients.length > 0 && clients.every((each) => typeof each === 'string')
+  check(clients === undefined || isList, 'clients must be a list of client ids')
+  return { resource, scopes, algorithm, clients }
+}
+
+/** Scopes and resources that clients may ask for. */
+export interface Offered {
+  readonly scopes: readonly string[]
+  readonly resources: FileResources
+}
+
+/**
+ * What a client may ask for: of all that there is, the scopes that its metadata names, if it names any, at the
+ * resources that are for it. Pages of consent, grants and tokens follow from this.
+ */
+export function offeredTo({ metadata }: Pick<FileClient, 'metadata'>, { scopes, resources }: Offered): Offered {
+  const { client_id: clientId, scope } = metadata
+  const own = scope?.split(' ')
+  const isOwn = (each: string): boolean => own === undefined || own.includes(each)
+  const itsResources = [...resources.values()].filter(({ clients }) => clients?.includes(clientId) !== false)
+  return {
+    scopes: scopes.filter(isOwn),
+    resources: new Map(
+      itsResources.map((each) => [each.resource, { ...each, scopes: each.scopes.filter(isOwn) }] as const),
+    ),
+  }
 }

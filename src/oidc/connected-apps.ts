@@ -24,7 +24,7 @@ export interface StoredConnection {
   readonly lastUsedAt: number
 }
 
-/** What an application gets. */
+/** Scopes that an application gets. */
 export interface NewConnection extends Pick<StoredConnection, 'clientId' | 'isOfOrder' | 'scopes'> {
   /** Whether the user has been asked, and has allowed it. */
   readonly isAllowed: boolean

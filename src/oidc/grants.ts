@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
 import { randomText } from '../base/token.ts'
 import type { Session } from '../core/users/host.ts'
+import type { Offered } from './clients.ts'
 import type { SharedParts } from './parts.ts'
-import type { Permission } from './resources.ts'
 import type { ReadRecord } from './sealed-records.ts'
 import { offlineMs } from './session-ends.ts'
 
@@ -18,7 +18,7 @@ export interface GrantRecord {
   readonly connection: string
 }
 
-/** What a client gets. */
+/** Permissions that a client gets. */
 export interface Gift {
   readonly clientId: string
   readonly asked: ReadonlySet<Permission>
@@ -26,12 +26,12 @@ export interface Gift {
   readonly isAllowed: boolean
 }
 
-/** What takes the place of a grant that was taken away. */
+/** Mark of a grant that was removed. */
 interface RemovedGrant {
   readonly removed: true
 }
 
-/** What is stored of a session: its grants, by client. */
+/** Ids of a session's grants, by client. */
 interface SessionGrants {
   readonly grants: Readonly<Record<string, string>>
 }
@@ -44,7 +44,7 @@ const grantKind = 'Grant'
 type GrantParts = Pick<SharedParts, 'records' | 'store' | 'apps' | 'offline' | 'sessionClients' | 'host' | 'settings'>
 
 /**
- * The grants of sessions: one for each session and client, so that two tabs of a client share it. Its random id stands
+ * The grants of sessions: one for each session and client, so that two tabs of a client share it. Its random id is
  * in the session's list, which changes by compare-and-set, before the grant is stored. All that is issued under a grant
  * counts only while the grant is there, so taking it away ends codes, refresh tokens and opaque access tokens in one
  * step. A mark takes its place: the next grant has another id, and nothing in flight brings the old one back.
@@ -133,7 +133,7 @@ export class Grants {
   }
 
   /**
-   * The id of the grant of a session for a client, which stands in the session's list from then on: that of the list,
+   * The id of the grant of a session for a client, which is in the session's list from then on: that of the list,
    * unless its grant was taken away. An id without a grant is of another tab, which is about to store it.
    */
   async #idFor(sessionId: string, clientId: string): Promise<string> {
@@ -158,4 +158,52 @@ export class Grants {
 /** The `sid` of a session for a client: the same at each use, and no client learns another's. */
 export function sidOf(sessionId: string, clientId: string): string {
   return hash('sha256', `oidc sid\n${sessionId}\n${clientId}`, 'base64url').slice(0, 22)
+}
+
+/**
+ * What is asked of a user, or has been allowed: scopes of the issuer, such as `profile`, and those of a resource with
+ * its address behind a space, such as `orders:read https://orders.example`. Neither can contain a space.
+ */
+export type Permission = string
+
+/** The scope of a permission. */
+export function scopeOf(permission: Permission): string {
+  return permission.split(' ')[0] ?? ''
+}
+
+/** The permissions that a request asks for, of those that there are. */
+export function permissionsIn(
+  { scope, resource }: { readonly scope?: unknown; readonly resource?: unknown },
+  { scopes, resources }: Offered,
+): Set<Permission> {
+  const asked = typeof scope === 'string' ? [...new Set(scope.split(' '))] : []
+  const addresses = [resource ?? []].flat().map(String)
+  return new Set([
+    ...asked.filter((each) => scopes.includes(each)),
+    ...addresses.flatMap((address) =>
+      asked.filter((each) => resources.get(address)?.scopes.includes(each)).map((each) => `${each} ${address}`),
+    ),
+  ])
+}
+
+/** The permissions that are still offered. */
+export function stillOffered(permissions: readonly Permission[], { scopes, resources }: Offered): Permission[] {
+  return permissions.filter((each) => {
+    const [scope = '', address] = each.split(' ')
+    return (address === undefined ? scopes : resources.get(address)?.scopes)?.includes(scope) === true
+  })
+}
+
+/** Permissions as the library writes them in a grant. */
+export function grantOf(permissions: readonly Permission[]): {
+  readonly openid: { readonly scope: string }
+  readonly resources: Readonly<Record<string, string>>
+} {
+  const byAddress = Map.groupBy(permissions, (each) => each.split(' ')[1] ?? '')
+  const scopesAt = (address: string): string => (byAddress.get(address) ?? []).map(scopeOf).join(' ')
+  const addresses = [...byAddress.keys()].filter((address) => address !== '')
+  return {
+    openid: { scope: scopesAt('') },
+    resources: Object.fromEntries(addresses.map((address) => [address, scopesAt(address)])),
+  }
 }

@@ -2,16 +2,16 @@ import type { AdapterPayload } from 'oidc-provider'
 import type { RequestContext } from '../base/request.ts'
 import type { Session } from '../core/users/host.ts'
 import { CountersignError } from '../shared/errors.ts'
-import { browsersOf, isOfBrowser, type StoredInteraction } from './adapter.ts'
+import type { StoredInteraction } from './adapter.ts'
 import type { LibraryAnswer } from './bridge.ts'
-import { type BrowserCookie, mostCookies } from './browser.ts'
-import { type FileClient, isWeb } from './clients.ts'
+import { type BrowserCookie, browsersOf, isOfBrowser, mostCookies } from './browser.ts'
+import { type FileClient, isWeb, offeredTo } from './clients.ts'
+import { type Permission, permissionsIn, scopeOf } from './grants.ts'
 import type { SharedParts } from './parts.ts'
 import type { OwnResult } from './policy.ts'
-import { offeredTo, type Permission, permissionsIn, scopeOf } from './resources.ts'
 import type { ReadRecord } from './sealed-records.ts'
 
-/** What a step goes by. */
+/** Request of a step. */
 export interface StepRequest {
   readonly uid: string
   /** Path of the interaction. */
@@ -23,7 +23,7 @@ export interface StepRequest {
   readonly cookies: readonly BrowserCookie[]
 }
 
-/** What a step answers, and a cookie that the browser needs no more. */
+/** Answer of a step, and a cookie that the browser no longer needs. */
 type StepAnswer = LibraryAnswer & { readonly forgotten?: BrowserCookie | undefined }
 
 /** Where the browser goes after a decision. */

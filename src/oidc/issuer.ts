@@ -20,7 +20,7 @@ import { haveEmail, readPeopleFile } from './claims.ts'
 import { isWeb, readClientsFile } from './clients.ts'
 import { discoveryPaths, keyTimes } from './commands.ts'
 import { ConnectedApps, disconnect } from './connected-apps.ts'
-import { Grants, sidOf } from './grants.ts'
+import { Grants, scopeOf, sidOf } from './grants.ts'
 import { Interactions } from './interaction.ts'
 import { type Check, checkOf } from './json-file.ts'
 import { publicKeys, type SigningJwk, signingKeys } from './keys.ts'
@@ -34,7 +34,6 @@ import {
   requestState,
   type SharedParts,
 } from './parts.ts'
-import { scopeOf } from './resources.ts'
 import { SealedRecords } from './sealed-records.ts'
 import { OfflineAccess, SessionClients } from './session-ends.ts'
 

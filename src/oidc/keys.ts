@@ -20,7 +20,7 @@ interface StoredKey {
   readonly from: number
 }
 
-/** What is stored of RSA keys, the oldest first. */
+/** Stored RSA keys, oldest first. */
 interface StoredKeys {
   readonly keys: readonly StoredKey[]
 }
@@ -90,7 +90,7 @@ async function rsaKeys({ records, store }: KeyParts, overlapMs: number): Promise
     const isChanged = found.isOld || next.length !== keys.length || next.at(-1) !== keys.at(-1)
     if (isChanged && !(await records.replace(found, keep({ keys: next })))) continue
     if (isWanted) await store.take(rotationKey)
-    // The newest that may sign stands first.
+    // The newest that may sign is first.
     const maySign = next.filter(({ from }) => from <= now).reverse()
     const notYet = next.filter(({ from }) => from > now)
     return [...maySign, ...notYet].map(({ key }) => key)

@@ -2,14 +2,13 @@ import type { Configuration, KoaContextWithOIDC, Provider } from 'oidc-provider'
 import { CountersignError, internalError } from '../shared/errors.ts'
 import { accountsOf, resourceClaims } from './accounts.ts'
 import { adaptersOver } from './adapter.ts'
+import { postAnywhere, postToPublic } from './back-channel.ts'
 import { answerWith, reportFailure } from './bridge.ts'
 import { claimsOfScopes, furtherClaims } from './claims.ts'
-import type { FileClient } from './clients.ts'
+import { type FileClient, offeredTo } from './clients.ts'
 import { type Interactions, languageQuery } from './interaction.ts'
-import { postAnywhere, postToPublic } from './outgoing.ts'
 import { interactionSeconds, type Library, type Loaded, requestState, type SharedParts } from './parts.ts'
 import { policyOf } from './policy.ts'
-import { offeredTo } from './resources.ts'
 import { offlineMs } from './session-ends.ts'
 
 /** What {@link makeProvider} needs in addition to the loaded files. */
@@ -175,7 +174,7 @@ export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts
     if (typeof given === 'string') target?.searchParams.set('state', given)
     answerWith(ctx, interactions.askLogout(requestState.getStore()?.session, target?.href))
   })
-  // One of them stands for all: the library's types take no list.
+  // The library's types take no list, so one name is given for all.
   for (const event of refusalEvents) provider.on(event as 'grant.error', (ctx, error) => logRefusal(ctx, error, parts))
   // Koa prints errors that no one listens to.
   provider.silent = true
@@ -191,7 +190,7 @@ export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts
   return provider
 }
 
-/** What the library emits when it refuses a request. */
+/** Events of the library for a request that it refuses. */
 const refusalEvents = [
   'authorization.error',
   'grant.error',
@@ -208,7 +207,7 @@ const expectedRefusals = /^(login|consent|interaction|account_selection)_require
 /** Longest text of a request in a line of the log, and on a page. */
 const longestShown = 200
 
-/** Logs a refusal, with the parts of the request that tell what to change: no code, token or secret is one of them. */
+/** Logs a refusal, with the parts of the request that help to correct it: no code, token or secret is one of them. */
 function logRefusal(
   { path, oidc }: KoaContextWithOIDC,
   error: { readonly error?: unknown; readonly error_description?: unknown; readonly error_detail?: unknown },

@@ -13,12 +13,11 @@ import type { LiveCount } from '../limits/concurrency.ts'
 import type { RateLimiter } from '../limits/rate.ts'
 import type { Store } from '../store/store.ts'
 import type { People } from './claims.ts'
-import type { FileClients } from './clients.ts'
+import type { FileClients, Offered } from './clients.ts'
 import type { ConnectedApps } from './connected-apps.ts'
 import type { Grants } from './grants.ts'
 import type { SigningJwk } from './keys.ts'
 import type { ShowPage } from './pages.ts'
-import type { Offered } from './resources.ts'
 import type { SealedRecords } from './sealed-records.ts'
 import type { OfflineAccess, SessionClients } from './session-ends.ts'
 
@@ -74,7 +73,7 @@ export const interactionSeconds = 10 * 60
 /** The exports of the library that are used. */
 export type Library = Pick<typeof import('oidc-provider'), 'Provider' | 'errors' | 'interactionPolicy'>
 
-/** What was read of the files and the store. */
+/** Content of the files, and keys of the store. */
 export interface Loaded extends Offered {
   readonly clients: FileClients
   readonly keys: readonly SigningJwk[]
@@ -98,7 +97,7 @@ export interface SharedParts extends IssuerParts {
   readonly loaded: () => Loaded
 }
 
-/** What is known of the request that the library is serving. */
+/** State of the request that the library is serving. */
 export interface RequestState {
   /** The live session of the request's cookie. Absent without one, and for the calls of backends. */
   readonly session: Session | undefined

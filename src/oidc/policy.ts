@@ -1,10 +1,9 @@
 import type { InteractionResults, interactionPolicy, KoaContextWithOIDC } from 'oidc-provider'
 import { equalInConstantTime } from '../base/token.ts'
 import { isHintOfAnother } from './accounts.ts'
-import { isWeb } from './clients.ts'
-import { sidOf } from './grants.ts'
+import { isWeb, offeredTo } from './clients.ts'
+import { permissionsIn, sidOf } from './grants.ts'
 import { type Loaded, requestState, type SharedParts } from './parts.ts'
-import { offeredTo, permissionsIn } from './resources.ts'
 
 /** What our interaction adds to the result that the library keeps. */
 export interface OwnResult extends InteractionResults {
@@ -16,7 +15,7 @@ type PolicyParts = Pick<SharedParts, 'apps' | 'grants' | 'host' | 'offline' | 's
 
 /**
  * The prompts of the issuer. Who is signed in is asked of the request's live session alone: the library's own checks,
- * which go by what an interaction says of an account, are taken out. The last prompt decides on consent, so a client
+ * which use what an interaction says of an account, are taken out. The last prompt decides on consent, so a client
  * gets its grant once nothing else is left to ask.
  */
 export function policyOf({ base, Check, Prompt }: typeof interactionPolicy, parts: PolicyParts, loaded: Loaded) {

@@ -89,14 +89,14 @@ export interface Countersign {
    */
   metrics(): Promise<string>
   /**
-   * Prepares a stop without failing anyone, for `drainSeconds`: readiness is off and watchers are told to reconnect,
+   * Prepares a stop without failing anyone, for `drainSeconds`: readiness is off and watchers are asked to reconnect,
    * while every call is still served. HTTP/1.1 answers carry `connection: close`; HTTP/2 clients get their GOAWAY from
    * `close`. Resolves when the time is over, or `close` is called; the service serves until then. The command calls it
    * on SIGTERM. `close` alone does not wait for it.
    */
   drain(): Promise<void>
   /**
-   * Reads tls.cert and tls.key again, and goes by other secrets or start keys from now on if they are given: all of it,
+   * Reads tls.cert and tls.key again, and uses other secrets or start keys from now on if they are given: all of it,
    * or nothing. Sessions whose secret is no longer among the secrets end, so a new one is added to the list first.
    * Resolves with the options that changed. Rejects with a `TypeError` of one line if something does not fit; then all
    * stays as it was. The command calls it on SIGHUP.
@@ -120,7 +120,7 @@ export async function createCountersign(options: CountersignOptions = {}): Promi
 /**
  * As {@link createCountersign}, for the command. With `lan`, for `--lan`: if publicUrl is not set, it is
  * `http://{host}:` (with tls.cert `https://{host}:`) and the listening port; and the loopback names on that port are
- * trusted beside it, unless trustedOrigins is set. `lan.host` is one of this machine's as URLs spell it; `undefined`
+ * trusted in addition to it, unless trustedOrigins is set. `lan.host` is one of this machine's as URLs spell it; `undefined`
  * only if publicUrl is set.
  */
 export async function createService(options: CountersignOptions, lan: Lan | undefined): Promise<Countersign> {

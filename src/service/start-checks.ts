@@ -68,7 +68,7 @@ async function keptOnce(store: Store, key: string, value: string): Promise<strin
   return kept.value
 }
 
-/** What {@link warnOfSettings} looks at beside the settings. */
+/** What {@link warnOfSettings} checks in addition to the settings. */
 interface Setup {
   readonly store: Store
   readonly adapterIds: readonly string[]

@@ -152,7 +152,7 @@ export interface LinkWalletOptions extends ProofOptions {
  * sessions itself.
  */
 export interface UserWalletCalls {
-  /** The user's wallets, the one linked first first. */
+  /** The user's wallets, oldest first. */
   listWallets(options?: CallOptions): Promise<readonly UserWallet[]>
   /**
    * Adds a wallet to the signed-in user, who can then sign in with it. Call it in a user gesture, because the wallet

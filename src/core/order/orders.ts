@@ -398,7 +398,7 @@ export class Orders {
 
   /** Tells the audit trail of a change by a request. */
   #teller(request: RequestContext): ((before: OrderRecord, after: OrderRecord) => void) | undefined {
-    if (!this.#audit.heard) return undefined
+    if (!this.#audit.hasSinks) return undefined
     return (before, after) => {
       for (const facts of orderFacts(before, after)) this.#audit.tell(facts, request)
     }

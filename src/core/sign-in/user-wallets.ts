@@ -133,7 +133,7 @@ export class UserWallets {
     return await this.#parts.host.listWallets(session)
   }
 
-  /** The wallets of the request's user, the one linked first first. */
+  /** The wallets of the request's user, oldest first. */
   async list(
     request: RequestContext,
   ): Promise<{ readonly wallets: readonly ListedWallet[]; readonly cookies: readonly string[] }> {

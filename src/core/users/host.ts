@@ -148,7 +148,7 @@ export interface HeldWallet extends ProvenIdentity {
 
 /** A host that keeps itself which wallets a user has. */
 export interface WalletHost extends LinkingHost<HeldWallet> {
-  /** The wallets of the user of a session, the one linked first first. */
+  /** The wallets of the user of a session, oldest first. */
   listWallets(session: Session): Promise<HeldWallet[]>
 
   /**

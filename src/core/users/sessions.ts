@@ -94,9 +94,9 @@ const endedMs = 10 * 60_000
 const endedMark = recordText({ ended: true } satisfies EndedRecord)
 
 /** Asks the store why the user of a session must not have it. */
-type AskRefusal = () => Promise<CountersignError | undefined>
+type CheckRefusal = () => Promise<CountersignError | undefined>
 
-const mayHaveIt: AskRefusal = async () => undefined
+const neverRefused: CheckRefusal = async () => undefined
 
 /** A live session as read. */
 interface FoundSession {
@@ -253,7 +253,11 @@ export class Sessions {
    * a concurrent "end all sessions" either sees this session or is seen by the check. A refused session is ended, and
    * this rejects with the refusal.
    */
-  async create(details: SessionDetails, secretPart?: string, refusalOf: AskRefusal = mayHaveIt): Promise<MadeSession> {
+  async create(
+    details: SessionDetails,
+    secretPart?: string,
+    refusalOf: CheckRefusal = neverRefused,
+  ): Promise<MadeSession> {
     for (;;) {
       const made = await this.#make(details, secretPart ?? newToken('session'), refusalOf)
       if (made !== undefined) return made
@@ -262,7 +266,7 @@ export class Sessions {
   }
 
   /** Makes or finds the session of a secret part. Resolves with undefined if it has ended. */
-  async #make(details: SessionDetails, secretPart: string, refusalOf: AskRefusal): Promise<MadeSession | undefined> {
+  async #make(details: SessionDetails, secretPart: string, refusalOf: CheckRefusal): Promise<MadeSession | undefined> {
     const id = sessionIdOf(secretPart)
     const createdAt = this.#store.now()
     const expiresAt = createdAt + Math.min(this.#settings.ttlSeconds, this.#settings.absoluteTtlSeconds) * 1000

@@ -194,7 +194,7 @@ export class StandaloneHost implements WalletHost {
     return this.#cookie('', 0)
   }
 
-  /** The wallets of a user, the one linked first first. Empty with `resolveLogin`, and for a user who was deleted. */
+  /** The wallets of a user, oldest first. Empty with `resolveLogin`, and for a user who was deleted. */
   async walletsOf(userId: string): Promise<HeldWallet[]> {
     if (this.#parts.resolveLogin !== undefined || (await this.#users.find(userId)) === undefined) return []
     return await this.#users.list({ userId })

@@ -142,7 +142,7 @@ export class Users {
     return stored === undefined || stored.record.deleting ? undefined : userIn(stored.record)
   }
 
-  /** The wallets of a session's user, the one linked first first. */
+  /** The wallets of a session's user, oldest first. */
   async list(session: Pick<Session, 'userId'>): Promise<HeldWallet[]> {
     const { staying } = await this.#current(session)
     return staying.map(walletIn).sort((a, b) => a.linkedAt - b.linkedAt)

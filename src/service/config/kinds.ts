@@ -35,7 +35,7 @@ export interface Range {
 }
 
 /** A whole number within bounds. */
-export function whole(min: number, max: number): Kind<number> {
+export function integer(min: number, max: number): Kind<number> {
   return {
     type: 'number',
     expected: `a whole number from ${min} to ${max}`,

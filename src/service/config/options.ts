@@ -25,6 +25,7 @@ import {
   hostName,
   httpOrigin,
   imageAddress,
+  integer,
   line,
   list,
   objectWith,
@@ -37,7 +38,6 @@ import {
   textOr,
   webhookAddress,
   webhookSecrets,
-  whole,
 } from './kinds.ts'
 import { type Group, group, type Option, option, optional } from './tree.ts'
 
@@ -50,7 +50,7 @@ const start = {
   port: option({
     about: 'Port to listen on; 0 picks a free one.',
     variable: 'PORT',
-    kind: whole(0, 65_535),
+    kind: integer(0, 65_535),
     default: 8080,
   }),
   host: option({
@@ -188,7 +188,7 @@ const orders = {
   orderTtlSeconds: option({
     about: 'Lifetime of an order in seconds. Once approved, it has at least 60 seconds left.',
     variable: 'COUNTERSIGN_ORDER_TTL_SECONDS',
-    kind: whole(1, 3600),
+    kind: integer(1, 3600),
     default: 120,
   }),
   confirmationCode: option({
@@ -237,13 +237,13 @@ const sessions = {
   sessionTtlSeconds: option({
     about: 'Lifetime of an unused session in seconds; each use starts it anew. The default is 7 days.',
     variable: 'COUNTERSIGN_SESSION_TTL_SECONDS',
-    kind: whole(1, 366 * daySeconds),
+    kind: integer(1, 366 * daySeconds),
     default: 7 * daySeconds,
   }),
   sessionAbsoluteTtlSeconds: option({
     about: 'Greatest lifetime of a session in seconds, even if it is used. The default is 30 days.',
     variable: 'COUNTERSIGN_SESSION_ABSOLUTE_TTL_SECONDS',
-    kind: whole(1, 732 * daySeconds),
+    kind: integer(1, 732 * daySeconds),
     notBelow: 'sessionTtlSeconds',
     default: 30 * daySeconds,
   }),
@@ -252,7 +252,7 @@ const sessions = {
       'Time in seconds for which the IP addresses of sessions are kept; 0 keeps none. Below 90 days, known ' +
       'computers have none.',
     variable: 'COUNTERSIGN_ADDRESS_TTL_SECONDS',
-    kind: whole(0, 732 * daySeconds),
+    kind: integer(0, 732 * daySeconds),
     otherwise: 'as long as the session',
   }),
   accessTokens: group('AccessTokenOptions', 'Access tokens for backends, which are issued if `audiences` is set.', {
@@ -267,7 +267,7 @@ const sessions = {
     ttlSeconds: option({
       about: 'Lifetime of an access token in seconds, during which it stays valid even if its session is revoked.',
       variable: 'COUNTERSIGN_ACCESS_TOKEN_TTL_SECONDS',
-      kind: whole(30, 3600),
+      kind: integer(30, 3600),
       default: 300,
     }),
     algorithm: option({
@@ -354,7 +354,7 @@ const wallets = {
   nonceTtlSeconds: option({
     about: 'Lifetime of a nonce in seconds.',
     variable: 'COUNTERSIGN_NONCE_TTL_SECONDS',
-    kind: whole(nonceTtl.minSeconds, nonceTtl.maxSeconds),
+    kind: integer(nonceTtl.minSeconds, nonceTtl.maxSeconds),
     default: nonceTtl.defaultSeconds,
   }),
 }
@@ -416,43 +416,43 @@ const limits = {
     connections: optional({
       about: 'Most connections at a time.',
       variable: 'COUNTERSIGN_MAX_CONNECTIONS',
-      kind: whole(1, 1_000_000),
+      kind: integer(1, 1_000_000),
       otherwise: 'one for each 64 KiB of heap',
     }),
     connectionsPerAddress: option({
       about: 'Most connections of one client address (IPv6: /64) at a time. Without effect if `trustProxy` is set.',
       variable: 'COUNTERSIGN_MAX_CONNECTIONS_PER_ADDRESS',
-      kind: whole(1, 1_000_000),
+      kind: integer(1, 1_000_000),
       default: 2000,
     }),
     requests: optional({
       about: 'Most requests in progress at a time, open streams included.',
       variable: 'COUNTERSIGN_MAX_REQUESTS',
-      kind: whole(1, 1_000_000),
+      kind: integer(1, 1_000_000),
       otherwise: 'one for each 96 KiB of heap',
     }),
     pendingBodies: option({
       about: 'Most requests at a time whose body has not arrived.',
       variable: 'COUNTERSIGN_MAX_PENDING_BODIES',
-      kind: whole(1, 1_000_000),
+      kind: integer(1, 1_000_000),
       default: 1000,
     }),
     streams: optional({
       about: 'Most open streams of events at a time, over all protocols.',
       variable: 'COUNTERSIGN_MAX_STREAMS',
-      kind: whole(1, 1_000_000),
+      kind: integer(1, 1_000_000),
       otherwise: 'one for each 128 KiB of heap',
     }),
     nonces: option({
       about: 'Most nonces in the store that one process has issued, about 700 MB in Redis.',
       variable: 'COUNTERSIGN_MAX_NONCES',
-      kind: whole(1, 100_000_000),
+      kind: integer(1, 100_000_000),
       default: 1_000_000,
     }),
     orders: option({
       about: 'Most orders in the store that one process has started, once for each 2 KiB, at most 2.5 GB in Redis.',
       variable: 'COUNTERSIGN_MAX_ORDERS',
-      kind: whole(1, 100_000_000),
+      kind: integer(1, 100_000_000),
       default: 1_000_000,
     }),
   }),
@@ -483,7 +483,7 @@ const operations = {
           'Port with [metrics](metrics.md) at `/metrics`; 0 picks a free one, which the log names. Anyone who ' +
           'reaches it can read it.',
         variable: 'COUNTERSIGN_METRICS_PORT',
-        kind: whole(0, 65_535),
+        kind: integer(0, 65_535),
         otherwise: 'none: no metrics',
       }),
       host: option({
@@ -516,7 +516,7 @@ const operations = {
     about:
       'Time in seconds after SIGTERM, or in `drain()`, in which calls are ' + '[still served](operations.md#stopping).',
     variable: 'COUNTERSIGN_DRAIN_SECONDS',
-    kind: whole(0, 300),
+    kind: integer(0, 300),
     default: 2,
   }),
   webhook: group('WebhookOptions', 'Delivery of audit events by POST.', {
