@@ -30,7 +30,7 @@ export function parseRecord<R>(what: string, text: string): R {
 }
 
 /** What is written in place of what was read: `found` is absent if nothing was. */
-interface Replacement<Life> {
+interface Overwrite<Life> {
   readonly key: string
   readonly found: { readonly version: number } | undefined
   readonly value: string
@@ -43,7 +43,7 @@ export async function replaceFound<Life>(
     create(key: string, value: string, life: Life): Promise<boolean>
     compareAndSet(key: string, version: number, value: string, life: Life): Promise<boolean>
   },
-  { key, found, value, life }: Replacement<Life>,
+  { key, found, value, life }: Overwrite<Life>,
 ): Promise<boolean> {
   return found === undefined
     ? await store.create(key, value, life)

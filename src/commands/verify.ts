@@ -43,7 +43,7 @@ const options = {
 const maxBytes = 256 * 1024
 
 /** The arguments, read. */
-interface Asked {
+interface VerifyArguments {
   readonly values: ReturnType<typeof parse>['values']
   readonly file: string
 }
@@ -98,7 +98,7 @@ function parse(args: readonly string[]) {
   return parseArgs({ args: [...args], options, allowPositionals: true, tokens: true })
 }
 
-function readArguments(args: readonly string[]): Asked | 'help' {
+function readArguments(args: readonly string[]): VerifyArguments | 'help' {
   const { values, positionals, tokens } = parse(args)
   if (values.help === true) return 'help'
   const seen = new Set<string>()
@@ -115,7 +115,7 @@ function readArguments(args: readonly string[]): Asked | 'help' {
 }
 
 /** What the artifact has to agree with. */
-async function optionsOf(values: Asked['values'], stdin: Readable): Promise<ProofOptions> {
+async function optionsOf(values: VerifyArguments['values'], stdin: Readable): Promise<ProofOptions> {
   const adapterId = values.adapter
   const [address, publicKeyHex] = [values['owner-address'], values['owner-key']]
   const hasOwner = address !== undefined || publicKeyHex !== undefined
@@ -136,7 +136,7 @@ async function optionsOf(values: Asked['values'], stdin: Readable): Promise<Proo
   }
 }
 
-function required(values: Asked['values'], name: 'app-name' | 'origin'): string {
+function required(values: VerifyArguments['values'], name: 'app-name' | 'origin'): string {
   const value = values[name]
   if (value === undefined) throw new UsageError(`--${name} is needed`)
   return value

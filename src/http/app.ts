@@ -429,7 +429,7 @@ function statusOf(failure: CountersignError, method: string): number {
 }
 
 /** Why a call does not begin, and how that is told. */
-interface Refusal {
+interface RefusedCall {
   readonly name: string
   readonly failure: CountersignError
   readonly observe: CallObserver
@@ -438,7 +438,7 @@ interface Refusal {
 }
 
 /** Refuses a call before its RPC begins. Its path is one of the service's own. */
-function refuse({ method, path, context, output }: Exchange, { name, failure, observe, status }: Refusal): void {
+function refuse({ method, path, context, output }: Exchange, { name, failure, observe, status }: RefusedCall): void {
   const httpMethod = httpMethodOf(method)
   observe({ method: name, protocol: 'http', httpMethod, path, request: context, outcome: failure, durationMs: 0 })
   sendFailure(output, failure, status)
@@ -447,7 +447,7 @@ function refuse({ method, path, context, output }: Exchange, { name, failure, ob
 function refuseHttpMethod(
   exchange: Exchange,
   allowed: readonly string[],
-  { name, observe }: Pick<Refusal, 'name' | 'observe'>,
+  { name, observe }: Pick<RefusedCall, 'name' | 'observe'>,
 ): boolean {
   try {
     requireHttpMethod(exchange, allowed)

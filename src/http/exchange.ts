@@ -56,7 +56,7 @@ export function targetOf(target: string): Target {
 }
 
 /** A request of node:http or node:http2. */
-interface Arrival {
+interface NodeArrival {
   readonly request: NodeRequest
   /** Its target, if that is not the request's `url`. */
   readonly target?: string
@@ -67,7 +67,7 @@ interface Arrival {
 }
 
 /** A request of node:http or node:http2 as the routes get it. */
-export function nodeExchange(arrival: Arrival, output: Output): Exchange {
+export function nodeExchange(arrival: NodeArrival, output: Output): Exchange {
   const { request, trustedProxies } = arrival
   const { path, query, authority } = targetOf(arrival.target ?? request.url ?? '/')
   const sent = rawRequest(request)
@@ -110,7 +110,7 @@ export type NodeRequest = IncomingMessage | Http2ServerRequest
 export type RequestHandler = (request: NodeRequest, response: NodeResponse, next?: () => void) => void
 
 /** Serves a stream of a node:http2 server. The caller listens to its errors. */
-export type StreamHandler = (stream: ServerHttp2Stream, headers: Http2Headers) => void
+export type Http2Handler = (stream: ServerHttp2Stream, headers: Http2Headers) => void
 
 /** The Host header, or the `:authority` of HTTP/2; empty if there is neither. */
 function authorityOf(request: NodeRequest): string {

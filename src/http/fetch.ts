@@ -31,7 +31,7 @@ export function addressOf(client: FetchClient | undefined): string | undefined {
 }
 
 /** The target and the sender of a `Request`. */
-interface Arrival {
+interface FetchArrival {
   readonly url: URL
   readonly remoteAddress: string | undefined
   /** Number of proxies in front. */
@@ -39,7 +39,7 @@ interface Arrival {
 }
 
 /** A `Request` as the routes get it. */
-export function fetchExchange(request: Request, arrival: Arrival, output: Output): Exchange {
+export function fetchExchange(request: Request, arrival: FetchArrival, output: Output): Exchange {
   const { url, remoteAddress, trustedProxies } = arrival
   const { method, headers } = request
   // Some frameworks use an address of their own in the URL, such as http://localhost:3000.

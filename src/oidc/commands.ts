@@ -61,13 +61,13 @@ interface Checked {
 }
 
 /** Answer to a request of doctor. */
-interface Answer {
+interface JsonAnswer {
   readonly status: number
   readonly json: Readonly<Record<string, unknown>>
 }
 
 /** Check of `countersign doctor`: applications find the issuer where its public address says that it is. */
-export const issuerCheck = (ask: (address: string, question: object, signal: AbortSignal) => Promise<Answer>) => ({
+export const issuerCheck = (ask: (address: string, question: object, signal: AbortSignal) => Promise<JsonAnswer>) => ({
   name: 'issuer',
   needs: ['public url'],
   applies: ({ settings }: Checked): boolean => settings.oidc.clients !== undefined,

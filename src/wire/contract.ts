@@ -12,24 +12,24 @@ import type { ConnectError } from '@connectrpc/connect'
 export type Codec = 'json' | 'proto'
 
 /** An RPC with the function that carries out its calls, as the server behind this room supplies it. */
-export type WireMethod<Call extends WireCall> = UnaryMethod<Call> | StreamMethod<Call>
+export type WireMethod<Call extends WireCall> = WireUnaryMethod<Call> | WireStreamMethod<Call>
 
 /** An RPC that answers once. */
-export interface UnaryMethod<Call extends WireCall> {
+export interface WireUnaryMethod<Call extends WireCall> {
   readonly kind: 'unary'
   readonly desc: DescMethodUnary
-  readonly invoke: <Written>(invocation: Invocation<Call, Written>) => Promise<Written>
+  readonly invoke: <Written>(invocation: WireInvocation<Call, Written>) => Promise<Written>
 }
 
 /** An RPC that answers with a stream. */
-export interface StreamMethod<Call extends WireCall> {
+export interface WireStreamMethod<Call extends WireCall> {
   readonly kind: 'stream'
   readonly desc: DescMethodServerStreaming
-  readonly invoke: <Written>(invocation: Invocation<Call, Written>) => AsyncIterable<Written>
+  readonly invoke: <Written>(invocation: WireInvocation<Call, Written>) => AsyncIterable<Written>
 }
 
 /** A call of an RPC: how its input is read and its replies are written. Both can fail, as a part of the call. */
-export interface Invocation<Call extends WireCall, Written> {
+export interface WireInvocation<Call extends WireCall, Written> {
   readonly call: Call
   /** Reads the message of the request. */
   readonly read: () => Promise<MessageShape<DescMessage>>

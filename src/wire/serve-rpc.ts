@@ -10,7 +10,7 @@ import {
 } from '@bufbuild/protobuf'
 import { codeToHttpStatus, errorToJsonBytes } from '@connectrpc/connect/protocol-connect'
 import { compressed, supportedEncodings } from './body.ts'
-import type { Codec, Invocation, StreamMethod, UnaryMethod, WireCall, WireMethod } from './contract.ts'
+import type { Codec, WireCall, WireInvocation, WireMethod, WireStreamMethod, WireUnaryMethod } from './contract.ts'
 import { type Answer, type Output, type PlainHeaders, writeAll } from './output.ts'
 import {
   contentTypeOf,
@@ -42,7 +42,7 @@ export function serveRpc<Call extends WireCall>(method: WireMethod<Call>, exchan
 
 /** A call of gRPC or gRPC-Web that answers once. */
 async function serveUnary<Call extends WireCall>(
-  method: UnaryMethod<Call>,
+  method: WireUnaryMethod<Call>,
   exchange: RpcExchange<Call>,
 ): Promise<void> {
   const { wire, output } = exchange
@@ -69,7 +69,7 @@ async function serveUnary<Call extends WireCall>(
 
 /** A call of Connect that answers once: the message is the body, and a failure is an HTTP status. */
 async function serveConnectUnary<Call extends WireCall>(
-  method: UnaryMethod<Call>,
+  method: WireUnaryMethod<Call>,
   exchange: RpcExchange<Call>,
 ): Promise<void> {
   const { wire, output, refusals } = exchange
@@ -100,7 +100,7 @@ async function serveConnectUnary<Call extends WireCall>(
 
 /** A call that answers with a stream. Its messages are small and are not compressed. */
 async function serveStream<Call extends WireCall>(
-  method: StreamMethod<Call>,
+  method: WireStreamMethod<Call>,
   exchange: RpcExchange<Call>,
 ): Promise<void> {
   const { wire, output, refusals } = exchange
@@ -136,9 +136,9 @@ function acceptedEncodings({ wire, refusals }: RpcRequest, thrown: unknown): Pla
 }
 
 function unaryInvocationOf<Call extends WireCall>(
-  { desc: { input, output } }: UnaryMethod<Call>,
+  { desc: { input, output } }: WireUnaryMethod<Call>,
   exchange: RpcExchange<Call>,
-): Invocation<Call, string | Uint8Array> {
+): WireInvocation<Call, string | Uint8Array> {
   const { deadline, call } = begun(exchange)
   return { call, read: () => readInput(input, exchange, deadline), write: writerOf(output, exchange.wire.codec) }
 }

@@ -1,7 +1,7 @@
 import type { BetterAuthClientOptions, BetterAuthClientPlugin } from 'better-auth/client'
 import { given } from '../../shared/given.ts'
 import { aborted, CountersignClientError } from '../client/errors.ts'
-import { bearer, type Refusal, type RestCall, type RestCallInit, refusalError } from '../client/rest-api.ts'
+import { bearer, type RestCall, type RestCallInit, type RestRefusal, refusalError } from '../client/rest-api.ts'
 import type { TokenStore } from '../client/token-store.ts'
 
 /** Better Auth's own fetch. */
@@ -23,7 +23,7 @@ export interface RefusalStatus {
  */
 export function callerOf($fetch: BetterFetch, onRefusal: (status: RefusalStatus) => void = () => {}): RestCall {
   return async <T>(path: string, { body, query, headers, signal, keepalive }: RestCallInit = {}): Promise<T> => {
-    let answer: { data: unknown; error: Refusal | null }
+    let answer: { data: unknown; error: RestRefusal | null }
     let limiterAsks: string | null = null
     // A hook in the options would take the place of the application's own.
     const plugin: BetterFetchPlugin = {
@@ -61,7 +61,7 @@ export function callerOf($fetch: BetterFetch, onRefusal: (status: RefusalStatus)
  */
 const usualLimiterWait = 10
 
-function clientError(refusal: Refusal, limiterAsks: string | null): CountersignClientError {
+function clientError(refusal: RestRefusal, limiterAsks: string | null): CountersignClientError {
   // Better Auth's own rate limiter answers without a code, and with a header of its own.
   if (refusal.status === 429 && refusal.code === undefined) {
     const retryAfterMs = Number(limiterAsks ?? usualLimiterWait) * 1000

@@ -123,7 +123,7 @@ function parseObject(text: string): Record<string, unknown> | undefined {
 }
 
 /** A REST answer that is not a success. */
-export interface Refusal {
+export interface RestRefusal {
   /** HTTP status. */
   readonly status: number
   /** `code` of the body. */
@@ -137,7 +137,7 @@ export interface Refusal {
 }
 
 /** The error that a REST answer stands for. Only the service itself answers with a code and a message. */
-export function refusalError({ status, code, message, triesLeft, retryAfterMs }: Refusal): CountersignClientError {
+export function refusalError({ status, code, message, triesLeft, retryAfterMs }: RestRefusal): CountersignClientError {
   if (typeof code === 'string' && typeof message === 'string') {
     const tries = typeof triesLeft === 'number' ? { triesLeft } : {}
     return new CountersignClientError(code as ClientErrorCode, message, { retryAfterMs, ...tries })

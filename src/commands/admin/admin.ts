@@ -185,7 +185,7 @@ const options = {
 } as const
 
 /** The arguments, read. */
-interface Asked {
+interface AdminArguments {
   readonly command: Command
   readonly args: readonly string[]
   readonly store: string | undefined
@@ -210,7 +210,7 @@ export async function adminCommand(args: readonly string[], streams: Streams): P
 }
 
 /** Runs a command, and returns what to print. */
-async function perform(asked: Asked, { stdin, stderr }: Streams): Promise<string> {
+async function perform(asked: AdminArguments, { stdin, stderr }: Streams): Promise<string> {
   const { command, args, json: isForMachines } = asked
   const settings = settingsOf(asked)
   const { store, close } = await openServiceStore(settings, silentLogger)
@@ -235,7 +235,7 @@ async function queueEvent(store: Store, facts: AuditFacts): Promise<void> {
   for (const event of events) await queue.add(event, false)
 }
 
-function readArguments(args: readonly string[]): Asked | 'help' {
+function readArguments(args: readonly string[]): AdminArguments | 'help' {
   const { values, positionals } = parse(args)
   const [name, ...given] = positionals
   if (values.help === true) return 'help'
@@ -273,7 +273,7 @@ function usageOf({ name, takes }: Command): string {
 }
 
 /** The settings of the service, with the store of the arguments. Refuses a store in which nothing can be found. */
-function settingsOf({ store }: Asked): Settings {
+function settingsOf({ store }: AdminArguments): Settings {
   const settings = resolveSettings({
     ...optionsFromEnvironment(process.env),
     ...(store === undefined ? {} : { store }),
@@ -289,7 +289,7 @@ function settingsOf({ store }: Asked): Settings {
 }
 
 /** Asks the operator, if it can. Rejects unless the answer is yes. */
-async function confirm({ command, args }: Asked, stdin: Readable, stderr: Streams['stderr']): Promise<void> {
+async function confirm({ command, args }: AdminArguments, stdin: Readable, stderr: Streams['stderr']): Promise<void> {
   if (!('isTTY' in stdin && stdin.isTTY === true)) {
     throw new UsageError(`${command.name} cannot be undone. Add --yes to run it without a question`)
   }

@@ -13,7 +13,7 @@ const limitMs = 3000
 const maxBytes = 64 * 1024
 
 /** The answer to a request. */
-export interface Answer {
+export interface CheckAnswer {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   /** The body if it is a JSON object, otherwise an empty one. */
@@ -52,7 +52,7 @@ export interface Question {
  *
  * @throws NoAnswerError if there is no answer within 3 seconds.
  */
-export async function ask(url: string, question: Question, signal: AbortSignal): Promise<Answer> {
+export async function ask(url: string, question: Question, signal: AbortSignal): Promise<CheckAnswer> {
   const startedAt = Date.now()
   try {
     const response = await send(url, question, AbortSignal.any([signal, AbortSignal.timeout(limitMs)]))
@@ -86,7 +86,7 @@ function send(url: string, question: Question, signal: AbortSignal): Promise<Inc
   })
 }
 
-async function jsonOf(response: IncomingMessage): Promise<Answer['json']> {
+async function jsonOf(response: IncomingMessage): Promise<CheckAnswer['json']> {
   const chunks: Buffer[] = []
   let length = 0
   for await (const chunk of response as AsyncIterable<Buffer>) {
@@ -96,7 +96,7 @@ async function jsonOf(response: IncomingMessage): Promise<Answer['json']> {
   }
   try {
     const parsed: unknown = JSON.parse(Buffer.concat(chunks).toString('utf8'))
-    return typeof parsed === 'object' && parsed !== null ? (parsed as Answer['json']) : {}
+    return typeof parsed === 'object' && parsed !== null ? (parsed as CheckAnswer['json']) : {}
   } catch {
     return {}
   }
@@ -104,7 +104,7 @@ async function jsonOf(response: IncomingMessage): Promise<Answer['json']> {
 
 /** What answers at an address. */
 export type Look =
-  | { readonly kind: 'countersign'; readonly answer: Answer }
+  | { readonly kind: 'countersign'; readonly answer: CheckAnswer }
   /** A Countersign that has its REST endpoints under another path. */
   | { readonly kind: 'other base path' }
   | { readonly kind: 'redirect'; readonly to: string }
@@ -157,7 +157,7 @@ function maySpeakTls(look: Look): boolean {
   return look.kind === 'no answer' && look.error.code !== '' && look.error.code !== 'ECONNREFUSED'
 }
 
-function judge(url: string, answer: Answer): Look {
+function judge(url: string, answer: CheckAnswer): Look {
   const { status, headers, json } = answer
   const { location } = headers
   if (status >= 300 && status < 400 && location !== undefined && URL.canParse(location, url)) {

@@ -26,7 +26,7 @@ change it.
 `
 
 /** What the arguments ask for. */
-interface Asked extends CommandLine, Pick<Sources, 'urls' | 'origins'> {
+interface DoctorArguments extends CommandLine, Pick<Sources, 'urls' | 'origins'> {
   readonly json: boolean
 }
 
@@ -47,7 +47,7 @@ export async function doctorCommand(args: readonly string[], { stdout }: Streams
 }
 
 /** The arguments of the service, and three more. */
-function readArguments(args: readonly string[]): Asked {
+function readArguments(args: readonly string[]): DoctorArguments {
   const others: string[] = []
   const urls: string[] = []
   const origins: string[] = []
@@ -72,7 +72,7 @@ function refuse(name: string, expected: string): never {
   throw new UsageError(`--${name} must be ${expected}`)
 }
 
-async function examine({ options: given, ...asked }: Asked): Promise<readonly Result[]> {
+async function examine({ options: given, ...asked }: DoctorArguments): Promise<readonly Result[]> {
   const environment = process.env
   const options = { ...optionsFromEnvironment(environment), ...given }
   const { findings, setup } = await readSetup({ ...asked, environment, options })

@@ -3,11 +3,11 @@ import { type ProvenIdentity, type WalletIdentity, walletOf } from '../wallet/wa
 import type { HeldWallet, Session } from './host.ts'
 import { isOfWallet, type PastSession, type SessionEnds, StoredSessions } from './sessions.ts'
 import {
-  type Claim,
   type FoundClaim,
   type StoredUser,
   UserRecords,
   userIn,
+  type WalletClaim,
   WalletClaims,
   type WalletEntry,
   type WalletUser,
@@ -202,7 +202,7 @@ export class UserAdministration {
    * Ends the sessions of a wallet. Those of one without a claim can be of any user, if the application keeps its users
    * itself.
    */
-  async #endSessionsOf(wallet: ProvenIdentity, claim: Claim | undefined): Promise<number> {
+  async #endSessionsOf(wallet: ProvenIdentity, claim: WalletClaim | undefined): Promise<number> {
     let ended = 0
     const end = async ({ userId, id }: Session): Promise<void> => {
       if (await this.#sessions.revoke(userId, id)) ended++
@@ -229,7 +229,7 @@ export class UserAdministration {
   }
 
   /** Does what is left to do of a move: ends what the wallet left, writes its new entry, and takes the old one away. */
-  async #endMove(wallet: ProvenIdentity, claim: Claim, from: string): Promise<void> {
+  async #endMove(wallet: ProvenIdentity, claim: WalletClaim, from: string): Promise<void> {
     await this.#endWallet(from, wallet)
     const isThere = await this.#users.settle(claim, wallet, { read: await this.#records.load(claim.userId) })
     await this.#dropEntries(wallet, from)

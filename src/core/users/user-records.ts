@@ -84,7 +84,10 @@ function parseUser(text: string): UserRecord {
 }
 
 /** The entry of a record that is for a claim. */
-export function entryOf(record: UserRecord | undefined, { claim }: Pick<Claim, 'claim'>): WalletEntry | undefined {
+export function entryOf(
+  record: UserRecord | undefined,
+  { claim }: Pick<WalletClaim, 'claim'>,
+): WalletEntry | undefined {
   return record?.wallets.find((entry) => entry.claim === claim)
 }
 
@@ -123,7 +126,7 @@ interface WalletRecord {
  * A wallet's claim: which user the wallet is for. Each claim has a random name, so none that is over is taken for a
  * later one.
  */
-export interface Claim extends WalletRecord {
+export interface WalletClaim extends WalletRecord {
   readonly userId: string
   readonly claim: string
   /** User that an operator moved the wallet away from, until what it left there is ended. */
@@ -138,7 +141,7 @@ interface Tombstone extends WalletRecord {
 /** What stands for a wallet, as read. */
 export interface FoundClaim {
   /** Undefined if it is a tombstone. */
-  readonly claim: Claim | undefined
+  readonly claim: WalletClaim | undefined
   /** When an operator blocked the wallet; undefined if it is not blocked. */
   readonly blockedAt: number | undefined
   readonly version: number
@@ -164,14 +167,14 @@ export class WalletClaims {
    * Claims a wallet for a user, in place of what was found. Resolves with undefined if another caller was faster.
    * Rejects with LOGIN_REFUSED if the wallet is blocked.
    */
-  async make(wallet: WalletIdentity, found: FoundClaim | undefined, userId: string): Promise<Claim | undefined> {
+  async make(wallet: WalletIdentity, found: FoundClaim | undefined, userId: string): Promise<WalletClaim | undefined> {
     if (found?.blockedAt !== undefined) throw refused('LOGIN_REFUSED')
-    const claim: Claim = { userId, claim: newId() }
+    const claim: WalletClaim = { userId, claim: newId() }
     return (await this.#write(wallet, claim, found)) ? claim : undefined
   }
 
   /** Puts a tombstone in place of a claim, unless it is over already. A wallet that is blocked stays so. */
-  async bury(wallet: WalletIdentity, { claim }: Pick<Claim, 'claim'>): Promise<void> {
+  async bury(wallet: WalletIdentity, { claim }: Pick<WalletClaim, 'claim'>): Promise<void> {
     for (;;) {
       const found = await this.of(wallet)
       if (found?.claim?.claim !== claim) return
@@ -194,7 +197,7 @@ export class WalletClaims {
     for (;;) {
       const found = await this.of(wallet)
       if (found?.blockedAt === undefined) return false
-      const record: Claim | Tombstone = found.claim ?? { unlinkedAt: this.#store.now() }
+      const record: WalletClaim | Tombstone = found.claim ?? { unlinkedAt: this.#store.now() }
       const { blockedAt: _blockedAt, ...unblocked } = record
       if (await this.#write(wallet, unblocked as typeof record, found)) return true
     }
@@ -206,15 +209,15 @@ export class WalletClaims {
    */
   async move(
     wallet: WalletIdentity,
-    found: FoundClaim & { readonly claim: Claim },
+    found: FoundClaim & { readonly claim: WalletClaim },
     userId: string,
-  ): Promise<Claim | undefined> {
-    const claim: Claim = { userId, claim: newId(), movedFrom: found.claim.userId, ...blockOf(found) }
+  ): Promise<WalletClaim | undefined> {
+    const claim: WalletClaim = { userId, claim: newId(), movedFrom: found.claim.userId, ...blockOf(found) }
     return (await this.#write(wallet, claim, found)) ? claim : undefined
   }
 
   /** Forgets which user the wallet of a claim was moved away from. Does nothing if the claim is over. */
-  async endMove(wallet: WalletIdentity, { claim: name }: Pick<Claim, 'claim'>): Promise<void> {
+  async endMove(wallet: WalletIdentity, { claim: name }: Pick<WalletClaim, 'claim'>): Promise<void> {
     for (;;) {
       const found = await this.of(wallet)
       if (found?.claim?.claim !== name || found.claim.movedFrom === undefined) return
@@ -239,7 +242,11 @@ export class WalletClaims {
   }
 
   /** Stores a record in place of what was found. Resolves with false if that has changed. */
-  async #write(wallet: WalletIdentity, record: Claim | Tombstone, found: FoundClaim | undefined): Promise<boolean> {
+  async #write(
+    wallet: WalletIdentity,
+    record: WalletClaim | Tombstone,
+    found: FoundClaim | undefined,
+  ): Promise<boolean> {
     const value = recordText(record)
     return await replaceFound(this.#store, { key: walletKey(wallet), found, value, life: 'forever' })
   }
@@ -257,7 +264,7 @@ function blockOf({ blockedAt }: FoundClaim): Pick<WalletRecord, 'blockedAt'> {
 }
 
 /** What is left of a record without a user; `undefined` if it does not name that one. */
-function without(userId: string, record: Claim | Tombstone, now: number): Claim | Tombstone | undefined {
+function without(userId: string, record: WalletClaim | Tombstone, now: number): WalletClaim | Tombstone | undefined {
   if (!('userId' in record)) return undefined
   const { blockedAt, movedFrom, ...claim } = record
   const block = blockedAt === undefined ? {} : { blockedAt }
@@ -265,8 +272,8 @@ function without(userId: string, record: Claim | Tombstone, now: number): Claim 
   return movedFrom === userId ? { ...claim, ...block } : undefined
 }
 
-function parseWallet(text: string): Claim | Tombstone {
-  return parseRecord<Claim | Tombstone>('claim of a wallet', text)
+function parseWallet(text: string): WalletClaim | Tombstone {
+  return parseRecord<WalletClaim | Tombstone>('claim of a wallet', text)
 }
 
 /** What the keys of all wallets begin with. */

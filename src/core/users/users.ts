@@ -5,7 +5,6 @@ import type { HeldWallet, HostUser, Session } from './host.ts'
 import { tooManyWallets, walletUnlinked } from './refusals.ts'
 import { isOfWallet, type StoredSessions } from './sessions.ts'
 import {
-  type Claim,
   derivedUserId,
   entryOf,
   randomUserId,
@@ -13,6 +12,7 @@ import {
   type UserRecord,
   UserRecords,
   userIn,
+  type WalletClaim,
   WalletClaims,
   type WalletEntry,
   type WalletUser,
@@ -219,7 +219,7 @@ export class Users {
    * read as `read`. Resolves with false if the wallet is being unlinked, or the user deleted; for the wallet that is
    * done then.
    */
-  async settle(claim: Claim, identity: ProvenIdentity, { read, synced = {} }: UserAsRead): Promise<boolean> {
+  async settle(claim: WalletClaim, identity: ProvenIdentity, { read, synced = {} }: UserAsRead): Promise<boolean> {
     for (let stored = read; ; stored = await this.#records.load(claim.userId)) {
       const entry = entryOf(stored?.record, claim)
       if (entry?.leaving) {
@@ -238,7 +238,7 @@ export class Users {
   }
 
   /** A user's record with one more entry, and without those that say nothing any more. */
-  async #entered(stored: StoredUser | undefined, claim: Claim, identity: ProvenIdentity): Promise<UserRecord> {
+  async #entered(stored: StoredUser | undefined, claim: WalletClaim, identity: ProvenIdentity): Promise<UserRecord> {
     const { userId: id, claim: name } = claim
     const now = this.#store.now()
     const record: UserRecord = stored?.record ?? { id, createdAt: now, wallets: [] }
@@ -282,7 +282,7 @@ export class Users {
 
 /** Whether a user's record has an entry for a claim that stays, and says already what is kept of the wallet. */
 function isSettled(
-  claim: Claim,
+  claim: WalletClaim,
   stored: StoredUser | undefined,
   { address, publicKeyHex }: Pick<WalletUser, 'address' | 'publicKeyHex'>,
 ): boolean {

@@ -16,19 +16,19 @@ import {
 import { errorCode } from './listen.ts'
 
 /** An answer without the handler. */
-interface Refusal {
+interface PortRefusal {
   readonly status: number
   readonly reason: ErrorReason
   readonly message: string
   readonly retryAfterMs?: number
 }
 
-function malformed(status: number, message: string): Refusal {
+function malformed(status: number, message: string): PortRefusal {
   return { status, reason: 'INVALID_REQUEST', message }
 }
 
 /** Answers by node's error codes. */
-const refusals: Readonly<Record<string, Refusal>> = {
+const refusals: Readonly<Record<string, PortRefusal>> = {
   HPE_HEADER_OVERFLOW: malformed(431, `The headers are larger than ${maxHeaderBytes} bytes`),
   ERR_HTTP_REQUEST_TIMEOUT: malformed(408, 'The request did not arrive in time'),
 }
@@ -47,7 +47,7 @@ const cleartext = malformed(400, 'This port takes TLS only: call it by https')
 
 /** Answer beyond a ceiling. */
 const { httpStatus: status, reason, message, retryAfterMs = 0 } = serverBusy()
-const busy: Refusal = { status, reason, message, retryAfterMs }
+const busy: PortRefusal = { status, reason, message, retryAfterMs }
 
 /**
  * Most requests that a client may send behind one that ends its connection. Node keeps each in memory until those
@@ -159,7 +159,7 @@ export class Http1Connections {
   }
 
   /** Serves a request, or refuses it; both count. */
-  #serve(request: IncomingMessage, response: ServerResponse, refusal: Refusal | undefined): void {
+  #serve(request: IncomingMessage, response: ServerResponse, refusal: PortRefusal | undefined): void {
     const { socket } = request
     const connection = this.#connections.get(socket)
     if (connection === undefined) return
@@ -191,7 +191,7 @@ export class Http1Connections {
     })
   }
 
-  #refuseRequest(connection: Http1Connection, response: ServerResponse, refusal: Refusal): void {
+  #refuseRequest(connection: Http1Connection, response: ServerResponse, refusal: PortRefusal): void {
     const { req: request } = response
     const { socket } = request
     if (!socket.writable) return
@@ -284,7 +284,7 @@ export class Http1Connections {
    * Answers without a request and a handler. Closing a socket with unread bytes would reset it, perhaps before the
    * client has the answer, so further bytes are read and discarded for `lingerMs`.
    */
-  #answerAndEnd(socket: Socket, refusal: Refusal): void {
+  #answerAndEnd(socket: Socket, refusal: PortRefusal): void {
     const { status, headers, body } = written(refusal)
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
     socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`)
@@ -300,7 +300,7 @@ function isAtRest(socket: Socket, { unanswered, bytesReadAtRest }: Http1Connecti
 }
 
 /** A refusal as it is sent. The connection ends behind it. */
-function written({ status, reason, message, retryAfterMs }: Refusal): {
+function written({ status, reason, message, retryAfterMs }: PortRefusal): {
   readonly status: number
   readonly headers: Record<string, string>
   readonly body: string

@@ -6,7 +6,7 @@ import http2, {
 } from 'node:http2'
 import type { Socket } from 'node:net'
 import { TimeLimit } from '../../base/timing/time-limit.ts'
-import type { StreamHandler } from '../exchange.ts'
+import type { Http2Handler } from '../exchange.ts'
 import {
   Arrival,
   type Ceilings,
@@ -70,7 +70,7 @@ interface Http2Connection {
 
 /** Serves HTTP/2 on given sockets. */
 export class Http2Connections {
-  readonly #handler: StreamHandler
+  readonly #handler: Http2Handler
   readonly #timeouts: ConnectionTimeouts
   readonly #ceilings: Ceilings
   /** Never listens: connections are handed to it by its 'connection' event. */
@@ -81,7 +81,7 @@ export class Http2Connections {
   /** Time limit for bodies, which node:http2 lacks. */
   readonly #bodyTime: TimeLimit
 
-  constructor(handler: StreamHandler, timeouts: ConnectionTimeouts, ceilings: Ceilings) {
+  constructor(handler: Http2Handler, timeouts: ConnectionTimeouts, ceilings: Ceilings) {
     this.#handler = handler
     this.#timeouts = timeouts
     this.#ceilings = ceilings

@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Logger, silentLogger } from '../../base/log.ts'
 import type { KeyPair } from '../../base/pem.ts'
 import type { CeilingLimits, CeilingUse } from '../../limits/concurrency.ts'
-import type { RequestHandler, StreamHandler } from '../exchange.ts'
+import type { Http2Handler, RequestHandler } from '../exchange.ts'
 import { Http1Connections } from './http1.ts'
 import { Http2Connections, http2Start } from './http2.ts'
 import { Ceilings, type ConnectionTimeouts, defaultTimeouts } from './limits.ts'
@@ -16,7 +16,7 @@ export interface PortHandlers {
   /** Serves a request of HTTP/1.1. */
   readonly request: RequestHandler
   /** Serves a stream of HTTP/2. */
-  readonly stream: StreamHandler
+  readonly stream: Http2Handler
 }
 
 /** Options of a {@link OnePortServer}. */

@@ -92,7 +92,7 @@ export function encodeEvent(event: MessageInitShape<typeof WatchOrderResponseSch
 
 type WatchOrder = typeof OrderService.method.watchOrder
 type WatchHandler = StreamHandler<WatchOrder['input'], WatchOrder['output']>
-type WatchEvent = MessageInitShape<WatchOrder['output']>
+type WatchReply = MessageInitShape<WatchOrder['output']>
 
 /** Longest wait of a poll for an event, in seconds, and the default. */
 const maxWaitSeconds = 25
@@ -147,19 +147,19 @@ export function longPoll(watchOrder: WatchHandler, wait: string | undefined): Lo
 /** See {@link longPoll}. */
 interface LongPollHandler {
   readonly limit: CallLimit
-  handle(input: WatchOrderRequest, call: Call): Promise<WatchEvent[]>
+  handle(input: WatchOrderRequest, call: Call): Promise<WatchReply[]>
 }
 
 /** A poll's answer: events in the form of the stream's data. */
-export function pollAnswer(events: readonly WatchEvent[]): JsonObject {
+export function pollAnswer(events: readonly WatchReply[]): JsonObject {
   return { events: events.map((event) => restFromOutput(WatchOrderResponseSchema, event)) }
 }
 
-async function take(events: AsyncGenerator<WatchEvent, void>, over: Promise<undefined>): Promise<WatchEvent[]> {
-  const taken: WatchEvent[] = []
+async function take(events: AsyncGenerator<WatchReply, void>, over: Promise<undefined>): Promise<WatchReply[]> {
+  const taken: WatchReply[] = []
   // The first event comes from a read of the order, which is awaited even if `wait` is 0: a transition, else a
   // heartbeat.
-  let result: IteratorResult<WatchEvent, void> | undefined = await events.next()
+  let result: IteratorResult<WatchReply, void> | undefined = await events.next()
   while (result !== undefined && !result.done && !result.value.reconnect) {
     if (!result.value.heartbeat) taken.push(result.value)
     const next = events.next()

@@ -38,7 +38,7 @@ export interface AdapterContractOptions {
 }
 
 /** A message and a proof over it, as bytes. */
-interface Claim {
+interface SignedMessage {
   readonly message: string
   readonly publicKey: Uint8Array
   readonly signature: Uint8Array
@@ -74,7 +74,7 @@ export function describeAdapterContract({ describe, test }: TestRunner, options:
   const { ed25519 = chooseVerifier('auto'), cutAddressIsMalformed = true, otherSignatureBytes = [], chainId } = options
 
   /** An honest claim of a wallet, with its address. */
-  const claimOf = async (wallet: TestWallet, text = message): Promise<Claim> => ({
+  const claimOf = async (wallet: TestWallet, text = message): Promise<SignedMessage> => ({
     message: text,
     publicKey: bytesOf(wallet.publicKeyHex),
     signature: bytesOf(await wallet.sign(text)),
@@ -82,7 +82,7 @@ export function describeAdapterContract({ describe, test }: TestRunner, options:
   })
 
   /** Asks the adapter. Fails the test for anything but what the contract allows as an answer. */
-  const judge = async (claim: Claim, remote?: RemoteChecks): Promise<Judgement> => {
+  const judge = async (claim: SignedMessage, remote?: RemoteChecks): Promise<Judgement> => {
     const { message, address, chainId } = claim
     const [publicKeyHex, signatureHex] = [bytesToHex(claim.publicKey), bytesToHex(claim.signature)]
     try {
@@ -107,13 +107,13 @@ export function describeAdapterContract({ describe, test }: TestRunner, options:
     assert.ok(adapter.sameAddress(address, address), 'the address that was proven does not equal itself')
   }
 
-  const proven = async (claim: Claim): Promise<ProvenIdentity> => {
+  const proven = async (claim: SignedMessage): Promise<ProvenIdentity> => {
     const judgement = await judge(claim)
     assert.ok(judgement.proven, `an honest proof is refused: ${judgement.refused}`)
     return judgement.proven
   }
 
-  const assertRefused = async (claim: Claim, what: string): Promise<void> => {
+  const assertRefused = async (claim: SignedMessage, what: string): Promise<void> => {
     assert.ok((await judge(claim)).refused, `${what} is accepted`)
   }
 
@@ -121,7 +121,7 @@ export function describeAdapterContract({ describe, test }: TestRunner, options:
    * Asserts that a claim does not prove the wallet with this subject. An adapter that recovers the key from the
    * signature may find another wallet if nothing in the claim says which one it has to be.
    */
-  const assertNotProven = async (claim: Claim, subject: string, what: string): Promise<void> => {
+  const assertNotProven = async (claim: SignedMessage, subject: string, what: string): Promise<void> => {
     await assertRefused(claim, what)
     const judgement = await judge({ ...claim, address: undefined })
     assert.notEqual(judgement.proven?.subject, subject, `${what} and without an address is accepted`)

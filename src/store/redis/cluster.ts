@@ -29,7 +29,7 @@ const silenceMs = 1000
  */
 const signOfLifeMs = silenceMs / 2
 
-type Step<T> = (client: RedisClient) => Promise<T>
+type ClusterStep<T> = (client: RedisClient) => Promise<T>
 
 /** How often a step follows MOVED and ASK before it fails. */
 const maxRedirections = 5
@@ -60,7 +60,7 @@ export class RedisCluster implements Servers {
     this.opened = this.#learn()
   }
 
-  async run<T>(key: string, step: Step<T>, attempt: Attempt): Promise<T> {
+  async run<T>(key: string, step: ClusterStep<T>, attempt: Attempt): Promise<T> {
     let server = this.locate(key)
     let asking = false
     for (let redirections = 0; ; redirections++) {
@@ -79,7 +79,7 @@ export class RedisCluster implements Servers {
   }
 
   /** Sends a step to a server. Resolves once its answer counts. */
-  async #send<T>(server: string, connection: Connection, step: Step<T>, asking: boolean): Promise<T> {
+  async #send<T>(server: string, connection: Connection, step: ClusterStep<T>, asking: boolean): Promise<T> {
     const { client } = connection
     const heard = (): Promise<void> | undefined => {
       connection.heard()

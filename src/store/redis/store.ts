@@ -75,7 +75,7 @@ const clockTime = new TimeLimit(900, 100)
 const keysPerScan = 500
 
 /** Asks a server for something; `name` is the key with the prefix of all keys. */
-type Step<Reply> = (client: RedisClient, name: string) => Promise<Reply>
+type RedisCommand<Reply> = (client: RedisClient, name: string) => Promise<Reply>
 
 class RedisStore implements Store {
   readonly description: string
@@ -131,7 +131,7 @@ class RedisStore implements Store {
     await exerciseStore(this, name)
     await this.#requireFormat(key)
     // On the connection of the calls, so that no other one has to be made.
-    const subscribe: Step<void> = async (client, channel) => {
+    const subscribe: RedisCommand<void> = async (client, channel) => {
       await client.sSubscribe(channel, ignore)
       await client.sUnsubscribe(channel, ignore)
     }
@@ -261,7 +261,7 @@ class RedisStore implements Store {
   }
 
   /** Runs a step on the server of a key, and reads its reply. */
-  async #run<Reply, T>(key: string, step: Step<Reply>, read: (reply: Reply) => T): Promise<T> {
+  async #run<Reply, T>(key: string, step: RedisCommand<Reply>, read: (reply: Reply) => T): Promise<T> {
     const name = this.#prefix + key
     const attempt: Attempt = {}
     // What the caller decides by the clock afterwards must not rest on a doubtful one. A server that does not tell the
