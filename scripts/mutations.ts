@@ -159,8 +159,8 @@ const rows: Readonly<
     ],
     [
       'write',
-      "(await this.#store.compareAndSet(key, stored.version, text, 'forever'))",
-      'stored.version > 0',
+      "await replaceFound(this.#store, { key: userKey(record.id), found: stored, value, life: 'forever' })",
+      "stored !== undefined || (await this.#store.create(userKey(record.id), value, 'forever'))",
       'e2e/sessions',
     ],
   ],
@@ -423,17 +423,12 @@ const rows: Readonly<
   44: [
     ['read', 'isConnected ? record : undefined', 'record', 'oidc/offline'],
     ['find', 'isFree && (await offline.find(sessionUid)) === undefined', 'false', 'oidc/offline'],
-    ['sessionHandlers', 'await sessionEnds?.taken({ userId: own.userId, fits })', '', 'oidc/offline'],
+    ['revokeOthers', 'await sessionEnds?.taken({ userId, fits })', '', 'oidc/offline'],
     ['sessionHandlers', 'requireOwnOrigin?.(call.request)', '', 'oidc/offline'],
   ],
   45: [
-    ['sessionHandlers', 'if (!reaches(own, session)) throw sessionOutOfReach()', '', 'rpc/session-service'],
-    [
-      'sessionHandlers',
-      'filter((session) => session.id !== own.id && reaches(own, session))',
-      'filter((session) => session.id !== own.id)',
-      'rpc/session-service',
-    ],
+    ['revoke', 'if (!reaches(own, session)) throw sessionOutOfReach()', '', 'rpc/session-service'],
+    ['revokeOthers', 'session.id !== own.id && reaches(own, session)', 'session.id !== own.id', 'rpc/session-service'],
     ['disconnect', 'isOfOrder || own.orderId === undefined', 'true', 'oidc/offline'],
   ],
   46: [
