@@ -91,7 +91,7 @@ button:focus-visible, input:focus-visible {
   border-top: 1px solid var(--countersign-border, color-mix(in srgb, currentcolor 25%, transparent));
 }
 [part='device']:first-child { margin-bottom: 1.25rem; }
-[part='this-device'] { width: 100%; min-height: 44px; }
+[part='this-device'] { width: 100%; }
 [part='device-status']:empty { display: none; }
 [part='device-status'] { text-align: start; }
 countersign-wallets { margin-top: 0.75rem; }

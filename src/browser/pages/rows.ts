@@ -20,7 +20,7 @@ export interface Row {
 }
 
 export function rowElement({ title, note, isCode = false, action }: Row): HTMLElement {
-  const item = element('li', '')
+  const item = element('li', 'row')
   const text = element('div', 'grow')
   const heading = element('p', isCode ? 'strong mono' : 'strong', title)
   if (isCode) heading.dir = 'ltr'
