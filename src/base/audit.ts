@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 
 /**
- * Something that happened, told so that a break-in can be reconstructed: who did what, from where, to which order,
+ * Something that happened, recorded so that a break-in can be reconstructed: who did what, from where, to which order,
  * session or wallet. It has no token, nonce, code, signature or secret.
  *
  * Fields that are absent do not apply or are unknown. Times are epoch milliseconds.
@@ -59,7 +59,7 @@ export type AuditFacts =
   | ({ readonly type: 'limit.hit' } & AuditRefusal)
   | ({ readonly type: 'order.started'; readonly startedWithKey?: boolean | undefined } & AuditOrder)
   | ({ readonly type: 'order.claimed' } & AuditOrder)
-  /** The phone was told what to sign, for the first time. */
+  /** The phone got the text to sign, for the first time. */
   | ({ readonly type: 'order.challenge_read' } & AuditOrder)
   /** The phone made a ticket to go on in another browser. */
   | ({ readonly type: 'order.handed_over' } & AuditOrder)
@@ -155,7 +155,7 @@ export interface AuditRefusal {
   /** Full name of the RPC, such as `countersign.v1.SignInService/VerifySignIn`. */
   readonly method: string
   /**
-   * How many alike from the same address this event stands for, if it is more than one: at most one a second is told.
+   * How many alike from the same address this event stands for, if it is more than one: at most one a second is recorded.
    */
   readonly repeated?: number | undefined
   /** What the call named. Nothing of it is proven. */
@@ -168,7 +168,7 @@ export interface AuditRefusal {
 export type AuditEventType = AuditFacts['type']
 
 /**
- * Receives audit events as they happen. It must not throw; what it does takes the time of the call that it tells of.
+ * Receives audit events as they happen. It must not throw; what it does takes the time of the call that it reports.
  */
 export type AuditSink = (event: AuditEvent) => void
 
@@ -194,7 +194,7 @@ export class AuditTrail {
   }
 
   /** Tells what happened after it has taken effect. Never throws. */
-  tell(facts: AuditFacts, { ip, origin, userAgent }: AuditCaller): void {
+  record(facts: AuditFacts, { ip, origin, userAgent }: AuditCaller): void {
     if (!this.hasSinks) return
     const event = { id: randomUUID(), time: this.#now(), ip, origin, userAgent: userAgent || undefined, ...facts }
     for (const sink of this.#sinks) sink(event as AuditEvent)

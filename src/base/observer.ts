@@ -4,7 +4,7 @@
  */
 export type Observer<Report> = (report: Report) => void
 
-/** One observer that tells several in turn. A single one is returned as it is, so that it costs nothing more. */
+/** One observer that calls several in turn. A single one is returned as it is, so that it costs nothing more. */
 export function observers<Report>(
   first: Observer<Report>,
   ...others: readonly (Observer<Report> | undefined)[]

@@ -135,10 +135,10 @@ export function clientAddress(
 /** The client's IP address as the outermost trusted proxy wrote it; `undefined` if that wrote none. */
 function forwardedAddress(headers: Pick<Headers, 'get'>, trustedProxies: number): string | undefined {
   // Some proxies add the client's port, and some write other things than addresses.
-  const told = forwardedEntry(headers, 'x-forwarded-for', trustedProxies)
+  const forwarded = forwardedEntry(headers, 'x-forwarded-for', trustedProxies)
     ?.replace(/^\[(.*)\](:\d+)?$/, '$1')
     .replace(/^([\d.]+):\d+$/, '$1')
-  return told && readAddress(told)
+  return forwarded && readAddress(forwarded)
 }
 
 /** The entry of a forwarding header that the outermost trusted proxy wrote. */

@@ -1,6 +1,6 @@
 import type { RequestContext } from './request.ts'
 
-/** A call, as it is told when it begins. */
+/** A call as reported when it begins. */
 export interface TracedCall {
   /** Full name of the RPC, such as `countersign.v1.SignInService/IssueNonce`. */
   readonly method: string

@@ -148,7 +148,7 @@ export function crossDevice({ store, orderModelName = 'crossDeviceOrder', ...opt
         origins: originsOf(context, settings),
         host: new EndpointHost(ctx, settings),
         computers,
-        // Better Auth does not tell its plugins when its server stops.
+        // Better Auth's plugins get no notice when its server stops.
         shutdown: new AbortController().signal,
       }),
     )
@@ -292,7 +292,7 @@ export function crossDevice({ store, orderModelName = 'crossDeviceOrder', ...opt
   }
 }
 
-/** Refuses to compare networks if Better Auth cannot tell them. */
+/** Refuses to compare networks if Better Auth cannot know them. */
 function requireNetworks({ proximity }: WalletSettings, { options }: AuthContext): void {
   if (proximity !== 'enforce' || tellsNetworks(options)) return
   throw new TypeError(

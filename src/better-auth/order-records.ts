@@ -39,7 +39,7 @@ export class DatabaseOrders implements OrderRecords {
     this.#sweeping = sweeping
   }
 
-  /** Better Auth's databases tell no time, and Better Auth itself goes by the clock of its process. */
+  /** Better Auth's databases give no time, and Better Auth itself uses the clock of its process. */
   now(): number {
     return Date.now()
   }

@@ -13,7 +13,7 @@ interface Subcommand {
 /** Runs a command with the arguments behind its name. Resolves with the exit code; 2 is for wrong usage. */
 type RunSubcommand = (args: readonly string[], streams: Streams) => Promise<number>
 
-/** The commands beside the one that starts the service. A new one is a row here. */
+/** The commands other than the one that starts the service. A new one is a row here. */
 const subcommands: readonly Subcommand[] = [
   {
     name: 'verify',

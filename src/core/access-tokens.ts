@@ -14,7 +14,7 @@ export interface AccessTokenParts {
   /** The service's public URL, which tokens name as their issuer. */
   readonly issuer: () => string
   readonly keys: SigningKeys
-  /** Whose clock tokens go by, as sessions do. */
+  /** The clock of tokens, as of sessions. */
   readonly store: Pick<Store, 'now'>
 }
 

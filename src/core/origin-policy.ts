@@ -1,7 +1,7 @@
 import { headerOf, type RequestContext } from '../base/request.ts'
 import { CountersignError, type ErrorMetadata } from '../shared/errors.ts'
 
-/** What an {@link OriginPolicy} goes by. */
+/** Settings of an {@link OriginPolicy}. */
 export interface OriginRules {
   /** Whether origins are compared at all. */
   readonly enforce: boolean
@@ -11,7 +11,7 @@ export interface OriginRules {
   readonly trusted: readonly string[] | ((origin: string) => boolean)
 }
 
-/** Values of Sec-Fetch-Site that tell of another origin (Fetch Metadata, 2.3). */
+/** Values of Sec-Fetch-Site that indicate another origin (Fetch Metadata, 2.3). */
 const foreignSites: ReadonlySet<string> = new Set(['cross-site', 'same-site'])
 
 /** Decides which origins may do what. Each refusal names the origin that was seen and the setting to change. */

@@ -428,7 +428,7 @@ function statusOf(failure: CountersignError, method: string): number {
   return failure.reason === 'METHOD_NOT_ALLOWED' && !METHODS.includes(method) ? 501 : failure.httpStatus
 }
 
-/** Why a call does not begin, and how that is told. */
+/** Why a call does not begin, and how that is answered. */
 interface RefusedCall {
   readonly name: string
   readonly failure: CountersignError

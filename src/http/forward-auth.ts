@@ -58,17 +58,17 @@ const uncached = { 'cache-control': 'no-store' }
  * other may be the client's own.
  */
 function isReading(context: RequestContext): boolean {
-  const told = ['x-forwarded-method', 'x-original-method']
+  const forwarded = ['x-forwarded-method', 'x-original-method']
     .map((name) => headerOf(context, name))
     .filter((method) => method !== undefined)
-  return told.length > 0 && told.every((method) => method === 'GET' || method === 'HEAD')
+  return forwarded.length > 0 && forwarded.every((method) => method === 'GET' || method === 'HEAD')
 }
 
 /** Path and query of the proxied request, for the return after signing in; "/" if they are missing or unfit. */
 function returnTo(context: RequestContext): string {
-  const told = headerOf(context, 'x-forwarded-uri') ?? headerOf(context, 'x-original-uri') ?? '/'
+  const forwarded = headerOf(context, 'x-forwarded-uri') ?? headerOf(context, 'x-original-uri') ?? '/'
   // A request's target is ASCII (RFC 9112, 3.2). Other characters are bytes in an unknown encoding.
-  return /^[!-~]+$/.test(told) && isReturnPath(told) ? told : '/'
+  return /^[!-~]+$/.test(forwarded) && isReturnPath(forwarded) ? forwarded : '/'
 }
 
 /** Always all four: some proxies keep the client's header if the answer has none of that name. */
@@ -99,7 +99,7 @@ function keepsNoSessions(): CountersignError {
 function trustsNoProxy(): CountersignError {
   return new CountersignError(
     'NOT_ENABLED',
-    'Forward auth goes by headers that a proxy writes: set trustProxy (COUNTERSIGN_TRUST_PROXY), and make the ' +
+    'Forward auth uses headers that a proxy writes: set trustProxy (COUNTERSIGN_TRUST_PROXY), and make the ' +
       'service reachable through the proxy only',
   )
 }

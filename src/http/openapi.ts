@@ -31,7 +31,7 @@ export function openApiRoutes(settings: OpenApiSettings): (readonly [path: strin
     return file
   })
   const route: Route = (exchange) => {
-    // It tells what everybody can read in the package, and where the calls are.
+    // It says what is public in the package, and where the calls are.
     letAnyPageRead(exchange)
     return serve(exchange)
   }

@@ -214,10 +214,10 @@ export class Concurrency extends SharedSlots {
     this.#unlogged++
     this.#refusals++
     this.#lastRefused = network
-    if (this.#silence === undefined) this.#tell()
+    if (this.#silence === undefined) this.#report()
   }
 
-  #tell(): void {
+  #report(): void {
     // The network's share was the reason, unless all slots are taken.
     const most = this.taken < this.most ? this.mostOfNetwork : this.most
     const lastRefused = this.#lastRefused
@@ -225,7 +225,7 @@ export class Concurrency extends SharedSlots {
     this.#unlogged = 0
     this.#silence = setTimeout(() => {
       this.#silence = undefined
-      if (this.#unlogged > 0) this.#tell()
+      if (this.#unlogged > 0) this.#report()
     }, logIntervalMs).unref()
   }
 }

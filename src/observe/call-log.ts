@@ -32,13 +32,13 @@ export function callLog(log: Logger): CallObserver {
 
 function writeRefusal(log: Logger, error: CountersignError, call: LogFields): void {
   const { reason, message, cause, metadata } = error
-  const { level, log: told } = reasons[reason]
+  const { level, log: logged } = reasons[reason]
   log[level](reason === 'STORE_UNAVAILABLE' ? 'store unavailable' : 'request refused', {
     reason,
     limit: metadata.limit,
-    message: told.includes('message') ? message : undefined,
+    message: logged.includes('message') ? message : undefined,
     ...call,
-    cause: told.includes('cause') && cause instanceof Error ? cause.message : undefined,
+    cause: logged.includes('cause') && cause instanceof Error ? cause.message : undefined,
   })
 }
 
@@ -68,7 +68,7 @@ export function refusedCalls(audit: AuditTrail): CallObserver {
     const { ip, origin, userAgent } = request
     const { limit } = metadata
     sampler.add(ip ?? '', `${type} ${reason} ${limit}`, (repeated) =>
-      audit.tell({ type, reason, limit, method, repeated, ...named }, { ip, origin, userAgent }),
+      audit.record({ type, reason, limit, method, repeated, ...named }, { ip, origin, userAgent }),
     )
   }
 }

@@ -68,7 +68,7 @@ export class DeliveryQueue<Event extends Deliverable> {
   }
 
   /**
-   * Stores an event: for this instance to deliver now, or for the first that looks. Resolves with that, and with the
+   * Stores an event. With `now`, this instance delivers it; else the next one that polls. Resolves with that, and with the
    * number of events that were dropped for it. May be repeated.
    */
   async add(event: Event, now: boolean): Promise<{ readonly delivery: Delivery<Event>; readonly dropped: number }> {
@@ -337,7 +337,7 @@ export class DeliveryLine<Event extends Deliverable> {
   }
 
   #pause(because: string): void {
-    // A delivery that was under way beside the first one that failed says nothing new, nor one that was broken off.
+    // A failure while another one is being handled says nothing new, nor one that was broken off.
     if (!this.#isGoing) return
     const waitMs = Math.min(pauseMs.max, pauseMs.min * 2 ** this.#failures)
     if (this.#failures === 0) this.#parts.onAway(because)

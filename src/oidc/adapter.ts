@@ -243,7 +243,7 @@ async function removeGrant({ grants, audit, library }: AdapterParts, id: string)
   const { route, params } = library.Provider.ctx?.oidc ?? {}
   if (route !== 'token') return
   const what = params?.grant_type === 'refresh_token' ? 'refresh token' : 'code'
-  audit.tell({ type: 'app.token_replayed', userId: grant.accountId, clientId: grant.clientId, what }, request)
+  audit.record({ type: 'app.token_replayed', userId: grant.accountId, clientId: grant.clientId, what }, request)
 }
 
 /** Interactions, each of which is found by the browser that began it and by no other, and goes on once. */

@@ -51,7 +51,7 @@ export async function eraseUser(store: Store, userId: string): Promise<void> {
  */
 export const begunKeys = 'offline|offline-of|oidc:(?!signing-keys:)[A-Za-z-]+'
 
-/** The same of what is kept beside sessions, and goes with them. */
+/** The same of what is kept for sessions, and goes with them. */
 export const sessionKeys = 'session-clients'
 
 /** What the check of `countersign doctor` uses. */

@@ -121,7 +121,7 @@ export class Interactions {
     if (grantId === undefined) throw changed()
     const scope = [...new Set([...asked].map(scopeOf))].join(' ')
     const { userId, id } = session
-    this.#parts.audit.tell({ type: 'app.connected', userId, sessionId: id, clientId, scope }, request)
+    this.#parts.audit.record({ type: 'app.connected', userId, sessionId: id, clientId, scope }, request)
     return await finish({ ...resultOf(payload), consent: { grantId } })
   }
 

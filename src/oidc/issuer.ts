@@ -141,7 +141,7 @@ export class Issuer implements PartRoutes, SessionApps {
   async disconnectApp(own: Session, clientId: string, request: RequestContext): Promise<void> {
     if (!(await disconnect(this.#parts, own, clientId))) return
     const { userId, id: sessionId } = own
-    this.#parts.audit.tell({ type: 'app.disconnected', userId, sessionId, clientId }, request)
+    this.#parts.audit.record({ type: 'app.disconnected', userId, sessionId, clientId }, request)
   }
 
   /** Number of clients. */

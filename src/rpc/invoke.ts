@@ -112,7 +112,7 @@ export class Invoker {
     } catch (thrown) {
       throw await this.#failed(invocation, startedAt, thrown, running)
     }
-    this.#tell(invocation, startedAt, 'ok', running)
+    this.#report(invocation, startedAt, 'ok', running)
     return written
   }
 
@@ -151,7 +151,7 @@ export class Invoker {
       throw outcome
     } finally {
       deadline.clear()
-      this.#tell(invocation, startedAt, outcome, running)
+      this.#report(invocation, startedAt, outcome, running)
     }
   }
 
@@ -176,7 +176,7 @@ export class Invoker {
     delete call.responseHeaders['set-cookie']
     delete call.responseHeaders['set-auth-token']
     const outcome = await this.#countWrongToken(toOutcome(thrown, call), call, running)
-    this.#tell(invocation, startedAt, outcome, running)
+    this.#report(invocation, startedAt, outcome, running)
     return outcome
   }
 
@@ -208,7 +208,7 @@ export class Invoker {
     return { trace: this.#tracing?.begin({ method: name, protocol, request }) }
   }
 
-  #tell({ name, call }: AnyInvocation, startedAt: number, outcome: CallOutcome, { input, trace }: Running): void {
+  #report({ name, call }: AnyInvocation, startedAt: number, outcome: CallOutcome, { input, trace }: Running): void {
     trace?.end(outcome)
     const { protocol, request, pardoned } = call
     const reported = outcome === 'ok' ? (pardoned ?? outcome) : outcome

@@ -12,7 +12,7 @@ import { CountersignError, type ErrorReason } from '../shared/errors.ts'
 import type { ConnectedApp, KnownComputer } from '../shared/session.ts'
 import { type Call, type ServiceHandlers, sessionFields, setCookies } from './methods.ts'
 
-/** Parts of {@link sessionHandlers} beside the host. */
+/** Parts of {@link sessionHandlers} in addition to the host. */
 export interface SessionParts extends OwnSessionsParts {
   /** Without them, the call for an access token is NOT_ENABLED. */
   readonly accessTokens?: AccessTokens | undefined

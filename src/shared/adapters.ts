@@ -1,5 +1,5 @@
 /**
- * The built-in wallet adapters. What the server does with one stands in `src/core/wallet/adapters.ts`, what browsers do
+ * The built-in wallet adapters. What the server does with one is in `src/core/wallet/adapters.ts`, what browsers do
  * in `src/browser/wallets/find.ts`; both lists are held complete by {@link AdapterId}.
  */
 export const builtInAdapters = {

@@ -26,11 +26,11 @@ interface Reason {
   readonly any: 'call' | 'input' | 'body' | 'none'
   /** Level of its line in the log. Lines of level `error` have a reference, and all of them are written. */
   readonly level: 'info' | 'warn' | 'error'
-  /** What the line has beside the reason: a message that quotes no input but an origin, a cause that quotes none. */
+  /** What the line has in addition to the reason: a message that quotes no input but an origin, a cause that quotes none. */
   readonly log: readonly ('message' | 'cause')[]
   /**
    * Its audit event. `signature`: challenge.refused, from the calls that bring a signature only; `call`: call.refused;
-   * `limit`: limit.hit; `order`: what happened to the order tells it.
+   * `limit`: limit.hit; `order`: the order's own event has it.
    */
   readonly audit: 'signature' | 'call' | 'signature else call' | 'limit' | 'order' | 'none'
   /** Limit that it counts towards. `order-wrong-token`: that of the order, and `wrong-token` for the address. */
@@ -56,7 +56,7 @@ const classes = {
   token: { code: 'unauthenticated', http: 401 },
   /** A code that a user typed is wrong. */
   code: { code: 'unauthenticated', http: 401, audit: 'order', counts: 'wrong-token' },
-  /** What the call is about is gone, or not in the state for it. */
+  /** The object of the call no longer exists, or is in the wrong state. */
   state: { code: 'failed_precondition', http: 409 },
   /** One caller has done too much. */
   limit: { code: 'resource_exhausted', http: 429, audit: 'limit' },
@@ -245,7 +245,7 @@ export interface CountersignErrorOptions {
   readonly cause?: unknown
 }
 
-/** A failure that the caller is told about: a stable reason to act on and a message for people. */
+/** A failure with a stable reason to act on and a message for people. */
 export class CountersignError extends Error {
   override readonly name = 'CountersignError'
   readonly reason: ErrorReason
@@ -314,7 +314,7 @@ export function serverBusy(): CountersignError {
   return refused('SERVER_BUSY', { retryAfterMs: 1000 })
 }
 
-/** How a call can end that has no reason, with what its caller is told. */
+/** Endings of a call without a reason, each with its answer. */
 const endings = {
   deadline_exceeded: 'The deadline of the call has passed',
   canceled: 'The caller left before the call was over',

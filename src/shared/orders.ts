@@ -171,7 +171,7 @@ export interface OrderChallenge extends Omit<NonceChallenge, 'nonceId'> {
   readonly requester: OrderRequester
 }
 
-/** Who asks, as `previewOrder` tells it before an order is claimed. */
+/** The requester, as `previewOrder` answers before an order is claimed. */
 export interface OrderPreview extends Omit<OrderRequester, 'ip'> {
   readonly kind: OrderKind
   /** Two digits to compare with those on the desktop; absent with return codes. */
@@ -186,7 +186,7 @@ export interface OrderRequester {
   readonly ip: string
   /** User agent; empty if unknown. */
   readonly userAgent: string
-  /** Whether the desktop and this phone share a network; absent if the server cannot tell. */
+  /** Whether the desktop and this phone share a network; absent if that is unknown. */
   readonly sameNetwork?: boolean
   /** Whether the application's backend started the order. Otherwise its texts are what the desktop says of itself. */
   readonly startedWithKey: boolean

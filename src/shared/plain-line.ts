@@ -27,7 +27,7 @@ const forbidden = new RegExp(
 
 const allForbidden = new RegExp(forbidden, 'gu')
 
-/** A text without the characters that {@link isPlainLine} refuses, for texts that are shown beside a challenge. */
+/** A text without the characters that {@link isPlainLine} refuses, for texts that are shown next to a challenge. */
 export function withoutForbidden(text: string): string {
   // Most texts have none, which is quicker to see than to replace.
   return isPlainLine(text) ? text : text.replace(allForbidden, '')

@@ -50,10 +50,10 @@ export const signInPaths = {
   verify: '/verify',
 } as const
 
-/** Adding a wallet to the signed-in user, beside {@link signInPaths}. Better Auth's body for it is another one. */
+/** Adding a wallet to the signed-in user; its nonce is that of {@link signInPaths}. Better Auth's body for it is another one. */
 export const linkPath = '/link'
 
-/** The wallets of the signed-in user, beside {@link signInPaths}. */
+/** The wallets of the signed-in user. */
 export const walletPaths = {
   list: '/list',
   link: linkPath,

@@ -72,7 +72,7 @@ export const keyPrefixPattern = /^[A-Za-z0-9._-]{1,64}$/
 /** What a key prefix must be, for error messages. */
 export const keyPrefixForm = '1 to 64 letters, digits, dots, underscores and hyphens'
 
-/** What keys begin with in a store of one's own: nothing with the default prefix. */
+/** Prefix of keys in an application's own store: nothing with the default prefix. */
 export function keyBeginning(keyPrefix: string): string {
   return keyPrefix === defaultKeyPrefix ? '' : `${keyPrefix}:`
 }

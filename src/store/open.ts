@@ -6,7 +6,7 @@ import type { Store } from './store.ts'
 
 export type { RedisTls } from './redis/tls.ts'
 
-/** What else there is to say about a store, beside its URL. */
+/** Settings of a store in addition to its URL. */
 export interface StoreOptions {
   /** Receiver of what the operator should know, such as an eviction policy that can drop sessions. Default: none. */
   readonly log?: Logger

@@ -32,7 +32,7 @@ describe('an address', () => {
     expect(readAddress('::')).toBe('::')
   })
 
-  test('that only contains an IPv4 address names a network of its own: 6to4, Teredo, a local translator, others', () => {
+  test('an address that only contains an IPv4 address names a network of its own: 6to4, Teredo, a local translator, others', () => {
     const addresses = ['2002:c633:6401::1', '2001:0:c633:6401::1', '64:ff9b:1::c633:6401', '1::ffff:c633:6401']
     for (const address of addresses) expect(readAddress(address)).toContain(':')
   })

@@ -66,7 +66,7 @@ describe('the body of a request', () => {
     expect((await auth.handler(new Request(`${ownOrigin}/api/auth/sign-in/email`, init))).status).not.toBe(413)
   })
 
-  test('that goes on for ever is answered over HTTP, too', async () => {
+  test('the body of a request that goes on for ever is answered over HTTP, too', async () => {
     const { url } = await startAuth()
     const sent = request(`${url}/api/auth/wallet/verify`, {
       method: 'POST',

@@ -97,7 +97,7 @@ async function waitingOrder(url: string, wallet: TestWallet, details: object = {
 const partials = (): string[] => readdirSync(folder).filter((name) => name.includes('.partial'))
 
 describe('a backup', () => {
-  test('that is made while users sign in is whole: it has all users from before, and none by halves', async () => {
+  test('a backup that is made while users sign in is whole: it has all users from before, and none by halves', async () => {
     const service = await serve()
     const wallets = Array.from({ length: 5 }, makeWallet)
     const before = await Promise.all(wallets.map((wallet) => signIn(service.url, wallet)))

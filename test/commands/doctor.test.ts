@@ -194,7 +194,7 @@ describe('checks', () => {
     ])
   })
 
-  test('that hang or fail are problems, and the others go on', async () => {
+  test('checks that hang or fail are problems, and the others go on', async () => {
     vi.useFakeTimers()
     onTestFinished(() => void vi.useRealTimers())
     let isAborted = false
@@ -503,7 +503,7 @@ test('if everything hangs, it still comes to an end', { timeout: 20_000 }, async
 describe.skipIf(!hasPart('redis-server'))('a setup with Redis', () => {
   const persistent = ['--appendonly', 'yes']
 
-  test('that evicts', async () => {
+  test('a Redis that evicts is a problem', async () => {
     await using redis = await RedisServer.start(
       ...persistent,
       '--maxmemory',
@@ -519,7 +519,7 @@ describe.skipIf(!hasPart('redis-server'))('a setup with Redis', () => {
     )
   })
 
-  test('that is too old', async () => {
+  test('a Redis that is too old is a problem', async () => {
     await using redis = await RedisServer.start(...persistent)
     const proxy = await startTcpProxy(redis.port)
     // There is no old one to install beside the new one.
@@ -545,7 +545,7 @@ describe.skipIf(!hasPart('redis-server'))('a setup with Redis', () => {
     )
   })
 
-  test('that is a cluster', async () => {
+  test('a Redis Cluster is checked on each node', async () => {
     await using node = await RedisServer.start(
       ...persistent,
       '--cluster-enabled',
@@ -561,13 +561,13 @@ describe.skipIf(!hasPart('redis-server'))('a setup with Redis', () => {
     expectOneProblem(await doctor(env), 'redis', /allkeys-lru/, /noeviction/)
   })
 
-  test('that lacks a secret', async () => {
+  test('a Redis that lacks a secret is a problem', async () => {
     await using redis = await RedisServer.start(...persistent)
     const report = await doctor({ COUNTERSIGN_STORE: redis.url })
     expectOneProblem(report, 'configuration', /COUNTERSIGN_SECRET\) is not set/, /openssl rand/)
   })
 
-  test('that keeps nothing, or would evict if it had a bound, is warned of', async () => {
+  test('a store in Redis that keeps nothing, or would evict if it had a bound, is warned of', async () => {
     await using redis = await RedisServer.start('--maxmemory-policy', 'volatile-ttl')
     const env = { COUNTERSIGN_STORE: redis.url, COUNTERSIGN_SECRET: secret }
     expect(faults(await doctor(env))).toEqual([
@@ -630,7 +630,7 @@ describe.skipIf(!hasPart('redis-server'))('a setup with Redis', () => {
     )
   })
 
-  test('that is in use is left as it was', async () => {
+  test('a store in Redis that is in use is left as it was', async () => {
     await using redis = await RedisServer.start(...persistent)
     await redis.cli('SET', 'countersign:session:x', 'y')
     expect((await doctor({ COUNTERSIGN_STORE: redis.url, COUNTERSIGN_SECRET: secret })).code).toBe(0)

@@ -139,7 +139,7 @@ describe('a watch', () => {
 })
 
 describe('a body', () => {
-  test('that has been read is answered at once with what to change', async () => {
+  test('a body that has been read is answered at once with what to change', async () => {
     const { lines, logger } = keptLog()
     const fetch = await fetcher({ logger })
     const used = post(nonce, '{}')
@@ -157,7 +157,7 @@ describe('a body', () => {
     expect(lines).toMatchObject([{ level: 'error' }, { level: 'error' }])
   })
 
-  test('that is too large is refused, and its client hears of it', async () => {
+  test('a body that is too large is refused, and its client hears of it', async () => {
     const { url } = await serveFetch()
     const headers = { 'content-type': 'application/json' }
     const announced = await fetch(url + nonce, { method: 'POST', headers, body: 'x'.repeat(1_000_000) })
@@ -190,7 +190,7 @@ describe('a body', () => {
     }
   })
 
-  test('that breaks off is refused, and none counts as an empty one', async () => {
+  test('a body that breaks off is refused, and none counts as an empty one', async () => {
     const fetch = await fetcher()
     const broken = new ReadableStream({ pull: (controller) => controller.error(new Error('reset')) })
     expect(await (await fetch(post(nonce, broken))).json()).toMatchObject({

@@ -103,7 +103,7 @@ describe('the networks around an IPv6 address', () => {
     expect(passing(limiter, addresses)).toBe(16 * 240)
   })
 
-  test('lose nothing to calls that the address’s own allowance refuses', () => {
+  test('the networks around an IPv6 address lose nothing to calls that the address’s own allowance refuses', () => {
     const limiter = new RateLimiter(defaultLimits)
     expect(passing(limiter, Array(10_000).fill('2001:db8:0:1::1'))).toBe(240)
     expect(passing(limiter, subnets('2001:db8:0', 8_000, 2))).toBe(15 * 240)

@@ -62,7 +62,7 @@ describe('a flood of refusals', () => {
     ])
   })
 
-  test('that is over is forgotten: the next one is a line at once', () => {
+  test('a flood of refusals that is over is forgotten: the next one is a line at once', () => {
     const { observe, lines } = start()
     observe(report(refusal))
     vi.advanceTimersByTime(2_000)

@@ -335,7 +335,7 @@ describe('connected applications', () => {
     expect(contentOf((await open()).text).kind).toBe('consent')
   })
 
-  test('that were connected directly are out of reach of a session that an order made, which ends its own', async () => {
+  test('connected applications that were connected directly are out of reach of a session that an order made, which ends its own', async () => {
     const user = await connected()
     const { url, config, wallet } = user
     const relayed = new Browser(url)

@@ -175,7 +175,7 @@ describe('an interaction', () => {
     await expect(decide(browser, page)).rejects.toThrow(/load the page again/)
   })
 
-  test('that the user declines tells the client so', async () => {
+  test('an interaction that the user declines tells the client so', async () => {
     const { url } = await startIssuer()
     const browser = new Browser(url)
     await browser.signIn()

@@ -37,7 +37,7 @@ describe('the slope of samples', () => {
 })
 
 describe('a heap', () => {
-  test('that is flat is no finding', () => {
+  test('a heap that is flat is no finding', () => {
     expect(
       heapFindings(
         'a',
@@ -46,7 +46,7 @@ describe('a heap', () => {
     ).toEqual([])
   })
 
-  test('that shrinks is no finding', () => {
+  test('a heap that shrinks is no finding', () => {
     expect(
       heapFindings(
         'a',
@@ -55,7 +55,7 @@ describe('a heap', () => {
     ).toEqual([])
   })
 
-  test('that keeps 60 bytes of each of 100 calls a second is one', () => {
+  test('a heap that keeps 60 bytes of each of 100 calls a second is a finding', () => {
     expect(
       heapFindings(
         'a',
@@ -66,7 +66,7 @@ describe('a heap', () => {
     ])
   })
 
-  test('of which too little is known is one', () => {
+  test('a heap of which too little is known is a finding', () => {
     expect(heapFindings('a', samplesOf(() => 0).slice(0, 7))).toEqual([expect.stringContaining('only 7 samples')])
   })
 })
@@ -74,7 +74,7 @@ describe('a heap', () => {
 describe('an idle server', () => {
   const before = { objects: { timers: 11, sockets: 7, promises: 500 }, resources: { Timeout: 2 } }
 
-  test('that holds what it held before is no finding', () => {
+  test('an idle server that holds what it held before is no finding', () => {
     expect(objectFindings('a', before, before)).toEqual([])
     expect(objectFindings('a', before, { ...before, objects: { timers: 14, sockets: 7, promises: 530 } })).toEqual([])
   })
@@ -90,7 +90,7 @@ describe('an idle server', () => {
     ])
   })
 
-  test('that holds a kind of object of which nothing was known before is one', () => {
+  test('an idle server that holds a kind of object of which nothing was known before is a finding', () => {
     expect(objectFindings('a', before, { ...before, objects: { ...before.objects, ghosts: 1 } })).toHaveLength(1)
   })
 
@@ -101,7 +101,7 @@ describe('an idle server', () => {
     ])
   })
 
-  test('that counts something of clients is one, apart from orders, which are remembered', () => {
+  test('an idle server that counts something of clients is a finding, apart from orders, which are remembered', () => {
     expect(gaugeFindings('a', { watchers: 0, maxStreams: 1, maxOrders: 700 })).toEqual([
       'a: maxStreams is at 1 although no client is left',
     ])
@@ -144,7 +144,7 @@ describe('a line of the log', () => {
   })
   const found = (...lines: LogLine[]) => logFindings(lines, [redisAway], expected)
 
-  test('that is expected is no finding', () => {
+  test('a line of the log that is expected is no finding', () => {
     expect(found(line('info', 'ready'), line('info', 'request refused', { reason: 'SESSION_INVALID' }))).toEqual([])
   })
 
@@ -161,7 +161,7 @@ describe('a line of the log', () => {
     expect(found(line('error', 'request failed', { reason: 'STORE_UNAVAILABLE' }))).toHaveLength(1)
   })
 
-  test('that is not expected is one', () => {
+  test('a line of the log that is not expected is a finding', () => {
     expect(found(line('info', 'hello'), line('info', 'request refused', { reason: 'RATE_LIMITED' }))).toHaveLength(2)
   })
 })

@@ -7,13 +7,13 @@ const flushIntervalMs = 250
 /** Most pairs of address and reason to tell apart at once. Beyond it, all other addresses count as one. */
 const maxSampledPairs = 1_000
 
-/** An address and a reason that was told a moment ago. */
+/** A pair reported within the last second. */
 interface SampledPair {
-  /** Number of refusals that no report stands for yet. */
+  /** Number of refusals that are not reported yet. */
   held: number
   /** Tells of the newest refusal. */
-  tell: (repeated?: number) => void
-  toldAt: number
+  report: (repeated?: number) => void
+  reportedAt: number
 }
 
 /**
@@ -24,30 +24,30 @@ export class Sampler {
   readonly #pairs = new Map<string, SampledPair>()
   #timer: NodeJS.Timeout | undefined
 
-  /** Tells of the first of a pair at once. `tell` gets the number of refusals that it stands for, if it is not one. */
-  add(address: string, reason: string, tell: (repeated?: number) => void): void {
+  /** Reports the first of a pair at once. `report` gets the number of refusals, if it is not one. */
+  add(address: string, reason: string, report: (repeated?: number) => void): void {
     const own = `${reason} ${address}`
     const key = this.#pairs.has(own) || this.#pairs.size < maxSampledPairs ? own : reason
     const pair = this.#pairs.get(key)
     if (pair === undefined) {
-      this.#pairs.set(key, { held: 0, tell, toldAt: performance.now() })
+      this.#pairs.set(key, { held: 0, report, reportedAt: performance.now() })
       this.#timer ??= setInterval(() => this.#flush(), flushIntervalMs).unref()
-      tell()
+      report()
     } else {
       pair.held++
-      pair.tell = tell
+      pair.report = report
     }
   }
 
   #flush(): void {
     const now = performance.now()
     for (const [key, pair] of this.#pairs) {
-      if (now - pair.toldAt < samplePeriodMs) continue
+      if (now - pair.reportedAt < samplePeriodMs) continue
       if (pair.held === 0) this.#pairs.delete(key)
       else {
-        pair.tell(pair.held)
+        pair.report(pair.held)
         pair.held = 0
-        pair.toldAt = now
+        pair.reportedAt = now
       }
     }
     if (this.#pairs.size > 0) return

@@ -68,7 +68,7 @@ export class Turns {
 /** The turns of this process. There is one event loop, so all tasks share its slices. */
 export const turns: Turns = new Turns()
 
-/** Time in ms by which a task can be late, beside what the event loop is late. */
+/** Time in ms by which a task can be late, in addition to the lateness of the event loop. */
 const tickMs = 100
 /** Longest time in ms that `setTimeout` takes. */
 const maxTimeoutMs = 2 ** 31 - 1

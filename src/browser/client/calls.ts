@@ -81,7 +81,7 @@ export function clientCalls(
   const { timeoutMs = defaultTimeoutMs, heartbeatTimeoutMs = defaultHeartbeatTimeoutMs } = options
   const proofDefaults = { wallet, requestAddressBeforeVerify }
   const accounts = new WalletAccounts(wallet)
-  const authorised = authorisedCalls({ tokens, timeoutMs, onEnded: () => news.tell(undefined) })
+  const authorised = authorisedCalls({ tokens, timeoutMs, onEnded: () => news.publish(undefined) })
   const sessions = sessionCalls(api.session, authorised, tokens)
   const news = new SessionNews({ tokenStorageKey: options.tokenStorageKey, baseUrl }, () =>
     sessions.getCurrentSession(),
@@ -95,7 +95,7 @@ export function clientCalls(
     proofDefaults,
     timeoutMs,
     heartbeatTimeoutMs,
-    onSession: (session) => news.tell(session),
+    onSession: (session) => news.publish(session),
   })
   const signIns = signInCalls({
     service: api.signIn,
@@ -105,7 +105,7 @@ export function clientCalls(
     timeoutMs,
     onSession(session, used) {
       accounts.follow(used)
-      news.tell(session)
+      news.publish(session)
     },
   })
   return {
@@ -121,7 +121,7 @@ export function clientCalls(
     },
     async signOut(call) {
       await sessions.signOut(call)
-      news.tell(undefined)
+      news.publish(undefined)
     },
     onSession: (listener) => news.listen(listener),
     onAccountChange: (listener) => accounts.listen(listener),
@@ -145,7 +145,7 @@ export function orderCalls(options: OrderCallsOptions): OrderCalls {
 class WalletAccounts {
   #wallet: Wallet | undefined
   readonly #listeners: Listeners<Parameters<AccountListener>[0]> = new Listeners(
-    () => this.#wallet?.onAccountChange?.((account) => this.#listeners.tell(account)) ?? (() => {}),
+    () => this.#wallet?.onAccountChange?.((account) => this.#listeners.notify(account)) ?? (() => {}),
   )
 
   constructor(wallet: Wallet | undefined) {

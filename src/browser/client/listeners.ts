@@ -30,7 +30,7 @@ export class Listeners<Event = void> {
     if (!this.isEmpty) this.#end = this.#begin()
   }
 
-  tell(event: Event): void {
+  notify(event: Event): void {
     for (const listener of [...this.#all]) listener(event)
   }
 

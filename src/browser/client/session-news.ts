@@ -32,8 +32,8 @@ export class SessionNews {
   /** Asks the service for the session. */
   readonly #ask: () => Promise<Session | undefined>
   readonly #listeners = new Listeners<Session | undefined>(() => hear(nameOf(this.#options), () => void this.#heard()))
-  /** What was told last: the identifier of a session, or `undefined` for none. */
-  #told: { readonly id: string | undefined } | undefined
+  /** What was published last: the identifier of a session, or `undefined` for none. */
+  #published: { readonly id: string | undefined } | undefined
   /**
    * Number of changes that were heard or made. An answer of the service counts only if there was none since the
    * question.
@@ -82,7 +82,7 @@ export class SessionNews {
   }
 
   /** Tells a change of this client to all. */
-  tell(session: Session | undefined): void {
+  publish(session: Session | undefined): void {
     this.#changes++
     this.#tellHere(session)
     announceSession(this.#options)
@@ -101,9 +101,9 @@ export class SessionNews {
 
   #tellHere(session: Session | undefined): void {
     this.follow(session)
-    if (this.#told !== undefined && this.#told.id === session?.id) return
-    this.#told = { id: session?.id }
-    this.#listeners.tell(session)
+    if (this.#published !== undefined && this.#published.id === session?.id) return
+    this.#published = { id: session?.id }
+    this.#listeners.notify(session)
   }
 }
 

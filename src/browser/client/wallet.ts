@@ -3,7 +3,7 @@ import type { SigningAccount } from '../../shared/session.ts'
 import { aborted, CountersignClientError } from './errors.ts'
 import { readWalletAnswer, type WalletSignature, walletFailure } from './wallet-answer.ts'
 
-/** A function that is told of an account switch in a wallet. */
+/** A function that is called at an account switch in a wallet. */
 export type AccountListener = (account: Omit<SigningAccount, 'adapterId'> | undefined) => void
 
 /** A wallet: any object that can sign a message. */
@@ -75,20 +75,20 @@ export async function proveWithWallet(
   const signer = account ?? (wallet.getAccount === undefined ? undefined : await accountOf(wallet, signal))
   const textFor = typeof text === 'string' ? text : text(signer)
   const message = typeof textFor === 'string' ? textFor : await textFor
-  const { address: told, ...signature } = readWalletAnswer(
+  const { address: answered, ...signature } = readWalletAnswer(
     await asked(() => wallet.sign(message), signal),
     wallet.adapterId,
   )
   if (signer !== undefined) {
     // Only a first look: the service finds out from the signature.
-    if (told !== undefined && told.toLowerCase() !== (signer.address ?? told).toLowerCase()) {
+    if (answered !== undefined && answered.toLowerCase() !== (signer.address ?? answered).toLowerCase()) {
       throw new CountersignClientError('WALLET_WRONG_KEY', 'The wallet signed with another address than asked for')
     }
     // As the text was asked for: the service makes it again from these.
     return { ...signature, ...signer }
   }
   const wanted = options.requestAddressBeforeVerify === true
-  const address = wanted ? (told ?? (await asked(() => wallet.getAddress?.(), signal))) : undefined
+  const address = wanted ? (answered ?? (await asked(() => wallet.getAddress?.(), signal))) : undefined
   if (wanted && (typeof address !== 'string' || address === '')) {
     throw new CountersignClientError('WALLET_FAILED', 'The wallet gave no address')
   }

@@ -324,7 +324,7 @@ export class CountersignSignIn extends Base {
         // Told by the call that finalizes.
         if (wasApproved && status === 'finalized') return
         running.status = status
-        this.#tell('countersign:status', { orderId: order.orderId, status })
+        this.#dispatch('countersign:status', { orderId: order.orderId, status })
         if (signal.aborted) return
         if (status === 'approved' && returnCodeRequired) {
           this.#show('enter-code', this.#texts.returnCode)
@@ -379,7 +379,7 @@ export class CountersignSignIn extends Base {
         return
       }
       if (running.status !== 'rejected') {
-        this.#tell('countersign:status', { orderId: running.order.orderId, status: 'rejected' })
+        this.#dispatch('countersign:status', { orderId: running.order.orderId, status: 'rejected' })
       }
       this.#running = undefined
       this.#end()
@@ -397,9 +397,9 @@ export class CountersignSignIn extends Base {
     const finalized = await client.finalizeOrder(order, { signal, autoPersistToken, returnCode })
     this.#running = undefined
     this.#finish()
-    this.#tell('countersign:status', { orderId: order.orderId, status: finalized.status })
-    if (finalized.kind === 'login') this.#tell('countersign:signed-in', finalized)
-    else this.#tell('countersign:signed', finalized)
+    this.#dispatch('countersign:status', { orderId: order.orderId, status: finalized.status })
+    if (finalized.kind === 'login') this.#dispatch('countersign:signed-in', finalized)
+    else this.#dispatch('countersign:signed', finalized)
   }
 
   #advance(status: OrderStatus): void {
@@ -420,7 +420,7 @@ export class CountersignSignIn extends Base {
     const error = failureOf(thrown)
     this.#end()
     this.#show('again', errorText(error, this.#texts))
-    this.#tell('countersign:error', { error })
+    this.#dispatch('countersign:error', { error })
   }
 
   #show(mode: ViewMode, text: string): void {
@@ -433,7 +433,7 @@ export class CountersignSignIn extends Base {
     this.#view?.say(text)
   }
 
-  #tell<Name extends keyof CountersignSignInEvents>(name: Name, detail: CountersignSignInEvents[Name]): void {
+  #dispatch<Name extends keyof CountersignSignInEvents>(name: Name, detail: CountersignSignInEvents[Name]): void {
     this.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true }))
   }
 
@@ -486,12 +486,12 @@ export class CountersignSignIn extends Base {
         texts: this.#texts,
         say: (text) => view.sayOfWallet(text),
         onSignedIn: (result) => this.#signedIn(result),
-        onError: (error) => this.#tell('countersign:error', { error }),
+        onError: (error) => this.#dispatch('countersign:error', { error }),
       })
     } catch (thrown) {
       if (this.#device !== opened) return
       this.#closeWallets(this.#texts.walletsFailed)
-      this.#tell('countersign:error', { error: failureOf(thrown) })
+      this.#dispatch('countersign:error', { error: failureOf(thrown) })
     }
   }
 
@@ -506,7 +506,7 @@ export class CountersignSignIn extends Base {
   #signedIn(result: DeviceSignInResult): void {
     this.#end()
     this.#finish()
-    this.#tell('countersign:signed-in', result)
+    this.#dispatch('countersign:signed-in', result)
   }
 
   #finish(): void {

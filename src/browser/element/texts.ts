@@ -14,7 +14,7 @@ export interface SignInTexts extends Record<OrderStatus, string> {
   readonly busy: string
   readonly qrLabel: string
   readonly codeLabel: string
-  /** Three steps that stand under the QR code, for those who have not scanned one. */
+  /** Three steps under the QR code, for those who have not scanned one. */
   readonly stepCamera: string
   readonly stepOpen: string
   readonly stepApprove: string

@@ -20,7 +20,7 @@ export interface WalletOffer {
   readonly isOffered: boolean
   /** Whether they are what the user sees first, without the QR code. */
   readonly isFirst: boolean
-  /** Whether they stand above the QR code. */
+  /** Whether they are above the QR code. */
   readonly isAbove: boolean
 }
 

@@ -12,7 +12,7 @@ import { findWallets } from '../wallets/index.ts'
 import { showBrand } from './brand.ts'
 import { cookieOnly } from './cookie-only.ts'
 import { byId, fill, fillTexts, metaContent } from './dom.ts'
-import { keepNoUnofferedWallet, wantedWallets } from './page-wallet.ts'
+import { clearUnavailableWallet, wantedWallets } from './page-wallet.ts'
 import { computerRow, type Row, rowElement, sessionRow } from './rows.ts'
 import { readServiceFacts } from './service-facts.ts'
 import { Tasks } from './tasks.ts'
@@ -21,7 +21,7 @@ import { chooseWords, readOperatorTexts } from './words.ts'
 
 /**
  * The account page: where the user is signed in, the user's wallets, known computers and connected applications. All
- * calls go by the cookie and under the base path, so that the page works on a host that forward auth protects. What
+ * calls use the cookie and are under the base path, so that the page works on a host that forward auth protects. What
  * needs a new sign-in leads to the sign-in page and back, where the button is offered again: coming back does nothing
  * by itself.
  */
@@ -47,7 +47,7 @@ document.documentElement.dir = words.direction
 document.title = `${words.say('account.title')} · ${appName}`
 fillTexts((key) => words.text(key))
 showBrand()
-keepNoUnofferedWallet(facts)
+clearUnavailableWallet(facts)
 byId('sign-out-button').addEventListener('click', () => {
   void tasks.run(async () => {
     await client.signOut()

@@ -11,7 +11,7 @@ import { isContinued } from './hand-over-link.ts'
 import { HandOverPanel } from './hand-over-panel.ts'
 import { forgetClaim, type HeldClaim, hold, takeClaim } from './held-claim.ts'
 import { readHubAnswer } from './hub-return.ts'
-import { asksFirst, keepNoUnofferedWallet } from './page-wallet.ts'
+import { asksFirst, clearUnavailableWallet } from './page-wallet.ts'
 import { pagePhoneCalls } from './phone-calls.ts'
 import { Poll } from './poll.ts'
 import { siteName } from './requester-card.ts'
@@ -102,7 +102,7 @@ document.documentElement.lang = words.language
 document.documentElement.dir = words.direction
 fillTexts((key) => words.text(key))
 showBrand()
-keepNoUnofferedWallet(facts)
+clearUnavailableWallet(facts)
 open()
 
 byId('review-button').addEventListener('click', () => void tasks.run(review))
@@ -134,7 +134,7 @@ function open(): void {
   }
 }
 
-/** Shows who asks beside the button that takes the order. Takes nothing: programs that preview links do the same. */
+/** Shows the requester next to the button that takes the order. Takes nothing: programs that preview links do the same. */
 async function preview({ orderId, by }: HeldClaim): Promise<void> {
   if (!('claimToken' in by)) return
   const seen = await client.previewOrder({ orderId, claimToken: by.claimToken })
@@ -178,8 +178,8 @@ async function use(found: FoundWallet, signal: AbortSignal): Promise<void> {
   const connected = found.connect()
   const wallet = connected instanceof Promise ? await ask(() => connected) : connected
   const { adapterId = found.adapterId } = wallet
-  const told = wallet.getAccount && (await ask(() => wallet.getAccount?.()))
-  const account = told && { adapterId, ...told }
+  const named = wallet.getAccount && (await ask(() => wallet.getAccount?.()))
+  const account = named && { adapterId, ...named }
   if (account !== undefined || choice?.account !== undefined) {
     challenge = await client.getOrderChallenge(order, { account, signal })
     reviewScreen.fillText(challenge)
@@ -332,7 +332,7 @@ function follow({ kind, requester, finishBy }: OrderChallenge, returnCode: strin
 /** Shows what a refusal says of the order. Returns whether it says anything. */
 function settle(code: string): boolean {
   const approved = held?.approved
-  // It may be this tab's own claim, whose answer was lost: the tap tells.
+  // It may be this tab's own claim, whose answer was lost: the tap shows.
   if (code === 'ORDER_ALREADY_CLAIMED' && held?.asked && !tasks.busy) return false
   if (code === 'ORDER_TOKEN_INVALID' && held?.handedOver !== undefined) {
     poll.stop()

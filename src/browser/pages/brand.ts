@@ -13,7 +13,7 @@ function showLogo(address: string): void {
   if (address === '') return
   const logo = document.createElement('img')
   logo.className = 'logo'
-  // The name of the application stands beside it.
+  // The name of the application is next to it.
   logo.alt = ''
   logo.addEventListener('load', () => document.querySelector('.mark')?.replaceWith(logo))
   logo.src = address

@@ -7,7 +7,7 @@ import type { Words } from './words.ts'
 const lanCommand = 'npm start -- --lan'
 
 /**
- * What stands under the code of an order, as far as the device and the code's address ask for it: that no phone can
+ * What is shown under the code of an order, as far as the device and the code's address ask for it: that no phone can
  * reach that address, a link that can be selected, and on a phone a link in place of the code, which it could not scan
  * on its own screen.
  */

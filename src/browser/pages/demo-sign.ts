@@ -88,7 +88,7 @@ function isValid({ adapterId, publicKeyHex, signatureHex, message, payload, addr
   )
 }
 
-/** Hash of a content in its canonical form, as it stands in the signed text. */
+/** Hash of a content in its canonical form, as written in the signed text. */
 function hashOf(payload: string): string {
   return `sha256:${base64url(sha256(utf8.encode(payload)))}`
 }

@@ -7,7 +7,7 @@ import { prepareSignOrders } from './demo-sign.ts'
 import { DirectSignIn } from './demo-sign-in.ts'
 import { byId, fillTexts, metaContent } from './dom.ts'
 import { readHubAnswer } from './hub-return.ts'
-import { keepNoUnofferedWallet } from './page-wallet.ts'
+import { clearUnavailableWallet } from './page-wallet.ts'
 import { readServiceFacts } from './service-facts.ts'
 import { Tasks } from './tasks.ts'
 import { chooseWords, readOperatorTexts } from './words.ts'
@@ -42,7 +42,7 @@ accountLink.href = metaContent('countersign-account')
 accountLink.hidden = metaContent('countersign-account') === ''
 byId('sign-out-button').addEventListener('click', () => void act(signOut))
 byId('revoke-others-button').addEventListener('click', () => void act(revokeOthers))
-keepNoUnofferedWallet(facts)
+clearUnavailableWallet(facts)
 const direct = new DirectSignIn({
   client,
   facts,

@@ -36,7 +36,7 @@ export interface SentApproval {
   readonly rememberComputer: boolean
 }
 
-/** What this tab keeps of an approved order, of which the service tells nothing more once it is finalized. */
+/** What this tab keeps of an approved order, of which the service says nothing more once it is finalized. */
 export interface HeldApproval {
   readonly kind: OrderKind
   /** Origin of the requester. */

@@ -21,7 +21,7 @@ export function offeredDemoWallet({ demoWallet }: ServiceFacts, adapterIds: read
 }
 
 /** Deletes the demo wallet of this browser if the service does not offer it, as after a change of its settings. */
-export function keepNoUnofferedWallet({ demoWallet }: ServiceFacts): void {
+export function clearUnavailableWallet({ demoWallet }: ServiceFacts): void {
   if (!demoWallet) forgetDemoWallet()
 }
 

@@ -1,20 +1,20 @@
 import { Stopwatch } from '../client/page.ts'
 
 /**
- * The service's time, which the header Date of its answers tells to the second. This device's own clock may be hours
+ * The service's time, which the header Date of its answers has to the second. This device's own clock may be hours
  * off.
  */
 export class ServiceClock {
-  #told: { readonly at: number; readonly since: Stopwatch } | undefined
+  #known: { readonly at: number; readonly since: Stopwatch } | undefined
 
   /** Sets the clock by a header Date; does nothing if it is missing or malformed. */
   set(date: string | null): void {
     const at = Date.parse(date ?? '')
-    if (!Number.isNaN(at)) this.#told = { at, since: new Stopwatch() }
+    if (!Number.isNaN(at)) this.#known = { at, since: new Stopwatch() }
   }
 
-  /** Epoch milliseconds. By this device's clock as long as no answer told the service's. */
+  /** Epoch milliseconds. By this device's clock until an answer has the service's. */
   now(): number {
-    return this.#told === undefined ? Date.now() : this.#told.at + this.#told.since.elapsedMs
+    return this.#known === undefined ? Date.now() : this.#known.at + this.#known.since.elapsedMs
   }
 }

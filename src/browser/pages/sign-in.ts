@@ -3,7 +3,7 @@ import { createCountersignClient, type Session } from '../client/index.ts'
 import { showBrand } from './brand.ts'
 import { cookieOnly } from './cookie-only.ts'
 import { byId, fill, fillTexts, metaContent, noteForOperator } from './dom.ts'
-import { keepNoUnofferedWallet } from './page-wallet.ts'
+import { clearUnavailableWallet } from './page-wallet.ts'
 import { readServiceFacts } from './service-facts.ts'
 import { SignInWays } from './sign-in-ways.ts'
 import { Tasks } from './tasks.ts'
@@ -12,7 +12,7 @@ import { chooseWords, languagesOf, readOperatorTexts } from './words.ts'
 /**
  * The sign-in page: a wallet on this device, or one on a phone. It leads to `returnTo`. `again`, `wallet` and
  * `ui_locales`, the rest of what it reads of its address, only change what it shows. The session is in the cookie only.
- * Calls go by REST to paths under the base path, because a proxy in front of another application passes on nothing
+ * Calls are REST calls under the base path, because a proxy in front of another application passes on nothing
  * else.
  *
  * It leads on by itself after a sign-in only. Users who are signed in already tap "Continue": where the application, or
@@ -52,7 +52,7 @@ fill(views.out, 'text', words.say('sign-in.text', { host: location.host }))
 fill(views.out, 'wanted', wanted && words.say('sign-in.wanted', { address: wanted.address }))
 continueLink.href = target.href
 showBrand()
-keepNoUnofferedWallet(facts)
+clearUnavailableWallet(facts)
 
 continueLink.addEventListener('click', () => continueLink.setAttribute('aria-busy', 'true'))
 otherWalletButton.addEventListener('click', () => void tasks.run(signOut))

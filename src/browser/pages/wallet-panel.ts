@@ -24,7 +24,7 @@ export interface Choice {
   readonly account?: SigningAccount | undefined
   /** Whether the order is for another wallet. */
   readonly isForAnother: boolean
-  /** Address that it is going to sign with, if it has told. */
+  /** Address that it is going to sign with, if known. */
   readonly address?: string | undefined
 }
 
@@ -88,7 +88,7 @@ export class WalletPanel {
 
   /**
    * Looks for wallets from now on: for the adapter that the order asks for, or else for all. Returns the one that needs
-   * neither a choice nor a tap; one that appears later is told to `onUse`.
+   * neither a choice nor a tap; one that appears later is passed to `onUse`.
    */
   offer(adapterId: string | undefined): FoundWallet | undefined {
     const { words, facts, appName, onUse, onOpenApp } = this.#options

@@ -48,7 +48,7 @@ export class SessionStore {
   /** Calls `listener` after each change of the state. Returns a function that ends it. */
   readonly subscribe = (listener: () => void): (() => void) => this.#listeners.add(listener)
 
-  /** Asks the service for the session. Never rejects: the state tells the outcome. */
+  /** Asks the service for the session. Never rejects: the state has the outcome. */
   readonly refresh = async (): Promise<void> => {
     const turn = this.#next()
     try {
@@ -111,7 +111,7 @@ export class SessionStore {
 
   #set(state: SessionState): void {
     this.#state = state
-    this.#listeners.tell()
+    this.#listeners.notify()
   }
 }
 

@@ -122,9 +122,9 @@ export const SignIn: ForwardRefExoticComponent<SignInProps & RefAttributes<Count
     const listening = new AbortController()
     const listen = <Name extends keyof CountersignSignInEvents>(
       name: Name,
-      tell: (detail: CountersignSignInEvents[Name]) => void,
+      handle: (detail: CountersignSignInEvents[Name]) => void,
     ): void => {
-      const onEvent = ({ detail }: CustomEvent<CountersignSignInEvents[Name]>): void => tell(detail)
+      const onEvent = ({ detail }: CustomEvent<CountersignSignInEvents[Name]>): void => handle(detail)
       element.addEventListener(name, onEvent as EventListener, { signal: listening.signal })
     }
     listen('countersign:signed-in', (result) => latest.current.onSignedIn?.(result))

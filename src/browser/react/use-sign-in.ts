@@ -29,7 +29,7 @@ export type SignInHook = SignInState & {
   /**
    * Signs in with a wallet on this device. Call it in a user gesture, because the wallet may open a window. It takes
    * the place of a sign-in that still waits for its wallet. Resolves with the result, or with `undefined` if it failed
-   * or was left. Never rejects: `error` tells the failure.
+   * or was left. Never rejects: `error` has the failure.
    */
   readonly signIn: (options?: SignInOptions) => Promise<SignInResult | undefined>
   /** Leaves a sign-in that waits for its wallet, and forgets the result and the error of the last one. */

@@ -18,7 +18,7 @@ export interface SwitchingWallet extends Wallet {
 /** Reports a change in a wallet: the account after it, by the account before it, if one is known. */
 export type ReportChange = (after: (before: Account | undefined) => Account | undefined) => void
 
-/** Keeps the account that a wallet was last asked for, and tells of switches to another. */
+/** Keeps the account that a wallet was last asked for, and reports switches to another. */
 export class AccountWatch {
   readonly #listeners: Listeners<Account | undefined>
   #asked: Account | undefined
@@ -56,9 +56,9 @@ export class AccountWatch {
     if (this.#asking > 0) return
     const before = this.#current
     const account = after(before)
-    // Wallets also tell of what has not changed.
+    // Wallets also report what has not changed.
     if (before?.address.toLowerCase() === account?.address.toLowerCase() && before?.chainId === account?.chainId) return
     this.#current = account
-    this.#listeners.tell(account)
+    this.#listeners.notify(account)
   }
 }

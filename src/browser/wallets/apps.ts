@@ -74,7 +74,7 @@ function absolute(url: string): URL {
 }
 
 /** Tells the page of an event of the chooser. */
-type Tell = <Name extends 'countersign:open-in' | 'countersign:link-error'>(
+type Dispatch = <Name extends 'countersign:open-in' | 'countersign:link-error'>(
   name: Name,
   detail: CountersignWalletsEvents[Name],
 ) => void
@@ -91,7 +91,7 @@ const addressLifeMs = 45_000
  */
 export class AppLink {
   readonly item = document.createElement('li')
-  readonly #tell: Tell
+  readonly #dispatch: Dispatch
   readonly #icon = document.createElement('span')
   readonly #note = document.createElement('p')
   #control: HTMLAnchorElement | HTMLButtonElement | undefined
@@ -99,8 +99,8 @@ export class AppLink {
   #forget: ReturnType<typeof setTimeout> | undefined
   #show = (): void => {}
 
-  constructor(tell: Tell) {
-    this.#tell = tell
+  constructor(dispatch: Dispatch) {
+    this.#dispatch = dispatch
     this.#icon.className = 'icon'
     // The name follows.
     setFlag(this.#icon, 'aria-hidden', true)
@@ -168,13 +168,13 @@ export class AppLink {
       this.reset()
       this.#note.textContent = texts.openFailed
       this.#show()
-      this.#tell('countersign:link-error', { app, error })
+      this.#dispatch('countersign:link-error', { app, error })
     }
   }
 
   #opened(app: WalletApp, texts: ChooserTexts): void {
     this.#note.textContent = texts.openAgain
-    this.#tell('countersign:open-in', { app })
+    this.#dispatch('countersign:open-in', { app })
   }
 }
 

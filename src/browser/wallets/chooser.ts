@@ -164,7 +164,7 @@ export class CountersignWallets extends Base {
     view.appsTitle.hidden = texts.apps === ''
     view.apps.hidden = apps.length === 0
     const links = apps.map((app) => {
-      const link = this.#links.get(app.id) ?? new AppLink((name, detail) => this.#tell(name, detail))
+      const link = this.#links.get(app.id) ?? new AppLink((name, detail) => this.#dispatch(name, detail))
       this.#links.set(app.id, link)
       link.show(app, this.#appAddress, texts, this.#disabled)
       return link.item
@@ -184,10 +184,10 @@ export class CountersignWallets extends Base {
   }
 
   #choose(wallet: FoundWallet): void {
-    if (!this.#disabled) this.#tell('countersign:wallet', { wallet })
+    if (!this.#disabled) this.#dispatch('countersign:wallet', { wallet })
   }
 
-  #tell<Name extends keyof CountersignWalletsEvents>(name: Name, detail: CountersignWalletsEvents[Name]): void {
+  #dispatch<Name extends keyof CountersignWalletsEvents>(name: Name, detail: CountersignWalletsEvents[Name]): void {
     this.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true }))
   }
 

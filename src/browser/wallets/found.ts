@@ -4,7 +4,7 @@ import type { Wallet } from '../client/wallet.ts'
 export interface FoundWallet {
   /** Identifier, stable while the page is open, such as `eip6963:io.metamask`. */
   readonly id: string
-  /** Name as the wallet tells it, without control and text-direction characters, at most 60 characters. */
+  /** Name as the wallet gives it, without control and text-direction characters, at most 60 characters. */
   readonly name: string
   /** Icon as a `data:` URI, for `<img>` only: it is the wallet's own. */
   readonly icon?: string

@@ -50,13 +50,13 @@ export class WalletList implements Findings {
       if (!looks) return
       looks = false
       this.#searches--
-      this.#listeners.tell()
+      this.#listeners.notify()
     }
   }
 
   #change(wallets: readonly FoundWallet[]): void {
     this.#wallets = wallets
-    this.#listeners.tell()
+    this.#listeners.notify()
   }
 }
 

@@ -231,7 +231,7 @@ async function perform(asked: AdminArguments, { stdin, stderr }: Streams): Promi
 async function queueEvent(store: Store, facts: AuditFacts): Promise<void> {
   const queue = new WebhookQueue(store)
   const events: AuditEvent[] = []
-  new AuditTrail(() => store.now(), [(event) => events.push(event)]).tell(facts, {})
+  new AuditTrail(() => store.now(), [(event) => events.push(event)]).record(facts, {})
   for (const event of events) await queue.add(event, false)
 }
 

@@ -32,7 +32,7 @@ const clock: Check<Setup> = {
 
 /** Milliseconds by which the store's clock is ahead of this machine's; `NaN` if it cannot be read. */
 async function storeLead(setup: Setup): Promise<number> {
-  // The embedded store goes by this machine's clock.
+  // The embedded store uses this machine's clock.
   if (setup.redisUrl === undefined) return Number.NaN
   return await setup.store().then(
     (opened) => opened.now() - Date.now(),

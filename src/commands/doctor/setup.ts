@@ -30,7 +30,7 @@ export class Setup {
   readonly settings: Settings
   /** The addresses at which people reach the service: publicUrl first, then those of the arguments. */
   readonly urls: readonly [string, ...string[]]
-  /** Origins of pages that are to sign users in, beside the service's own. */
+  /** Origins of pages that sign users in, in addition to the service's own. */
   readonly origins: readonly string[]
   readonly #looks = new Map<string, Promise<Look>>()
   readonly #ending = new AbortController()

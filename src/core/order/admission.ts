@@ -63,7 +63,7 @@ export function requesterOf(
 
 function requireStartKey(keys: readonly string[], request: RequestContext): void {
   const given = hashToken(bearerToken(request) ?? '')
-  // Each is compared, so that the time does not tell which one comes close.
+  // Each is compared, so that the time does not reveal which one comes close.
   const right = keys.map((key) => equalInConstantTime(hashToken(key), given))
   if (right.includes(true)) return
   throw refused('START_KEY_REQUIRED', { metadata: { setting: 'COUNTERSIGN_ORDER_START_KEYS' } })
@@ -96,7 +96,7 @@ interface ShownToken {
 
 /**
  * Whether a caller may do something with an order: it is an order of this service, and the caller holds the token that
- * the call takes and comes from a page that may use the order. Checked before anything of the order's state is told.
+ * the call takes and comes from a page that may use the order. Checked before anything of the order's state is revealed.
  *
  * Throws ORDER_NOT_FOUND, ORDER_TOKEN_INVALID (HANDOVER_INVALID for a ticket), ORIGIN_MISMATCH or NETWORK_MISMATCH.
  */
@@ -120,7 +120,7 @@ export class Admission {
     this.#requireOrigin(order, request)
   }
 
-  /** Checked before anything about the order's origin is told. */
+  /** Checked before anything about the order's origin is revealed. */
   #requireHolder(order: OrderRecord, { token, hashes, refusal = 'ORDER_TOKEN_INVALID' }: ShownToken): void {
     const mismatch = mismatchReason(order, this.#settings.appName, this.#origins)
     if (mismatch !== undefined) throw refused('ORDER_NOT_FOUND', { cause: mismatch })

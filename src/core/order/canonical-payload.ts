@@ -82,7 +82,7 @@ class Reader {
       } while (this.#take(','))
       this.#require('}')
     }
-    // Without a comparison, sort() goes by UTF-16 code units, as RFC 8785 does.
+    // Without a comparison, sort() uses UTF-16 code units, as RFC 8785 does.
     const names = [...members.keys()].sort()
     return `{${names.map((name) => `${JSON.stringify(name)}:${members.get(name)}`).join(',')}}`
   }

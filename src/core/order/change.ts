@@ -14,7 +14,7 @@ import type { OrderRecords } from './records.ts'
 
 /** A change of an order by a caller. */
 export type OrderChange = {
-  /** Throws unless the caller may do this. Called before anything about the order's state is told. */
+  /** Throws unless the caller may do this. Called before anything about the order's state is revealed. */
   readonly admit: (order: OrderRecord) => void
   /** Told what the order was and is, once the change is stored. Not called if nothing changes. Must not throw. */
   readonly stored?: ((before: OrderRecord, after: OrderRecord) => void) | undefined

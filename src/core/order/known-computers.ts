@@ -290,7 +290,7 @@ export class OrderComputers {
     if (!became) return
     const { adapterId, address, publicKeyHex } = identity
     const wallet = { adapterId, address, publicKeyHex }
-    this.#audit.tell({ type: 'computer.remembered', computerId: id, orderId, ...wallet }, request)
+    this.#audit.record({ type: 'computer.remembered', computerId: id, orderId, ...wallet }, request)
   }
 
   /** Forgets the computer of an order that is taken back, known or not, and keeps the order from making it known. */
@@ -313,7 +313,7 @@ export class OrderComputers {
 
 /**
  * Refuses a finalize that does not prove possession of the order's computer key, with COMPUTER_PROOF_INVALID. Checked
- * like a token: before anything about the order's state is told.
+ * like a token: before anything about the order's state is revealed.
  */
 export function requireComputerProof(
   { orderId, computerKey }: OrderRecord,

@@ -143,7 +143,7 @@ export class Orders {
       throw error
     }
     records.observe?.(order)
-    this.#audit.tell(startedFacts(order), requesterIn(order))
+    this.#audit.record(startedFacts(order), requesterIn(order))
     const { orderId, kind, status, expiresAt, confirmationCode } = order
     const url = claimUrl(settings, orderId, claimToken)
     return { orderId, claimUrl: url, claimToken, desktopToken, kind, status, expiresAt, confirmationCode }
@@ -376,7 +376,7 @@ export class Orders {
         return { orderId, status, kind, redirectTo, proofArtifact: artifactOf(order) }
       case 'login': {
         const issued = await this.#makeSession(order, seeds, request)
-        this.#audit.tell(signedInFacts(issued.session, { orderId, repeated }), request)
+        this.#audit.record(signedInFacts(issued.session, { orderId, repeated }), request)
         await this.#computers.note(order, request)
         return { orderId, status, kind, redirectTo, issued }
       }
@@ -400,7 +400,7 @@ export class Orders {
   #teller(request: RequestContext): ((before: OrderRecord, after: OrderRecord) => void) | undefined {
     if (!this.#audit.hasSinks) return undefined
     return (before, after) => {
-      for (const facts of orderFacts(before, after)) this.#audit.tell(facts, request)
+      for (const facts of orderFacts(before, after)) this.#audit.record(facts, request)
     }
   }
 
@@ -456,7 +456,7 @@ export class Orders {
   /** Ends the session of an order that is taken back. Resolves with whether it was still live. */
   async #endSession(session: OrderSession, request: RequestContext): Promise<boolean> {
     const ended = await this.#options.host.endOrderSession(session)
-    if (ended) this.#audit.tell({ type: 'session.ended', by: 'take-back', ...session }, request)
+    if (ended) this.#audit.record({ type: 'session.ended', by: 'take-back', ...session }, request)
     return ended
   }
 

@@ -51,7 +51,7 @@ export interface VersionedOrder {
 
 /**
  * Keeps orders in a store. `open` limits those that are open; `create` rejects with RATE_LIMITED then, and stores
- * nothing. `observe` is told of each step.
+ * nothing. `observe` is called for each step.
  */
 export function storedOrders(
   store: Store,
@@ -118,7 +118,7 @@ export async function ordersOf(scan: NonNullable<Store['scan']>, party: OrderPar
   return [...found.values()]
 }
 
-/** Cancels an order unless it is over, so that it leaves the store within ten minutes, and tells its watchers. */
+/** Cancels an order unless it is over, so that it leaves the store within ten minutes, and notifies its watchers. */
 export async function cancelOrder(store: Store, orderId: string): Promise<void> {
   const records = storedOrders(store)
   for (;;) {

@@ -20,7 +20,7 @@ export interface OrderSettings {
   readonly confirmationCode: 'compare' | 'return'
   /** Whether known computers need no return code. */
   readonly knownComputers: boolean
-  /** Whether phones are told if they are on the computer's network, and refused if they are not. */
+  /** Whether phones are shown if they are on the computer's network, or refused if they are not. */
   readonly proximity: 'show' | 'off' | 'enforce'
   /** If set, only who has one of these keys starts orders. */
   readonly orderStartKeys: readonly string[] | undefined

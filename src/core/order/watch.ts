@@ -17,7 +17,7 @@ export interface WatchEvent extends OrderEvent {
 /** A watch of one order. */
 export interface OrderWatch {
   readonly orderId: string
-  /** Throws unless the caller may watch the order. Called before anything is told. */
+  /** Throws unless the caller may watch the order. Called before anything is revealed. */
   readonly admit: (order: OrderRecord) => void
   /** The last sequence the caller has seen. Without it, the first event is the newest transition. */
   readonly afterSequence?: number | undefined
@@ -52,7 +52,7 @@ export class OrderWatches {
   /** Heartbeats, deadlines and ends of all watches. */
   readonly #wheel = new TimerWheel()
   /** Ends the wait of each watcher, which then looks again at what there is to do. */
-  readonly #stirs = new Set<() => void>()
+  readonly #wakers = new Set<() => void>()
 
   /**
    * `shutdown` aborts when the server begins to stop. Every stream then ends with `reconnect`, and one that begins
@@ -63,13 +63,13 @@ export class OrderWatches {
     this.#shutdown = shutdown
     // One listener for all: removing one of many from a signal takes time in proportion to their number.
     shutdown.addEventListener('abort', () => {
-      for (const stir of this.#stirs) turns.add(stir)
+      for (const wake of this.#wakers) turns.add(wake)
     })
   }
 
   /** Number of open watches. */
   get size(): number {
-    return this.#stirs.size
+    return this.#wakers.size
   }
 
   /**
@@ -95,18 +95,18 @@ export class OrderWatches {
       }
       return
     }
-    const bell = new Bell(this.#wheel)
-    const stir = (): void => bell.stir()
-    const unwatch = await this.#records.watch(orderId, () => bell.ring())
+    const changed = new Signal(this.#wheel)
+    const wake = (): void => changed.wake()
+    const unwatch = await this.#records.watch(orderId, () => changed.notify())
     try {
-      this.#stirs.add(stir)
-      signal.addEventListener('abort', stir)
-      yield* this.#follow(orderId, admit, afterSequence, signal, bell)
+      this.#wakers.add(wake)
+      signal.addEventListener('abort', wake)
+      yield* this.#follow(orderId, admit, afterSequence, signal, changed)
     } finally {
       unwatch()
-      this.#stirs.delete(stir)
-      turns.delete(stir)
-      signal.removeEventListener('abort', stir)
+      this.#wakers.delete(wake)
+      turns.delete(wake)
+      signal.removeEventListener('abort', wake)
     }
   }
 
@@ -115,7 +115,7 @@ export class OrderWatches {
     admit: (order: OrderRecord) => void,
     afterSequence: number | undefined,
     signal: AbortSignal,
-    bell: Bell,
+    changed: Signal,
   ): AsyncGenerator<WatchEvent, void, undefined> {
     const late = this.#shutdown.aborted
     // Not the clock of the records: one that is set back must not silence the heartbeat.
@@ -137,7 +137,7 @@ export class OrderWatches {
       if (signal.aborted) return
       if (beatDue) yield { ...eventOf(order, order.status), sequence, at: this.#records.now(), heartbeat: true }
       beatDue = false
-      while (!bell.takeRing() && this.#records.now() < deadlineOf(order)) {
+      while (!changed.consume() && this.#records.now() < deadlineOf(order)) {
         if (signal.aborted) return
         const now = performance.now()
         if ((this.#shutdown.aborted && !late) || now >= endsAt) {
@@ -149,7 +149,7 @@ export class OrderWatches {
           beatDue = true
           break
         }
-        await bell.wait(Math.min(nextBeat - now, endsAt - now, deadlineOf(order) - this.#records.now()))
+        await changed.wait(Math.min(nextBeat - now, endsAt - now, deadlineOf(order) - this.#records.now()))
       }
       order = await (beatDue ? this.#readUnlessAway(order, admit) : this.#read(orderId, admit))
     }
@@ -172,7 +172,7 @@ export class OrderWatches {
 }
 
 /**
- * The sequence after which a watcher is told of an order's transitions. Throws INVALID_REQUEST if the order has not
+ * The sequence after which a watcher gets an order's transitions. Throws INVALID_REQUEST if the order has not
  * reached it.
  */
 function cursorIn(order: OrderRecord, afterSequence: number | undefined): number {
@@ -204,7 +204,7 @@ function eventOf(order: OrderRecord, status: OrderStatus): Omit<WatchEvent, 'seq
 }
 
 /** Wakes one waiter; without one, the next wait ends at once. */
-class Bell {
+class Signal {
   readonly #wheel: TimerWheel
   #rung = false
   #wake: (() => void) | undefined
@@ -214,18 +214,18 @@ class Bell {
   }
 
   /** Something changed. */
-  ring(): void {
+  notify(): void {
     this.#rung = true
-    this.stir()
+    this.wake()
   }
 
   /** Ends the wait without a ring. */
-  stir(): void {
+  wake(): void {
     this.#wake?.()
   }
 
   /** Whether it rang since it was last asked. */
-  takeRing(): boolean {
+  consume(): boolean {
     const rung = this.#rung
     this.#rung = false
     return rung

@@ -57,7 +57,7 @@ export class SignIn {
     try {
       const user = await host.resolveUser(identity, request)
       const issued = await host.createSession(user, identity, request)
-      audit.tell(signedInFacts(issued.session), request)
+      audit.record(signedInFacts(issued.session), request)
       return issued
     } catch (thrown) {
       throw afterNonceUsed(thrown)

@@ -148,7 +148,7 @@ export class UserWallets {
     request: RequestContext,
   ): Promise<{ readonly wallet: ListedWallet; readonly cookies: readonly string[] }> {
     const { linked, session, cookies } = await this.links.link(nonceId, proof, request)
-    this.#tell('wallet.linked', linked, session, request)
+    this.#record('wallet.linked', linked, session, request)
     return { wallet: listed(linked, session), cookies }
   }
 
@@ -172,18 +172,18 @@ export class UserWallets {
         ofAdapter.find((wallet) => prover.isAddressOf(wallet, address))
       return picked
     })
-    if (picked !== undefined) this.#tell('wallet.unlinked', picked, session, request)
+    if (picked !== undefined) this.#record('wallet.unlinked', picked, session, request)
     return { cookies }
   }
 
-  #tell(
+  #record(
     type: 'wallet.linked' | 'wallet.unlinked',
     { adapterId, address, publicKeyHex }: HeldWallet,
     { id: sessionId, userId }: Session,
     request: RequestContext,
   ): void {
     const { audit = noAudit } = this.#parts
-    audit.tell({ type, userId, sessionId, adapterId, address, publicKeyHex }, request)
+    audit.record({ type, userId, sessionId, adapterId, address, publicKeyHex }, request)
   }
 }
 

@@ -76,7 +76,7 @@ export type OwnClaims = (subject: ClaimsSubject) => Promise<Readonly<Record<stri
  */
 export type ResolveLogin = (identity: ProvenIdentity) => HostUser | null | Promise<HostUser | null>
 
-/** The same function, as a step of the call that asks it. What it does itself can be told as a part of that. */
+/** The same function, as a step of the call that asks it. What it does itself can be traced as a part of that. */
 export function tracedLogin(resolveLogin: ResolveLogin, tracing: Tracing): ResolveLogin {
   const step = { kind: 'application', name: 'resolveLogin' } as const
   return (identity) => tracing.step(step, () => resolveLogin(identity))

@@ -4,7 +4,7 @@ import type { ProvenIdentity } from '../wallet/wallet.ts'
 
 /** A session as its host keeps it. */
 export interface Session extends BaseSession {
-  /** Id of the known computer that finalized its order, if one did. Not told to users. */
+  /** Id of the known computer that finalized its order, if one did. Not shown to users. */
   readonly computerId?: string
 }
 
@@ -124,7 +124,7 @@ export interface Host {
   introspect(token: string, form?: CredentialForm): Promise<Session | undefined>
 }
 
-/** A host whose users can have several wallets. `Linked` is what it tells of a wallet that was added. */
+/** A host whose users can have several wallets. `Linked` is what it answers for a wallet that was added. */
 export interface LinkingHost<Linked = void> extends Host {
   /**
    * Refuses a session that is too old for changing the user's wallets, with SESSION_NOT_FRESH. Sessions that an order

@@ -54,7 +54,7 @@ export class OwnSessions {
     if (computers !== undefined) await this.#forgetOtherComputers(own, others, computers)
     const revoked = await Promise.all(others.map(({ id }) => this.#end(own, id, request)))
     await sessionEnds?.taken({ userId, fits })
-    if (computers !== undefined) this.#audit.tell({ type: 'computer.forgotten', userId, sessionId }, request)
+    if (computers !== undefined) this.#audit.record({ type: 'computer.forgotten', userId, sessionId }, request)
     return revoked.filter(Boolean).length
   }
 
@@ -79,12 +79,12 @@ export class OwnSessions {
     const forgotten = await Promise.all(wallets.map((wallet) => computers.forget(wallet, computerId)))
     if (!forgotten.includes(true)) throw refused('COMPUTER_NOT_FOUND')
     const { userId, id: sessionId } = own
-    this.#audit.tell({ type: 'computer.forgotten', computerId, userId, sessionId }, request)
+    this.#audit.record({ type: 'computer.forgotten', computerId, userId, sessionId }, request)
   }
 
   async #end({ userId, id: bySessionId }: Session, sessionId: string, request: RequestContext): Promise<boolean> {
     const ended = await this.#host.revokeSession(userId, sessionId, request)
-    if (ended) this.#audit.tell({ type: 'session.ended', by: 'user', userId, sessionId, bySessionId }, request)
+    if (ended) this.#audit.record({ type: 'session.ended', by: 'user', userId, sessionId, bySessionId }, request)
     return ended
   }
 

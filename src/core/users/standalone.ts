@@ -38,7 +38,7 @@ export interface StandaloneSettings {
   readonly secureCookie: () => boolean
 }
 
-/** Parts of the standalone host, beside its settings. */
+/** Parts of the standalone host in addition to its settings. */
 export interface StandaloneParts extends StandaloneSettings {
   readonly store: Store
   readonly sessions: Sessions
@@ -81,7 +81,7 @@ export class StandaloneHost implements WalletHost {
       unlinked: endingWith({
         sessions,
         forgetComputers,
-        ended: (userId, sessionId) => audit.tell({ type: 'session.ended', by: 'unlink', userId, sessionId }, {}),
+        ended: (userId, sessionId) => audit.record({ type: 'session.ended', by: 'unlink', userId, sessionId }, {}),
       }),
     })
     this.#sessions = sessions
@@ -186,7 +186,7 @@ export class StandaloneHost implements WalletHost {
   /** Ends a session that an application's sign-out ends. */
   async endSession(userId: string, sessionId: string): Promise<void> {
     if (!(await this.#sessions.end(userId, sessionId))) return
-    this.#audit.tell({ type: 'session.ended', by: 'sign-out', userId, sessionId }, {})
+    this.#audit.record({ type: 'session.ended', by: 'sign-out', userId, sessionId }, {})
   }
 
   /** Set-Cookie value that clears the session's cookie. */
@@ -207,7 +207,7 @@ export class StandaloneHost implements WalletHost {
     const session = await this.#sessions.find(credential.text, credential.form)
     if (session !== undefined && (await this.#sessions.end(session.userId, session.id))) {
       const ended = { userId: session.userId, sessionId: session.id }
-      this.#audit.tell({ type: 'session.ended', by: 'sign-out', ...ended }, request)
+      this.#audit.record({ type: 'session.ended', by: 'sign-out', ...ended }, request)
     }
     // A bearer token names the session to end. The browser's cookie, which may belong to another session, is left
     // alone.

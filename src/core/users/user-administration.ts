@@ -58,7 +58,7 @@ export class AdministrationError extends Error {
 const deletedMs = 10 * 60_000
 
 /**
- * What operators do with users, their wallets and their sessions, directly in the store, beside running services. Each
+ * What operators do with users, their wallets and their sessions, directly in the store, while services run. Each
  * change can be called again after a crash at any step, and goes on then. docs/admin.md says what each does.
  */
 export class UserAdministration {
@@ -193,7 +193,7 @@ export class UserAdministration {
     await this.#parts.eraseTraces(userId, wallets)
     await this.#claims.buryAllOf(userId, this.#scan)
     for (let stored = marked; stored !== undefined; stored = await this.#records.load(userId)) {
-      if (await this.#records.bury(stored, deletedMs)) break
+      if (await this.#records.writeMark(stored, deletedMs)) break
     }
     return true
   }
@@ -231,7 +231,7 @@ export class UserAdministration {
   /** Does what is left to do of a move: ends what the wallet left, writes its new entry, and takes the old one away. */
   async #endMove(wallet: ProvenIdentity, claim: WalletClaim, from: string): Promise<void> {
     await this.#endWallet(from, wallet)
-    const isThere = await this.#users.settle(claim, wallet, { read: await this.#records.load(claim.userId) })
+    const isThere = await this.#users.writeEntry(claim, wallet, { read: await this.#records.load(claim.userId) })
     await this.#dropEntries(wallet, from)
     await this.#claims.endMove(wallet, claim)
     if (!isThere) throw new AdministrationError('the wallet was unlinked, or its new user deleted, in the meantime')

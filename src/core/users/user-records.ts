@@ -62,7 +62,7 @@ export class UserRecords {
    * Puts the mark of a deleted user in place of a record, for `markMs` milliseconds. Resolves with false if the record
    * has changed.
    */
-  async bury(stored: StoredUser, markMs: number): Promise<boolean> {
+  async writeMark(stored: StoredUser, markMs: number): Promise<boolean> {
     const { id } = stored.record
     const mark: UserRecord = { id, createdAt: 0, deleting: true, wallets: [] }
     return await this.#store.compareAndSet(userKey(id), stored.version, recordText(mark), { ttlMs: markMs })
@@ -133,7 +133,7 @@ export interface WalletClaim extends WalletRecord {
   readonly movedFrom?: string
 }
 
-/** What stands in place of a claim after the wallet was unlinked, or if it was blocked and never had one. */
+/** Takes the place of a claim after the wallet was unlinked, or if it was blocked and never had one. */
 interface Tombstone extends WalletRecord {
   readonly unlinkedAt: number
 }
@@ -174,7 +174,7 @@ export class WalletClaims {
   }
 
   /** Puts a tombstone in place of a claim, unless it is over already. A wallet that is blocked stays so. */
-  async bury(wallet: WalletIdentity, { claim }: Pick<WalletClaim, 'claim'>): Promise<void> {
+  async writeTombstone(wallet: WalletIdentity, { claim }: Pick<WalletClaim, 'claim'>): Promise<void> {
     for (;;) {
       const found = await this.of(wallet)
       if (found?.claim?.claim !== claim) return

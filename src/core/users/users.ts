@@ -57,7 +57,7 @@ export function endingWith({ sessions, forgetComputers, ended }: EndedWithWallet
   }
 }
 
-/** A user as it was read, with what is to be kept beside the entry. */
+/** A user as read, with what is kept in addition to the entry. */
 interface UserAsRead {
   readonly read: StoredUser | undefined
   readonly synced?: Pick<WalletUser, 'address' | 'publicKeyHex'>
@@ -77,7 +77,7 @@ interface UserAsRead {
  *   takes the place of the claim; then the entry goes. After a crash in between, the next call that finds the entry
  *   goes on.
  *
- * What operators do beside that is in `UserAdministration`:
+ * What operators do is in `UserAdministration`:
  *
  * - A block is part of the record that stands for the wallet, a claim or a tombstone, which every sign-in and link
  *   reads anyway.
@@ -113,7 +113,7 @@ export class Users {
       const claim = found?.claim ?? (await this.#claims.make(identity, found, userId))
       if (claim === undefined) continue
       const stored = claim.userId === derivedId ? derived : await this.#records.load(claim.userId)
-      if (await this.settle(claim, identity, { read: stored, synced: this.#synced(identity) }))
+      if (await this.writeEntry(claim, identity, { read: stored, synced: this.#synced(identity) }))
         return { id: claim.userId }
     }
   }
@@ -165,14 +165,14 @@ export class Users {
       const { claim } = found
       const stored = await this.#records.load(claim.userId)
       const entry = entryOf(stored?.record, claim)
-      if (entry?.leaving) await this.#finish(claim.userId, entry)
+      if (entry?.leaving) await this.#finishUnlink(claim.userId, entry)
       else if (claim.userId !== userId) throw refused('WALLET_TAKEN')
       else if (stored?.record.deleting) {
-        await this.#claims.bury(identity, claim)
+        await this.#claims.writeTombstone(identity, claim)
         throw refused('SESSION_INVALID')
       } else if (entry !== undefined) return walletIn(entry)
       // Then it is read again: the claim may have ended before its entry was there.
-      else await this.settle(claim, identity, { read: stored })
+      else await this.writeEntry(claim, identity, { read: stored })
     }
   }
 
@@ -191,7 +191,7 @@ export class Users {
         ...stored.record,
         wallets: staying.map((entry) => (entry === chosen ? { ...entry, leaving: true as const } : entry)),
       }
-      if (await this.#records.write(left, stored)) return await this.#finish(userId, chosen)
+      if (await this.#records.write(left, stored)) return await this.#finishUnlink(userId, chosen)
     }
   }
 
@@ -210,7 +210,7 @@ export class Users {
       const entries = stored?.record.wallets ?? []
       const leaving = entries.filter((entry) => entry.leaving)
       if (leaving.length === 0) return { stored, staying: await this.holding(userId, entries) }
-      for (const entry of leaving) await this.#finish(userId, entry)
+      for (const entry of leaving) await this.#finishUnlink(userId, entry)
     }
   }
 
@@ -219,15 +219,15 @@ export class Users {
    * read as `read`. Resolves with false if the wallet is being unlinked, or the user deleted; for the wallet that is
    * done then.
    */
-  async settle(claim: WalletClaim, identity: ProvenIdentity, { read, synced = {} }: UserAsRead): Promise<boolean> {
+  async writeEntry(claim: WalletClaim, identity: ProvenIdentity, { read, synced = {} }: UserAsRead): Promise<boolean> {
     for (let stored = read; ; stored = await this.#records.load(claim.userId)) {
       const entry = entryOf(stored?.record, claim)
       if (entry?.leaving) {
-        await this.#finish(claim.userId, entry)
+        await this.#finishUnlink(claim.userId, entry)
         return false
       }
       if (stored?.record.deleting) {
-        await this.#claims.bury(identity, claim)
+        await this.#claims.writeTombstone(identity, claim)
         return false
       }
       if (isSettled(claim, stored, synced)) return true
@@ -244,7 +244,7 @@ export class Users {
     const record: UserRecord = stored?.record ?? { id, createdAt: now, wallets: [] }
     const wallets = await this.holding(id, record.wallets)
     if (wallets.length >= maxWallets) {
-      await this.#claims.bury(identity, claim)
+      await this.#claims.writeTombstone(identity, claim)
       throw tooManyWallets(maxWallets)
     }
     const { adapterId, subject, publicKeyHex, address } = identity
@@ -253,14 +253,14 @@ export class Users {
   }
 
   /** Ends what a wallet left whose entry is leaving, and then its claim and its entry. */
-  async #finish(userId: string, entry: WalletEntry): Promise<void> {
+  async #finishUnlink(userId: string, entry: WalletEntry): Promise<void> {
     const { claim } = (await this.#claims.of(entry)) ?? {}
     await this.#unlinked(userId, walletIn(entry))
     // A move that a crash interrupted has left the sessions at the user before.
     if (claim?.claim === entry.claim && claim.movedFrom !== undefined) {
       await this.#unlinked(claim.movedFrom, walletIn(entry))
     }
-    await this.#claims.bury(entry, entry)
+    await this.#claims.writeTombstone(entry, entry)
     for (;;) {
       const stored = await this.#records.load(userId)
       // Of a user who is deleted, the entries are needed until the last step.

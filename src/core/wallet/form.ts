@@ -37,7 +37,7 @@ function statementOf({ action, orderId }: StoredChallenge): string {
   return orderId === undefined ? 'Sign in.' : 'Sign in on another device.'
 }
 
-/** An account as it stands in a form. */
+/** An account as written in a form. */
 export interface FormAccount {
   readonly address: string
   /** Absent: the form has no such line. */

@@ -14,7 +14,7 @@ export interface Proof {
 }
 
 /**
- * A wallet whose control was proven. `adapterId` and `subject` are the identity: users, accounts and retries go by the
+ * A wallet whose control was proven. `adapterId` and `subject` are the identity: users, accounts and retries use the
  * two, and the same key under another adapter is another identity. A proof says who holds the wallet, never what the
  * holder may do.
  *
@@ -24,7 +24,7 @@ export interface Proof {
 export interface ProvenIdentity {
   readonly adapterId: string
   /**
-   * What the adapter goes by to tell one wallet from another, 1 to 200 characters, such as the public key in lower-case
+   * What distinguishes one wallet from another for the adapter, 1 to 200 characters, such as the public key in lower-case
    * hex. An adapter never changes how it is made. Computers are remembered only for wallets whose subject is
    * `publicKeyHex` or, if that is empty, the address in lower case, because a session names its wallet by these.
    */
@@ -35,7 +35,7 @@ export interface ProvenIdentity {
   readonly address: string
 }
 
-/** What tells one wallet from all others. */
+/** What distinguishes one wallet from all others. */
 export type WalletIdentity = Pick<ProvenIdentity, 'adapterId' | 'subject'>
 
 /**
@@ -57,7 +57,7 @@ export interface WalletAccount extends Pick<Proof, 'address' | 'chainId'> {
 }
 
 /**
- * What a wallet's sign-in form says besides the account: fields of EIP-4361 and of Sign-In With Solana. Times are epoch
+ * What a wallet's sign-in form has in addition to the account: fields of EIP-4361 and of Sign-In With Solana. Times are epoch
  * milliseconds.
  */
 export interface SignInForm {
@@ -89,7 +89,7 @@ export interface RemoteChecks {
   ask<Answer>(ask: () => Promise<Answer>): Promise<Answer>
 }
 
-/** Tells the operator of something that does not stop the start. `fields` are logged beside the text: no secrets. */
+/** Warns the operator of something that does not stop the start. `fields` are logged with the text: no secrets. */
 export type StartWarning = (text: string, fields?: Readonly<Record<string, string>>) => void
 
 /**
@@ -114,7 +114,7 @@ export interface WalletAdapter {
    * after that they start with a warning.
    *
    * A rejection stops the start: a `TypeError` of one line that says what to change. A server that is away
-   * is no reason for that, because it can come back: `warn` tells of it. Default: there is nothing to check.
+   * is no reason for that, because it can come back: `warn` reports it. Default: there is nothing to check.
    */
   checkAtStart?(warn: StartWarning): Promise<void>
 

@@ -93,7 +93,7 @@ export class KeyFiles {
   /** Each check waits for the previous one, so that none takes an older pair for a newer one. */
   #looking: Promise<unknown> = Promise.resolve()
   /** The problem of the last check, and whether it is logged. */
-  #problem: { readonly cause: string; readonly told: boolean } | undefined
+  #problem: { readonly cause: string; readonly logged: boolean } | undefined
 
   private constructor(parts: KeyFilesParts, pair: KeyPair) {
     this.#parts = parts
@@ -156,10 +156,10 @@ export class KeyFiles {
   /** Files are replaced one after the other: a problem is logged at its second check, once. */
   #note(cause: string): void {
     const isSecond = this.#problem?.cause === cause
-    if (isSecond && this.#problem?.told !== true) {
+    if (isSecond && this.#problem?.logged !== true) {
       this.#parts.log.error('TLS certificate not replaced: the one before stays in use', { cause })
     }
-    this.#problem = { cause, told: isSecond }
+    this.#problem = { cause, logged: isSecond }
   }
 
   /**

@@ -15,7 +15,7 @@ export interface ExpressResponse<Locals> {
 }
 
 /**
- * Express middleware. By the first signature it stands beside middleware that knows nothing of sessions; from the last
+ * Express middleware. By the first signature it fits next to middleware without sessions; from the last
  * one Express infers the type of `response.locals` for later handlers.
  */
 export interface ExpressGuard {

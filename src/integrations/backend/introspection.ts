@@ -1,7 +1,7 @@
 import { Slots } from '../../base/timing/slots.ts'
 import { readSession, type Session, SessionCheckError } from './session.ts'
 
-/** A live session, with the time of the service that told of it, epoch milliseconds. */
+/** A live session, with the time of the service that answered, epoch milliseconds. */
 export interface LiveSession {
   readonly session: Session
   readonly now: number

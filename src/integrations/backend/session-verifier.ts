@@ -84,7 +84,7 @@ export type SessionVerifierOptions = RemoteSessionVerifierOptions | LocalSession
 const defaultCacheSeconds = 5
 const defaultTimeoutMs = 5000
 
-/** Most refusals of cookies that are told: foreign pages can send any number of origins. */
+/** Most refusals of cookies that are logged: foreign pages can send any number of origins. */
 const maxWarnings = 100
 
 /**

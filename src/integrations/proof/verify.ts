@@ -210,7 +210,7 @@ function requireOwner(
  * a check that a missing value switches off would go unnoticed.
  */
 export interface ProofOptions {
-  /** The service's `appName`, which stands at the top of the text. */
+  /** The service's `appName`, the first line of the text. */
   readonly appName: string
   /** Origin of the page that starts the orders, such as `https://app.example`. */
   readonly origin: string

@@ -401,7 +401,7 @@ export function describeHostContract({ describe, test }: TestRunner, options: Ho
         }
       })
 
-      check('goes by the bearer token if there is a cookie too', async (host) => {
+      check('uses the bearer token if there is a cookie too', async (host) => {
         const [one, two] = [await signIn(host), await signIn(host)]
         const both = (token: string): RequestContext =>
           request({ authorization: `Bearer ${token}`, cookie: cookieHeader(two.cookies) })

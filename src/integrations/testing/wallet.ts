@@ -36,7 +36,7 @@ export interface TestWalletOptions {
   readonly secretKey?: Uint8Array
 }
 
-/** What stands before the 32 bytes of an Ed25519 private key in PKCS #8 (RFC 8410 §7). */
+/** The prefix of the 32 bytes of an Ed25519 private key in PKCS #8 (RFC 8410 §7). */
 const pkcs8Prefix = Buffer.from('302e020100300506032b657004220420', 'hex')
 
 /**

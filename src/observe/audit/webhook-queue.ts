@@ -2,7 +2,7 @@ import type { AuditEvent, AuditWallet } from '../../base/audit.ts'
 import type { Store } from '../../store/store.ts'
 import { DeliveryQueue } from '../delivery.ts'
 
-/** Whom an event can tell of. */
+/** The subject of an event. */
 interface Party {
   readonly userId: string
   readonly wallets: readonly AuditWallet[]
@@ -15,17 +15,17 @@ export class WebhookQueue extends DeliveryQueue<AuditEvent> {
   }
 
   /**
-   * Drops the events that wait and that tell of a user or of one of these wallets, or of an order that such an event
+   * Drops the waiting events that concern a user or one of these wallets, or an order that such an event
    * names.
    */
   async forget(party: Party): Promise<void> {
-    const told = (await this.waiting()).filter((event) => tellsOf(event, party))
-    const orders = new Set(told.map(orderIn).filter((orderId) => orderId !== undefined))
-    await this.drop((event) => tellsOf(event, party) || orders.has(orderIn(event) ?? ''))
+    const affected = (await this.waiting()).filter((event) => concerns(event, party))
+    const orders = new Set(affected.map(orderIn).filter((orderId) => orderId !== undefined))
+    await this.drop((event) => concerns(event, party) || orders.has(orderIn(event) ?? ''))
   }
 }
 
-function tellsOf(event: AuditEvent, { userId, wallets }: Party): boolean {
+function concerns(event: AuditEvent, { userId, wallets }: Party): boolean {
   if ('userId' in event && event.userId === userId) return true
   if (!('address' in event)) return false
   return wallets.some(({ adapterId, address }) => adapterId === event.adapterId && address === event.address)

@@ -49,7 +49,7 @@ interface WebhookParts {
 /**
  * Delivers audit events to a webhook, each at least once, in no fixed order. An event is stored first and then
  * delivered, by any instance, until the receiver answers 2xx, for up to three days. No call waits for
- * it. What is lost: events that an instance was told of in the moment before it was killed, and those beyond the
+ * it. What is lost: events of the moment before an instance was killed, and those beyond the
  * bounds; the log has their number.
  */
 export class Webhook {

@@ -25,7 +25,7 @@ export interface MetricsSources {
   readonly ceilingUses: () => readonly CeilingUse[]
   /** Number of open watches of orders. */
   readonly watchers: () => number
-  /** Whether the service is ready. One that cannot tell within 3 s is not. */
+  /** Whether the service is ready. One that does not answer within 3 s is not. */
   readonly isReady: () => Promise<boolean>
 }
 

@@ -22,7 +22,7 @@ import { CountersignError, reasons } from '../../shared/errors.ts'
 export interface OpenTelemetryOptions {
   /**
    * What a call does if the caller's headers name a trace. `continue`: its span belongs to that trace, and is sampled
-   * if the caller's is, as far as the SDK's sampler goes by that. `link`: it begins a trace of its own that links to
+   * if the caller's is, as far as the SDK's sampler uses that. `link`: it begins a trace of its own that links to
    * the caller's, so that callers who are not trusted cannot decide what is sampled. Default `continue`.
    */
   readonly callers?: 'continue' | 'link'
@@ -201,13 +201,13 @@ function grpcNameOf(code: string): string {
 }
 
 /**
- * A reason of the protocol's list. Of anything else nothing is told: an application or a library can throw any text.
+ * A reason of the protocol's list. Anything else is left out: an application or a library can throw any text.
  */
 function errorTypeOf(thrown: unknown): string {
   return thrown instanceof CountersignError && Object.hasOwn(reasons, thrown.reason) ? thrown.reason : '_OTHER'
 }
 
-/** How a step is told by its span. */
+/** Span name and attributes of a step. */
 function described(step: TracedStep): SpanOptions & { readonly name: string } {
   switch (step.kind) {
     case 'store':

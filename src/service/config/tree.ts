@@ -1,7 +1,7 @@
 import type { Kind } from './kinds.ts'
 
 /** What is said of every option. */
-interface Told<Given, Value> {
+interface Row<Given, Value> {
   /** What it is and its unit, in Markdown, without default and bounds. Links are relative to docs/. */
   readonly about: string
   /** Environment variable. Without one, it can be set in code only. */
@@ -16,7 +16,7 @@ interface Told<Given, Value> {
 }
 
 /** An option that takes a `Given`, and whose `Value` the service uses. */
-export interface Option<Given = never, Value = unknown> extends Told<Given, Value> {
+export interface Option<Given = never, Value = unknown> extends Row<Given, Value> {
   /** Value if nothing is set: a `Given`, or `undefined`. */
   readonly default: unknown
   /** What happens if nothing is set, in Markdown, if there is no default. */
@@ -33,16 +33,16 @@ export interface Group<Options = Readonly<Record<string, Option>>> {
 
 /** An option with a default. */
 export function option<Given, Value>(
-  told: Told<Given, Value> & { readonly default: NoInfer<Given> },
+  row: Row<Given, Value> & { readonly default: NoInfer<Given> },
 ): Option<Given, Value> {
-  return told
+  return row
 }
 
 /** An option that can stay unset. */
 export function optional<Given, Value>(
-  told: Told<Given, Value> & { readonly otherwise: string },
+  row: Row<Given, Value> & { readonly otherwise: string },
 ): Option<Given, Value | undefined> {
-  return { ...told, default: undefined }
+  return { ...row, default: undefined }
 }
 
 /** A group of options. */

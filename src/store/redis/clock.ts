@@ -51,7 +51,7 @@ interface Measurement {
  * as after a suspend. A step of the process's wall clock changes nothing. A good measurement is kept until one comes
  * that is better or contradicts it, because trips take long while the process is busy.
  *
- * In a cluster the server is the owner of the slot of one key, so that all processes go by the same clock.
+ * In a cluster the server is the owner of the slot of one key, so that all processes use the same clock.
  */
 export class RedisClock {
   readonly #servers: Servers

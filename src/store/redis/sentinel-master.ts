@@ -13,7 +13,7 @@ import {
 } from './connection.ts'
 import { type Address, formatAddress, type RedisTarget } from './url.ts'
 
-/** Interval between two questions to the sentinels, in milliseconds, beside what they tell of themselves. */
+/** Interval in ms between two questions to the sentinels, in addition to what they publish. */
 const askIntervalMs = 1000
 
 /**

@@ -23,7 +23,7 @@ import { type RedisTls, readTls } from './tls.ts'
 import { describeTarget, parseRedisUrl, type RedisTarget } from './url.ts'
 import { RedisWatches } from './watches.ts'
 
-/** What a caller is told to wait when the store does not answer, in milliseconds. */
+/** Time in ms after which a caller may try again when the store does not answer. */
 const retryAfterMs = 1000
 
 /**
@@ -58,7 +58,7 @@ export async function openRedisStore(url: string, options: RedisStoreOptions = {
   }
 }
 
-/** What else there is to say about a store in Redis, beside its URL. */
+/** Settings of a store in Redis in addition to its URL. */
 export interface RedisStoreOptions {
   /** Text that the names of all keys and channels begin with. Default countersign. */
   readonly keyPrefix?: string
@@ -111,7 +111,7 @@ class RedisStore implements Store {
   /**
    * Resolves once the clock of the servers is known and they have done each kind of call. In a cluster the server that
    * tells the time and one that has done them are enough, because the loss of one must not keep the others from being
-   * used; the log is told of those that failed.
+   * used; those that failed are logged.
    */
   async prove(log: Logger | undefined): Promise<void> {
     await withinTimeLimit(this.#servers.opened.then(() => this.#clock.measure()))
@@ -135,7 +135,7 @@ class RedisStore implements Store {
       await client.sSubscribe(channel, ignore)
       await client.sUnsubscribe(channel, ignore)
     }
-    await this.#run(name, subscribe, asItIs)
+    await this.#run(name, subscribe, identity)
   }
 
   /**
@@ -148,7 +148,7 @@ class RedisStore implements Store {
   }
 
   async #warnOfEviction(keys: readonly string[], log: Logger): Promise<void> {
-    const asked = keys.map((key) => this.#run(key, evictionPolicyOf, asItIs).catch(() => 'unknown'))
+    const asked = keys.map((key) => this.#run(key, evictionPolicyOf, identity).catch(() => 'unknown'))
     const warning = evictionWarning(await Promise.all(asked))
     if (warning !== undefined) log.warn(warning, { store: this.description })
   }
@@ -189,7 +189,7 @@ class RedisStore implements Store {
   ): Promise<boolean> {
     return withTtl(life, (ttlMs) => {
       const change = { version, value, ttlMs, wake: options.wake === true }
-      return this.#run(key, (client, name) => client.compareAndSet(name, change), asItIs)
+      return this.#run(key, (client, name) => client.compareAndSet(name, change), identity)
     })
   }
 
@@ -204,16 +204,16 @@ class RedisStore implements Store {
   addMember(set: string, member: string, life: Life, most?: number): Promise<string[]> {
     return withTtl(life, (ttlMs) => {
       const added = { member, ttlMs, most }
-      return this.#run(set, (client, name) => client.addMember(name, added), asItIs)
+      return this.#run(set, (client, name) => client.addMember(name, added), identity)
     })
   }
 
   removeMember(set: string, member: string): Promise<void> {
-    return this.#run(set, (client, name) => client.removeMember(name, member), asItIs)
+    return this.#run(set, (client, name) => client.removeMember(name, member), identity)
   }
 
   members(set: string): Promise<string[]> {
-    return this.#run(set, (client, name) => client.members(name), asItIs)
+    return this.#run(set, (client, name) => client.members(name), identity)
   }
 
   async *scan(beginning: string): AsyncGenerator<ScannedValue> {
@@ -235,14 +235,14 @@ class RedisStore implements Store {
   async #scanStep(ofServer: string, beginning: string, from: string): Promise<{ keys: string[]; cursor: string }> {
     const literally = `${this.#prefix}${beginning}`.replace(/[\\*?[\]]/g, '\\$&')
     const scanned = { MATCH: `${literally}*`, COUNT: keysPerScan, TYPE: 'string' }
-    const { keys, cursor } = await this.#run(ofServer, (client) => client.scan(from, scanned), asItIs)
+    const { keys, cursor } = await this.#run(ofServer, (client) => client.scan(from, scanned), identity)
     return { keys: keys.map((name) => name.slice(this.#prefix.length)), cursor }
   }
 
   async ping(): Promise<void> {
     // In a cluster it asks only one of the servers. If it asked all, the loss of one would make every process count as
     // down.
-    await this.#run(this.#ownKey, (client) => client.ping(), asItIs)
+    await this.#run(this.#ownKey, (client) => client.ping(), identity)
     try {
       this.#clock.requireCertain()
     } catch (cause) {
@@ -265,7 +265,7 @@ class RedisStore implements Store {
     const name = this.#prefix + key
     const attempt: Attempt = {}
     // What the caller decides by the clock afterwards must not rest on a doubtful one. A server that does not tell the
-    // time fails no call of another one, and `ping` tells of it.
+    // time fails no call of another one, and `ping` reports it.
     const isCurrent = this.#clock.isCurrent
     const run = (): Promise<Reply> => this.#servers.run(name, (client) => step(client, name), attempt)
     const answering = isCurrent ? run() : this.#isMeasured().then(run)
@@ -320,13 +320,12 @@ function isDeposed(cause: unknown): boolean {
 }
 
 function unavailable(cause: unknown): CountersignError {
-  const told = withoutArguments(cause)
-  return refused('STORE_UNAVAILABLE', { retryAfterMs, cause: told })
+  return refused('STORE_UNAVAILABLE', { retryAfterMs, cause: withoutArguments(cause) })
 }
 
 function ignore(): void {}
 
-function asItIs<Reply>(reply: Reply): Reply {
+function identity<Reply>(reply: Reply): Reply {
   return reply
 }
 

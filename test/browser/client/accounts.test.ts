@@ -135,7 +135,7 @@ describe('a wallet that has accounts', () => {
     expect(await codeOf(client.signInWallet({ wallet: silent }))).toBe('SIGNATURE_INVALID')
   })
 
-  test('that has no account to name, fails or declines does not get a nonce', async () => {
+  test('a wallet that has no account to name, fails or declines does not get a nonce', async () => {
     const { wallet, client, requests } = await setUp()
     const withAccount = (getAccount: () => unknown): Wallet =>
       ({ adapterId, getAccount, sign: (message: string) => wallet.sign(message) }) as Wallet

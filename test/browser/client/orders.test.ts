@@ -158,7 +158,7 @@ describe('a return code', () => {
     expect(desktop.readStoredToken()).toBeDefined()
   })
 
-  test('that is wrong three times ends the order', async () => {
+  test('a return code that is wrong three times ends the order', async () => {
     const { url } = await startService({ confirmationCode: 'return' })
     const [desktop, phone] = [device(url), device(url)]
     const order = await desktop.startOrder({ kind: 'login' })

@@ -109,7 +109,7 @@ describe('news from another client', () => {
     expect(asked).toHaveBeenCalledTimes(2)
   })
 
-  test('that is overtaken by a change here is not told', async () => {
+  test('news that is overtaken by a change here is not told', async () => {
     const { first, second, ids, asked, hold } = await twoTabs()
     const answered = Promise.withResolvers<void>()
     hold(answered.promise)

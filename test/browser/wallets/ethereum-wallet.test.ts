@@ -35,11 +35,14 @@ describe('a wallet of Ethereum', () => {
     expect((await wallet.getAccount()).chainId).toBe(expected)
   })
 
-  test.each([undefined, '', 'mainnet', -1, 1.5, {}])('that says it is on chain %j fails', async (chainId) => {
-    const { provider, wallet } = connected()
-    provider.chainId = chainId
-    expect(await codeOf(wallet.getAccount())).toBe('WALLET_FAILED')
-  })
+  test.each([undefined, '', 'mainnet', -1, 1.5, {}])(
+    'a wallet of Ethereum that says it is on chain %j fails',
+    async (chainId) => {
+      const { provider, wallet } = connected()
+      provider.chainId = chainId
+      expect(await codeOf(wallet.getAccount())).toBe('WALLET_FAILED')
+    },
+  )
 
   test.each([{ accounts: [] }, { accounts: ['0x12'] }, { accounts: 'none' }, { accounts: undefined }])(
     'that answers $accounts when it is asked for accounts fails',
@@ -71,7 +74,7 @@ describe('a wallet of Ethereum', () => {
     expect(await sign(wallet)).toHaveProperty('signature')
   })
 
-  test('that was locked in between asks its user to unlock it, and signs', async () => {
+  test('a wallet of Ethereum that was locked in between asks its user to unlock it, and signs', async () => {
     const { provider, wallet } = connected()
     await wallet.getAccount()
     provider.lock()
@@ -81,7 +84,7 @@ describe('a wallet of Ethereum', () => {
     expect(asked).toEqual(['connect', 'sign'])
   })
 
-  test('that stays locked has been declined', async () => {
+  test('a wallet of Ethereum that stays locked has been declined', async () => {
     const { provider, wallet } = connected()
     await wallet.getAccount()
     provider.lock()

@@ -64,7 +64,7 @@ describe('a wallet of Solana', () => {
     expect(provider.calls).toEqual(['connect', 'signIn'])
   })
 
-  test('that has only signMessage signs the same text', async () => {
+  test('a wallet of Solana that has only signMessage signs the same text', async () => {
     const { provider, wallet } = connected({ without: ['solana:signIn'] })
     const text = formFor((await wallet.getAccount()).address)
     expectSignature(await signed(wallet, text), text)
@@ -78,14 +78,14 @@ describe('a wallet of Solana', () => {
     expect(provider.calls).toEqual(['connect', 'signMessage'])
   })
 
-  test('that was not asked for its account fills it into the form', async () => {
+  test('a wallet of Solana that was not asked for its account fills it into the form', async () => {
     for (const without of [[], ['solana:signIn']]) {
       const { provider, wallet } = connected({ without })
       expectSignature(await signed(wallet, formFor('')), formFor(provider.account.address))
     }
   })
 
-  test('that signs in an off-chain envelope is believed, with either feature', async () => {
+  test('a wallet of Solana that signs in an off-chain envelope is believed, with either feature', async () => {
     for (const without of [[], ['solana:signIn']]) {
       const { provider, wallet } = connected({ without, frame: offChain })
       const text = formFor((await wallet.getAccount()).address)
@@ -94,7 +94,7 @@ describe('a wallet of Solana', () => {
     }
   })
 
-  test('that signs in with another text is asked for the message, and from then on at once', async () => {
+  test('a wallet of Solana that signs in with another text is asked for the message, and from then on at once', async () => {
     const { provider, wallet } = connected({ rewrite: ({ resources: _, ...input }) => input })
     const text = formFor((await wallet.getAccount()).address)
     for (const calls of [
@@ -153,7 +153,7 @@ describe('a wallet of Solana', () => {
     expect(await codeOf(signed(wallet, order))).toBe('WALLET_FAILED')
   })
 
-  test('that cannot sign messages cannot sign an order', async () => {
+  test('a wallet of Solana that cannot sign messages cannot sign an order', async () => {
     const { wallet } = connected({ without: ['solana:signMessage'] })
     await wallet.getAccount()
     expect(await codeOf(signed(wallet, order))).toBe('WALLET_FAILED')
@@ -173,7 +173,7 @@ describe('a wallet of Solana', () => {
     expect(await codeOf(wallet.getAccount())).toBe('WALLET_FAILED')
   })
 
-  test('that is connected already is not asked to connect', async () => {
+  test('a wallet of Solana that is connected already is not asked to connect', async () => {
     const { provider, wallet } = connected()
     provider.isConnected = true
     await wallet.getAccount()

@@ -96,7 +96,7 @@ describe.each(stores)('finalizing orders on $name', ({ open }) => {
   })
 
   describe('finalizing', () => {
-    test('that dies between its steps is completed by the next attempt, on another instance', async () => {
+    test('a finalize that dies between its steps is completed by the next attempt, on another instance', async () => {
       const dying = makeInstance(store, {
         wrapHost: (host) => {
           host.createSession = () => Promise.reject(new Error('killed'))
@@ -112,7 +112,7 @@ describe.each(stores)('finalizing orders on $name', ({ open }) => {
       expect(await next.host.listSessions(first.session.userId)).toHaveLength(1)
     })
 
-    test('that dies after its last step hands out the session that was made', async () => {
+    test('a finalize that dies after its last step hands out the session that was made', async () => {
       const dying = makeInstance(store, {
         wrapHost: (host) => {
           const create = host.createSession.bind(host)

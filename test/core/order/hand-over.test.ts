@@ -121,7 +121,7 @@ describe.each(stores)('handing orders over on $name', ({ open }) => {
       expect(await reasonOf(instance.orders.redeem(second, phone))).toBeUndefined()
     })
 
-    test('that is unknown, or of another order, is invalid, and tells nothing of any order', async () => {
+    test('a ticket that is unknown, or of another order, is invalid, and tells nothing of any order', async () => {
       const instance = makeInstance(store)
       const order = await untilWaiting(instance)
       const { ticket } = await instance.orders.handOver(order, phone)

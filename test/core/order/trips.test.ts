@@ -161,7 +161,7 @@ const rows: readonly Row[] = [
       await instance.orders.finalize(order, desktop)
       return () => instance.orders.reject(order, phone)
     },
-    trips: ['get', 'compareAndSet', 'get', 'members', 'compareAndSet', 'removeMember', 'take', 'get', 'compareAndSet'],
+    trips: ['get', 'compareAndSet', 'get', 'compareAndSet', 'removeMember', 'get', 'compareAndSet'],
   },
   {
     call: 'RejectOrder, which takes the session of a known computer back',
@@ -175,10 +175,8 @@ const rows: readonly Row[] = [
       'get',
       'compareAndSet',
       'get + get',
-      'compareAndSet + members',
-      'compareAndSet',
+      'compareAndSet + compareAndSet',
       'removeMember',
-      'take',
       'get',
       'compareAndSet',
     ],
@@ -197,7 +195,7 @@ const rows: readonly Row[] = [
       const order = await untilApproved(instance, { kind: 'login' }, signer)
       return () => instance.orders.finalize(order, desktop)
     },
-    trips: ['get', 'get', 'get', 'compareAndSet', 'addMember + create + removeMember', 'get + get'],
+    trips: ['get', 'get + get', 'compareAndSet', 'addMember + create + removeMember', 'get + get'],
   },
   {
     call: 'FinalizeOrder, login, again',
@@ -217,8 +215,7 @@ const rows: readonly Row[] = [
     },
     trips: [
       'get',
-      'get',
-      'get',
+      'get + get',
       'compareAndSet',
       'addMember + create + removeMember',
       'get + get',

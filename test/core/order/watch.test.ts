@@ -511,7 +511,7 @@ describe('a watch', () => {
     expect([records.loads, records.watches, vi.getTimerCount()]).toEqual([0, 0, 0])
   })
 
-  test('that is left costs nothing more', async () => {
+  test('a watch that is left costs nothing more', async () => {
     const { reader, records, instance, order } = await watched()
     expect([records.watches, vi.getTimerCount()]).toEqual([1, 1])
     reader.leave.abort()
@@ -526,7 +526,7 @@ describe('a watch', () => {
     expect(reader.events).toHaveLength(1)
   })
 
-  test('that is left between two events costs nothing more either', async () => {
+  test('a watch that is left between two events costs nothing more either', async () => {
     const records = counting(storedOrders(store))
     const instance = makeInstance(store, { records })
     const order = await untilWaiting(instance)
@@ -538,7 +538,7 @@ describe('a watch', () => {
     expect([records.watches, getEventListeners(signal, 'abort').length]).toEqual([0, 0])
   })
 
-  test('that was left before it began tells nothing', async () => {
+  test('a watch that was left before it began tells nothing', async () => {
     const instance = makeInstance(store)
     const order = await untilWaiting(instance)
     const reader = new Reader(instance, order)
@@ -556,7 +556,7 @@ describe('a watch', () => {
     expect([records.watches, vi.getTimerCount()]).toEqual([0, 0])
   })
 
-  test('that cannot subscribe leaves nothing behind', async () => {
+  test('a watch that cannot subscribe leaves nothing behind', async () => {
     const records = counting(storedOrders(store))
     records.watch = () => Promise.reject(new CountersignError('STORE_UNAVAILABLE', 'away'))
     const instance = makeInstance(store, { records })

@@ -50,7 +50,7 @@ describe('a token', () => {
     vi.useRealTimers()
   })
 
-  test('that is not used is remembered for half a minute and forgotten within a minute', () => {
+  test('a token that is not used is remembered for half a minute and forgotten within a minute', () => {
     const tokens = new RecentTokens()
     const make = vi.fn(() => signed)
     tokens.of('css_one', make)
@@ -86,7 +86,7 @@ describe('a token', () => {
     expect(vi.getTimerCount()).toBe(1)
   })
 
-  test('that is used all the time is looked at once', () => {
+  test('a token that is used all the time is looked at once', () => {
     const tokens = new RecentTokens()
     const make = vi.fn(() => signed)
     for (let second = 0; second < 600; second += 20) {

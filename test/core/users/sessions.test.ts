@@ -22,7 +22,7 @@ describe.each([
   }
 
   describe('a token', () => {
-    test('that this server did not sign finds nothing, without a question to the store', async () => {
+    test('a token that this server did not sign finds nothing, without a question to the store', async () => {
       const { sessions, store } = await make()
       const { token } = await sessions.create(details)
       const [secretPart, signature] = token.split('.') as [string, string]
@@ -68,7 +68,7 @@ describe.each([
       expect(await (await make(['new '.repeat(8)], store)).sessions.find(token)).toBeUndefined()
     })
 
-    test('that was just used is refused once the secret that signed it is taken away', async () => {
+    test('a token that was just used is refused once the secret that signed it is taken away', async () => {
       const store = await openStore('sqlite::memory:')
       onTestFinished(() => store.close())
       const keyring = new Keyring(['old '.repeat(8)])
@@ -82,7 +82,7 @@ describe.each([
       expect(await sessions.find(token)).toBeUndefined()
     })
 
-    test('that was just used is refused with a text of another length or letter', async () => {
+    test('a token that was just used is refused with a text of another length or letter', async () => {
       const { sessions } = await make()
       const { token } = await sessions.create(details)
       expect(await sessions.find(token)).toBeDefined()

@@ -106,7 +106,7 @@ describe('operators', () => {
       }
     })
 
-    test('that ends at any step is completed by the next, and until then is whole or absent for sign-ins', async () => {
+    test('a block that ends at any step is completed by the next, and until then is whole or absent for sign-ins', async () => {
       const store = await openMemory()
       await atEveryEnd(
         store,
@@ -174,7 +174,7 @@ describe('operators', () => {
       expect((await store.get(`user:${prepared.userId}`))?.value).not.toContain(prepared.wallet.subject)
     })
 
-    test('that ends at any step is completed by the next', async () => {
+    test('a move that ends at any step is completed by the next', async () => {
       const store = await openMemory()
       await atEveryEnd(
         store,
@@ -189,7 +189,7 @@ describe('operators', () => {
       )
     })
 
-    test('that ends at any step leaves the wallet one user, who lists it', async () => {
+    test('a move that ends at any step leaves the wallet one user, who lists it', async () => {
       const store = await openMemory()
       const ends = new Set<boolean>()
       await atEveryEnd(
@@ -210,7 +210,7 @@ describe('operators', () => {
       expect(ends.size).toBe(2)
     })
 
-    test('that ends at any step is completed if the new user unlinks the wallet', async () => {
+    test('a move that ends at any step is completed if the new user unlinks the wallet', async () => {
       const store = await openMemory()
       await atEveryEnd(
         store,
@@ -312,7 +312,7 @@ describe('operators', () => {
       for (const owner of owners) await administrationOn(store).delete(owner.userId)
     }
 
-    test('that ends at any step is completed by the next', async () => {
+    test('a move that ends at any step is completed by the next', async () => {
       const store = await openMemory()
       await atEveryEnd(
         store,
@@ -325,7 +325,7 @@ describe('operators', () => {
       )
     })
 
-    test('that ends at any step leaves the wallets the old user with all, or new users', async () => {
+    test('a deletion that ends at any step leaves the wallets the old user with all, or new users', async () => {
       const store = await openMemory()
       const ends = new Set<boolean>()
       await atEveryEnd(
@@ -420,7 +420,7 @@ describe('operators', () => {
       expect(await administrationOn(store).find(userId)).toBeUndefined()
     })
 
-    test('that was interrupted knows all wallets, also if a sign-in has gone on with one of them and ended', async () => {
+    test('a deletion that was interrupted knows all wallets, also if a sign-in has gone on with one of them and ended', async () => {
       const store = await openMemory()
       await atEveryEnd(
         store,

@@ -387,7 +387,7 @@ describe('the key set', () => {
     },
   )
 
-  test('that is away says nothing of a token of an unknown key either', async () => {
+  test('the key set that is away says nothing of a token of an unknown key either', async () => {
     const server = keyServer()
     expect(await verdict(token(), server.options)).toBe('accepted')
     server.trouble = troubles['nobody answers']

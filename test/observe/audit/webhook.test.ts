@@ -116,7 +116,7 @@ describe('a webhook', () => {
     expect(receiver.delivered.map(({ data }) => data.sessionId).sort()).toEqual(sessions.sort())
   })
 
-  test('that failed gets each event once by its id when it has recovered, after a restart of the service too', async () => {
+  test('a webhook that failed gets each event once by its id when it has recovered, after a restart of the service too', async () => {
     const receiver = await startReceiver()
     receiver.status = 503
     const given = await options({ webhook: { url: receiver.url }, logger: silentLogger, port: 0, rateLimit: false })
@@ -146,7 +146,7 @@ describe('a webhook', () => {
     expect(receiver.delivered.map(({ data }) => data.sessionId).sort()).toEqual(sessions.sort())
   })
 
-  test('that refuses an event gets it again, and others meanwhile', async () => {
+  test('a webhook that refuses an event gets it again, and others meanwhile', async () => {
     const receiver = await startReceiver()
     receiver.status = 400
     const { url } = await startService(await options({ webhook: { url: receiver.url } }))

@@ -65,7 +65,7 @@ describe('calls', () => {
     expect(counts[method('SignInService', 'VerifySignIn')]).toBe(6)
   })
 
-  test('that fail are counted under their reason, those that end without one under how they ended', async () => {
+  test('calls that fail are counted under their reason, those that end without one under how they ended', async () => {
     const service = await startMeasured()
     const { url } = service
     await rest(url, '/wallet/nonce', {}, { origin: 'https://evil.example' })
@@ -86,7 +86,7 @@ describe('calls', () => {
     )
   })
 
-  test('that allow for being signed out are counted by what they brought: nothing, or a token of no session', async () => {
+  test('calls that allow for being signed out are counted by what they brought: nothing, or a token of no session', async () => {
     const refused: string[] = []
     const onAuditEvent = ({ type }: AuditEvent) => void refused.push(type)
     const service = await startMeasured({ onAuditEvent })
@@ -125,7 +125,7 @@ describe('calls', () => {
     expect(counts).not.toHaveProperty([method('OrderService', 'WatchOrder')])
   })
 
-  test('that callers make up are all "other", and add no series', async () => {
+  test('calls that callers make up are all "other", and add no series', async () => {
     const service = await startMeasured({
       resolveLogin: async () => {
         // An application can throw whatever it likes.

@@ -177,7 +177,7 @@ describe('a stream', () => {
     expect(span?.events.length).toBe(100)
   })
 
-  test('that its client leaves has no error', async () => {
+  test('a stream that its client leaves has no error', async () => {
     const { url } = await startService({ tracing: 'on' })
     const leaving = new AbortController()
     const { orderId, desktopToken } = await orderClients.gRPC!(url).start('login')

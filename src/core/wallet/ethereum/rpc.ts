@@ -45,7 +45,7 @@ async function loadViem(): Promise<Viem> {
   }
 }
 
-/** What is told of requests. */
+/** What is reported of requests. */
 type RequestTracing = Pick<Tracing, 'step' | 'headers'>
 
 /** The JSON-RPC server of one chain. It is checked once that it serves the chain, before anything else is asked. */

@@ -173,7 +173,7 @@ describe('a signature', () => {
     }
   })
 
-  test('that is no hex is a malformed request', async () => {
+  test('a signature that is no hex is a malformed request', async () => {
     const { r, s } = await signed()
     for (const signatureHex of [`${r}${s}1`, `0x${r}${s}1b`, `${r.slice(1)}g${s}1b`]) {
       expect(await judged(text, { signatureHex, address })).toBe('INVALID_REQUEST signature_hex')
@@ -199,7 +199,7 @@ describe('a public key', () => {
     }
   })
 
-  test('that is not the one which signed is refused, also with the right address', async () => {
+  test('a public key that is not the one which signed is refused, also with the right address', async () => {
     const signatureHex = bare(await account.signMessage({ message: text }))
     const { address } = account
     const other = bare(privateKeyToAccount(generatePrivateKey()).publicKey)

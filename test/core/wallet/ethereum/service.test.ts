@@ -265,7 +265,7 @@ describe('a contract wallet', () => {
     }
   })
 
-  test('that was not named is told to name its account, before the RPC is asked', async () => {
+  test('a contract wallet that was not named is told to name its account, before the RPC is asked', async () => {
     const url = await start()
     const order = await waiting(url, { kind: 'sign' })
     await order.challenge({})
@@ -302,7 +302,7 @@ describe('a contract wallet', () => {
     expect(await order.approve({ ...keyed, ...(await signed(account, keyText)) })).toMatchObject({ ok: true })
   })
 
-  test('of which thirty wrong proofs come at once is asked about at most three times', async () => {
+  test('a contract wallet of which thirty wrong proofs come at once is asked about at most three times', async () => {
     const url = await start()
     const order = await waiting(url, { kind: 'sign' })
     await order.challenge(wallet)
