@@ -37,8 +37,6 @@ import {
 import { SealedRecords } from './sealed-records.ts'
 import { OfflineAccess, SessionClients } from './session-ends.ts'
 
-export { sessionEnds } from './session-ends.ts'
-
 /** A setting that names a file of the issuer. */
 export type IssuerFile = 'oidc.clients' | 'oidc.people'
 

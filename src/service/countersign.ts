@@ -17,6 +17,7 @@ import { hookSink, logSink } from '../observe/audit/sinks.ts'
 import { Webhook } from '../observe/audit/webhook.ts'
 import type { Metrics } from '../observe/metrics/metrics.ts'
 import { loadTracing } from '../observe/tracing/load-tracing.ts'
+import { createIssuer, sessionEnds } from '../oidc/part.ts'
 import { observedStore, tracedStore } from '../store/map-store.ts'
 import { type Lan, ServiceAddress } from './address.ts'
 import { type CountersignOptions, collectsMetrics, resolveSettings, type Settings } from './config.ts'
@@ -151,8 +152,6 @@ export async function createService(options: CountersignOptions, lan: Lan | unde
     const hook = settings.onAuditEvent
     const sinks = [logSink(log), hook && hookSink(hook, log), webhook?.sink, metrics?.observeAudit]
     const ends = new Ends()
-    // Loaded with a clients file only, as is the library.
-    const oidc = settings.oidc.clients === undefined ? undefined : await import('../oidc/issuer.ts')
     const domain = makeDomain(settings, store, {
       address,
       keyring,
@@ -160,14 +159,14 @@ export async function createService(options: CountersignOptions, lan: Lan | unde
       orderStartKeys: () => secrets.orderStartKeys,
       adapters,
       verifier,
-      sessionEnds: oidc?.sessionEnds(store),
+      sessionEnds: sessionEnds(store),
       auditSinks: sinks.filter((sink) => sink !== undefined),
       observeOrder: metrics?.observeOrder,
       tracing,
       shutdown: ends.shutdown.signal,
       log,
     })
-    const issuer: Issuer | undefined = await oidc?.createIssuer({
+    const issuerParts = {
       settings,
       publicUrl: () => address.publicUrl,
       store,
@@ -179,7 +178,8 @@ export async function createService(options: CountersignOptions, lan: Lan | unde
       live: domain.live.nonces,
       readWallet: (text: string) => readWalletName(text, adapterIds),
       log,
-    })
+    }
+    const issuer: Issuer | undefined = settings.oidc.clients === undefined ? undefined : await createIssuer(issuerParts)
     const served = serve(domain, settings, {
       store,
       adapterIds,

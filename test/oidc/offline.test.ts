@@ -7,6 +7,7 @@ import { type AuditEvent, openStore } from '../../src/index.ts'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { administrationOn } from '../core/users/support.ts'
 import { rest } from '../support/rest.ts'
+import { startService } from '../support/service.ts'
 import { makeWallet, proofOf, type TestWallet } from '../support/wallet.ts'
 import {
   Browser,
@@ -122,6 +123,14 @@ describe('offline access', () => {
       async (user) => {
         await rest(user.url, '/sign-out', {}, bearer(user.token))
         await sessionsOf(user).revokeOtherSessions({}, { headers: await elsewhere(user) })
+      },
+    ],
+    [
+      'revoking all other sessions at an instance without the clients file',
+      async (user) => {
+        const { url } = await startService({ store: user.store })
+        const headers = await elsewhere(user)
+        expect((await rest(url, '/sessions/revoke-others', {}, headers)).status).toBe(200)
       },
     ],
     [
