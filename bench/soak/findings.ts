@@ -94,7 +94,7 @@ export function objectFindings(name: string, before: ObjectsAnswer, after: Objec
 export function gaugeFindings(name: string, gauges: Readonly<Record<string, number>>): Finding[] {
   // Orders are remembered for ten minutes after their end, so their number is compared with the store's.
   return Object.entries(gauges).flatMap(([gauge, value]) =>
-    gauge === 'maxOrders' || value === 0 ? [] : [`${name}: ${gauge} is at ${value} although no client is left`],
+    gauge === 'orders' || value === 0 ? [] : [`${name}: ${gauge} is at ${value} although no client is left`],
   )
 }
 

@@ -183,7 +183,7 @@ class Soak {
     this.#say('warms up')
     await this.#load(warmUpMs)
     await this.#endVisits()
-    await this.#settle((gauge) => gauge === 'maxNonces')
+    await this.#settle((gauge) => gauge === 'nonces')
     const before = {
       memory: await first.memory(),
       objects: await first.objects(),
@@ -405,7 +405,7 @@ class Soak {
 
   /** An order that a process counts is in the store: it started it, and its life there is not over. */
   #orderFindings(processes: readonly ProcessRecord[], orders: number): Finding[] {
-    const counted = processes.reduce((sum, { idle }) => sum + (idle?.gauges.maxOrders ?? 0), 0)
+    const counted = processes.reduce((sum, { idle }) => sum + (idle?.gauges.orders ?? 0), 0)
     return counted <= orders ? [] : [`${counted} orders are counted, and ${orders} are in the store`]
   }
 

@@ -155,7 +155,7 @@ export interface AuditRefusal {
   /** Full name of the RPC, such as `countersign.v1.SignInService/VerifySignIn`. */
   readonly method: string
   /**
-   * How many alike from the same address this event stands for, if it is more than one: at most one a second is recorded.
+   * Number of equal events of the address in this one, if more than one: at most one a second is recorded.
    */
   readonly repeated?: number | undefined
   /** What the call named. Nothing of it is proven. */

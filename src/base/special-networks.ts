@@ -1,7 +1,7 @@
 import { BlockList, isIP } from 'node:net'
 
 /**
- * Networks that no host on the internet is in (IANA's registries of special-purpose addresses), and multicast: unrelated
+ * Networks without hosts of the internet (IANA's registries of special-purpose addresses), and multicast: unrelated
  * networks use the same ones, or none does. In a tunnel's (2001::/23, 2002::/16), an address does not name the network
  * of its host. Public IPv6 addresses are in 2000::/3.
  */

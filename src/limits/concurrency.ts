@@ -13,21 +13,21 @@ import { type Limits, mostInstances, networkShares, rateLimited } from './limits
  */
 export interface CeilingLimits {
   /** Connections of all clients. */
-  readonly maxConnections?: number | undefined
+  readonly connections?: number | undefined
   /** Connections of one client address. Without effect behind a proxy, whose one address is that of all its clients. */
-  readonly maxConnectionsPerAddress?: number | undefined
+  readonly connectionsPerAddress?: number | undefined
   /** Requests in progress of all clients, open streams included. */
-  readonly maxRequests?: number | undefined
+  readonly requests?: number | undefined
   /** Requests of all clients whose body has not arrived. */
-  readonly maxPendingBodies?: number | undefined
+  readonly pendingBodies?: number | undefined
   /** Open streams of events of all clients, over all protocols. */
-  readonly maxStreams?: number | undefined
+  readonly streams?: number | undefined
   /** Calls of all clients, over all protocols, that wait for the store. */
-  readonly maxStoreCalls?: number | undefined
+  readonly storeCalls?: number | undefined
   /** Nonces that this process has issued and that are still in the store. */
-  readonly maxNonces?: number | undefined
+  readonly nonces?: number | undefined
   /** Orders that this process has started and that are still in the store. */
-  readonly maxOrders?: number | undefined
+  readonly orders?: number | undefined
   /** Share of each of these that one network may hold, up to 1. Default: 1. */
   readonly networkShare?: number | undefined
 }
@@ -69,37 +69,37 @@ export interface CeilingSettings {
 export function ceilingsFor({ rateLimit, limits }: CeilingSettings): CeilingLimits {
   const { heap_size_limit: heapBytes } = getHeapStatistics()
   const fitting = Math.floor(heapBytes / heapPerRequest)
-  const maxRequests = limits.requests ?? fitting
+  const requests = limits.requests ?? fitting
   return {
-    maxConnections: limits.connections ?? Math.floor(heapBytes / heapPerConnection),
-    maxConnectionsPerAddress: limits.connectionsPerAddress,
-    maxRequests,
-    maxPendingBodies: limits.pendingBodies,
-    maxStreams: limits.streams ?? Math.floor(fitting * (3 / 4)),
-    maxStoreCalls: Math.ceil(Math.min(maxRequests, fitting) / 4),
-    maxNonces: limits.nonces,
-    maxOrders: limits.orders,
+    connections: limits.connections ?? Math.floor(heapBytes / heapPerConnection),
+    connectionsPerAddress: limits.connectionsPerAddress,
+    requests,
+    pendingBodies: limits.pendingBodies,
+    streams: limits.streams ?? Math.floor(fitting * (3 / 4)),
+    storeCalls: Math.ceil(Math.min(requests, fitting) / 4),
+    nonces: limits.nonces,
+    orders: limits.orders,
     networkShare: rateLimit ? networkShare : 1,
   }
 }
 
 /** Name of each ceiling in the log, and its environment variable. */
 const named: Readonly<Record<CeilingName, { readonly ceiling: string; readonly setting: string }>> = {
-  maxConnections: { ceiling: 'connections', setting: 'COUNTERSIGN_MAX_CONNECTIONS' },
-  maxConnectionsPerAddress: {
+  connections: { ceiling: 'connections', setting: 'COUNTERSIGN_MAX_CONNECTIONS' },
+  connectionsPerAddress: {
     ceiling: 'connections of one address',
     setting: 'COUNTERSIGN_MAX_CONNECTIONS_PER_ADDRESS',
   },
-  maxRequests: { ceiling: 'requests in progress', setting: 'COUNTERSIGN_MAX_REQUESTS' },
-  maxPendingBodies: {
+  requests: { ceiling: 'requests in progress', setting: 'COUNTERSIGN_MAX_REQUESTS' },
+  pendingBodies: {
     ceiling: 'requests whose body has not arrived',
     setting: 'COUNTERSIGN_MAX_PENDING_BODIES',
   },
-  maxStreams: { ceiling: 'open streams', setting: 'COUNTERSIGN_MAX_STREAMS' },
+  streams: { ceiling: 'open streams', setting: 'COUNTERSIGN_MAX_STREAMS' },
   // A quarter of the requests.
-  maxStoreCalls: { ceiling: 'calls that wait for the store', setting: 'COUNTERSIGN_MAX_REQUESTS' },
-  maxNonces: { ceiling: 'live nonces', setting: 'COUNTERSIGN_MAX_NONCES' },
-  maxOrders: { ceiling: 'live orders', setting: 'COUNTERSIGN_MAX_ORDERS' },
+  storeCalls: { ceiling: 'calls that wait for the store', setting: 'COUNTERSIGN_MAX_REQUESTS' },
+  nonces: { ceiling: 'live nonces', setting: 'COUNTERSIGN_MAX_NONCES' },
+  orders: { ceiling: 'live orders', setting: 'COUNTERSIGN_MAX_ORDERS' },
 }
 
 /** Present use of a ceiling. */
@@ -190,7 +190,7 @@ export class Concurrency extends SharedSlots {
 
   constructor(option: CeilingName, limits: CeilingLimits, log: Logger) {
     const most = limits[option] ?? Number.POSITIVE_INFINITY
-    if (option === 'maxConnectionsPerAddress') super(Number.POSITIVE_INFINITY, most)
+    if (option === 'connectionsPerAddress') super(Number.POSITIVE_INFINITY, most)
     else super(most, shareOf(most, limits))
     this.#option = option
     this.#log = log
@@ -205,7 +205,7 @@ export class Concurrency extends SharedSlots {
 
   use(): CeilingUse {
     const common = { option: this.#option, refusals: this.#refusals }
-    if (this.#option === 'maxConnectionsPerAddress') return { ...common, most: this.mostOfNetwork }
+    if (this.#option === 'connectionsPerAddress') return { ...common, most: this.mostOfNetwork }
     return { ...common, most: this.most, held: this.taken }
   }
 

@@ -68,7 +68,7 @@ export class DeliveryQueue<Event extends Deliverable> {
   }
 
   /**
-   * Stores an event. With `now`, this instance delivers it; else the next one that polls. Resolves with that, and with the
+   * Stores an event. With `now`, this instance delivers it; else the next one that polls. Resolves with that and the
    * number of events that were dropped for it. May be repeated.
    */
   async add(event: Event, now: boolean): Promise<{ readonly delivery: Delivery<Event>; readonly dropped: number }> {

@@ -1,7 +1,7 @@
 import type { Issuer } from './issuer.ts'
 import type { IssuerParts } from './parts.ts'
 
-/** What ends with sessions, also while a service runs without its clients file: it stays ended once the file is back. */
+/** What ends with sessions. It ends also while a service runs without its clients file, and stays ended. */
 export { sessionEnds } from './session-ends.ts'
 
 /** Makes the issuer. The library and all that it needs are loaded here, with a clients file only. */

@@ -13,8 +13,8 @@ import { Instance } from '../http/instance.ts'
 import { MetricsServer } from '../http/metrics-server.ts'
 import { loadPageFiles } from '../http/page-files.ts'
 import type { KeyFiles } from '../http/port/tls.ts'
-import { hookSink, logSink } from '../observe/audit/sinks.ts'
 import { Webhook } from '../observe/audit/webhook.ts'
+import { hookSink, logSink } from '../observe/call-log.ts'
 import type { Metrics } from '../observe/metrics/metrics.ts'
 import { loadTracing } from '../observe/tracing/load-tracing.ts'
 import { createIssuer, sessionEnds } from '../oidc/part.ts'
@@ -121,7 +121,7 @@ export async function createCountersign(options: CountersignOptions = {}): Promi
 /**
  * As {@link createCountersign}, for the command. With `lan`, for `--lan`: if publicUrl is not set, it is
  * `http://{host}:` (with tls.cert `https://{host}:`) and the listening port; and the loopback names on that port are
- * trusted in addition to it, unless trustedOrigins is set. `lan.host` is one of this machine's as URLs spell it; `undefined`
+ * trusted too, unless trustedOrigins is set. `lan.host` is one of this machine's as URLs spell it; `undefined`
  * only if publicUrl is set.
  */
 export async function createService(options: CountersignOptions, lan: Lan | undefined): Promise<Countersign> {

@@ -75,8 +75,8 @@ export function makeDomain(settings: Settings, store: Store, parts: DomainParts)
   const limits = settings.rateLimit ? (settings.limits.rates ?? defaultLimits) : undefined
   const limiter = limits && new RateLimiter(limits, { store, isForeign: (request) => origins.isForeign(request) })
   const live = {
-    nonces: new LiveCount(new Concurrency('maxNonces', ceilings, log)),
-    orders: new LiveCount(new Concurrency('maxOrders', ceilings, log)),
+    nonces: new LiveCount(new Concurrency('nonces', ceilings, log)),
+    orders: new LiveCount(new Concurrency('orders', ceilings, log)),
   }
   const { addressTtlSeconds } = settings
   const sessions = new Sessions(

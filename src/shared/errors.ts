@@ -26,7 +26,7 @@ interface Reason {
   readonly any: 'call' | 'input' | 'body' | 'none'
   /** Level of its line in the log. Lines of level `error` have a reference, and all of them are written. */
   readonly level: 'info' | 'warn' | 'error'
-  /** What the line has in addition to the reason: a message that quotes no input but an origin, a cause that quotes none. */
+  /** Further parts of the line: a message that quotes no input but an origin, a cause that quotes none. */
   readonly log: readonly ('message' | 'cause')[]
   /**
    * Its audit event. `signature`: challenge.refused, from the calls that bring a signature only; `call`: call.refused;

@@ -50,7 +50,7 @@ export const signInPaths = {
   verify: '/verify',
 } as const
 
-/** Adding a wallet to the signed-in user; its nonce is that of {@link signInPaths}. Better Auth's body for it is another one. */
+/** Adding a wallet to the signed-in user; its nonce is that of {@link signInPaths}. Not Better Auth's. */
 export const linkPath = '/link'
 
 /** The wallets of the signed-in user. */

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { beforeEach, describe, onTestFinished, test } from 'vitest'
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { newComputerKey } from '../relay/devices.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
@@ -83,7 +83,7 @@ describe.skipIf(!hasBrowser)('in every main state a page is accessible, in light
     await signCard(desktop).getByText('the signature is valid').waitFor()
     await look(desktop, 'demo-proof')
     await desktop.context().setOffline(true)
-    await desktop.getByRole('button', { name: 'Sign out' }).click()
+    await desktop.getByRole('button', { name: 'Sign out', exact: true }).click()
     await desktop.getByRole('button', { name: 'Try again' }).waitFor()
     await look(desktop, 'demo-offline')
   })
@@ -201,7 +201,9 @@ describe.skipIf(!hasBrowser)('in every main state a page is accessible, in light
     await page.goto((await Desktop.start(url)).order.claimUrl)
     await page.getByRole('button', { name: 'Review the request' }).click()
     await page.getByRole('button', { name: 'Open in another browser' }).click()
-    const link = await page.getByLabel('Open this link').inputValue()
+    const field = page.getByLabel('Open this link')
+    await expect.poll(() => field.inputValue()).not.toBe('')
+    const link = await field.inputValue()
     await look(page, 'approve-hand-over')
     const other = (await browser.open({ viewport: phoneSize })).page
     await other.goto(link)

@@ -16,9 +16,9 @@ function room(live: LiveCount, endsAt: number, at: number): number {
   }
 }
 
-function liveCount(maxOrders: number, networkShare = 1) {
+function liveCount(orders: number, networkShare = 1) {
   const { logger, lines } = keptLog()
-  return { live: new LiveCount(new Concurrency('maxOrders', { maxOrders, networkShare }, logger)), lines }
+  return { live: new LiveCount(new Concurrency('orders', { orders, networkShare }, logger)), lines }
 }
 
 test('there is room again when lives end, and not a moment before', () => {

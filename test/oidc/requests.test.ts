@@ -166,7 +166,7 @@ describe('what is stored for a sender that need not be known counts', () => {
   test('with a slot for each 2 KiB', async () => {
     const { url, service } = await startIssuer([shop], { metrics: true })
     const held = async () =>
-      Number(/^countersign_ceiling_in_use\{ceiling="maxNonces"\} (\d+)$/m.exec(await service.metrics())?.[1])
+      Number(/^countersign_ceiling_in_use\{ceiling="nonces"\} (\d+)$/m.exec(await service.metrics())?.[1])
     const open = (state: string) => navigate(`${url}${base}/authorize?${new URLSearchParams({ ...asked, state })}`)
     await open('x')
     expect(await held()).toBe(1)

@@ -102,8 +102,8 @@ describe('an idle server', () => {
   })
 
   test('an idle server that counts something of clients is a finding, apart from orders, which are remembered', () => {
-    expect(gaugeFindings('a', { watchers: 0, maxStreams: 1, maxOrders: 700 })).toEqual([
-      'a: maxStreams is at 1 although no client is left',
+    expect(gaugeFindings('a', { watchers: 0, streams: 1, orders: 700 })).toEqual([
+      'a: streams is at 1 although no client is left',
     ])
   })
 })

@@ -134,7 +134,7 @@ function open(): void {
   }
 }
 
-/** Shows the requester next to the button that takes the order. Takes nothing: programs that preview links do the same. */
+/** Shows the requester next to the button that takes the order. Takes nothing, as link previews run this, too. */
 async function preview({ orderId, by }: HeldClaim): Promise<void> {
   if (!('claimToken' in by)) return
   const seen = await client.previewOrder({ orderId, claimToken: by.claimToken })

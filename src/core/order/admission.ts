@@ -96,7 +96,7 @@ interface ShownToken {
 
 /**
  * Whether a caller may do something with an order: it is an order of this service, and the caller holds the token that
- * the call takes and comes from a page that may use the order. Checked before anything of the order's state is revealed.
+ * the call takes and comes from a page that may use the order. Checked before the order's state is revealed.
  *
  * Throws ORDER_NOT_FOUND, ORDER_TOKEN_INVALID (HANDOVER_INVALID for a ticket), ORIGIN_MISMATCH or NETWORK_MISMATCH.
  */

@@ -50,7 +50,7 @@ export class OwnSessions {
     const { userId, id: sessionId } = own
     const fits = (session: Pick<Session, 'id' | 'orderId'>) => session.id !== own.id && reaches(own, session)
     const others = (await this.#host.listSessions(userId, request)).filter(fits)
-    // First, as above; and after the list was read, so that no order of a listed session makes its computer known later.
+    // First, as above; and after the list was read: no order of a listed session makes its computer known later.
     if (computers !== undefined) await this.#forgetOtherComputers(own, others, computers)
     const revoked = await Promise.all(others.map(({ id }) => this.#end(own, id, request)))
     await sessionEnds?.taken({ userId, fits })

@@ -24,7 +24,7 @@ export interface Proof {
 export interface ProvenIdentity {
   readonly adapterId: string
   /**
-   * What distinguishes one wallet from another for the adapter, 1 to 200 characters, such as the public key in lower-case
+   * What distinguishes the adapter's wallets, 1 to 200 characters, such as the public key in lower-case
    * hex. An adapter never changes how it is made. Computers are remembered only for wallets whose subject is
    * `publicKeyHex` or, if that is empty, the address in lower case, because a session names its wallet by these.
    */
@@ -57,7 +57,7 @@ export interface WalletAccount extends Pick<Proof, 'address' | 'chainId'> {
 }
 
 /**
- * What a wallet's sign-in form has in addition to the account: fields of EIP-4361 and of Sign-In With Solana. Times are epoch
+ * Fields of a wallet's sign-in form other than the account: of EIP-4361 and Sign-In With Solana. Times are epoch
  * milliseconds.
  */
 export interface SignInForm {

@@ -156,10 +156,10 @@ export class Ceilings {
 
   constructor({ limits, trustedProxies, log }: CeilingParts) {
     this.#trustedProxies = trustedProxies
-    this.#connections = new Concurrency('maxConnections', limits, log)
-    this.#connectionsOfAddresses = new Concurrency('maxConnectionsPerAddress', limits, log)
-    this.#requests = new Concurrency('maxRequests', limits, log)
-    this.#pendingBodies = new Concurrency('maxPendingBodies', limits, log)
+    this.#connections = new Concurrency('connections', limits, log)
+    this.#connectionsOfAddresses = new Concurrency('connectionsPerAddress', limits, log)
+    this.#requests = new Concurrency('requests', limits, log)
+    this.#pendingBodies = new Concurrency('pendingBodies', limits, log)
     this.#probes = new Map(
       Object.entries(probeReserve).map(([path, most]) => [path, new SharedSlots(most, shareOf(most, limits))]),
     )

@@ -29,7 +29,7 @@ export interface AdapterContractOptions {
    * one length. Default true. In base58 it can be another wallet's.
    */
   readonly cutAddressIsMalformed?: boolean
-  /** Lengths in bytes that signatures of the kind can have in addition to those that the wallets make, such as 64 where wallets make 65. */
+  /** Further lengths in bytes that signatures of the kind can have, such as 64 where wallets make 65. */
   readonly otherSignatureBytes?: readonly number[]
   /** Chain that the wallets name, as the adapter's sign-in form writes it. Needed if the adapter has chains. */
   readonly chainId?: string

@@ -19,7 +19,7 @@ const hasIpv6 = Object.values(networkInterfaces()).some((list) => list?.some(({ 
 
 describe('requests whose body has not arrived', () => {
   test('are refused beyond those of all clients, over both protocols', async () => {
-    const { port } = await start({ ceilings: { maxPendingBodies: 2 } })
+    const { port } = await start({ ceilings: { pendingBodies: 2 } })
     const session = await connectHttp2(port)
     const waiting = [bodiless(session), bodiless(session)]
     expect(await outcome(bodiless(session))).toBe(http2.constants.NGHTTP2_REFUSED_STREAM)
@@ -33,7 +33,7 @@ describe('requests whose body has not arrived', () => {
   })
 
   test.runIf(hasManyAddresses)('are refused beyond the share of one address', async () => {
-    const { port } = await start({ ceilings: { maxPendingBodies: 8, networkShare: 1 / 4 } })
+    const { port } = await start({ ceilings: { pendingBodies: 8, networkShare: 1 / 4 } })
     const session = await connectHttp2(port, '127.0.0.2')
     bodiless(session)
     const socket = open(port, '127.0.0.2')
@@ -48,7 +48,7 @@ describe('requests whose body has not arrived', () => {
   })
 
   test('are counted by what a trusted proxy says of their clients', async () => {
-    const { port } = await start({ ceilings: { maxPendingBodies: 4, networkShare: 1 / 4 }, trustedProxies: 1 })
+    const { port } = await start({ ceilings: { pendingBodies: 4, networkShare: 1 / 4 }, trustedProxies: 1 })
     const session = await connectHttp2(port)
     const from = (address: string) => bodiless(session, { 'x-forwarded-for': address })
     from('192.0.2.1')
@@ -63,7 +63,7 @@ describe('requests whose body has not arrived', () => {
   })
 
   test.runIf(hasIpv6 && hasManyAddresses)('IPv4 clients of an IPv6 socket are not one client', async () => {
-    const { port } = await start({ ceilings: { maxPendingBodies: 4, networkShare: 1 / 4 } }, echo, '::')
+    const { port } = await start({ ceilings: { pendingBodies: 4, networkShare: 1 / 4 } }, echo, '::')
     bodiless(await connectHttp2(port, '127.0.0.2'))
     const other = bodiless(await connectHttp2(port, '127.0.0.3'))
     await sleep(30)
@@ -71,7 +71,7 @@ describe('requests whose body has not arrived', () => {
   })
 
   test('make room when their client leaves, resets them, or takes too long', async () => {
-    const { port } = await start({ ceilings: { maxPendingBodies: 1 }, timeouts: { headersMs: 300, requestMs: 300 } })
+    const { port } = await start({ ceilings: { pendingBodies: 1 }, timeouts: { headersMs: 300, requestMs: 300 } })
     const session = await connectHttp2(port)
     const room = async () => {
       const stream = bodiless(session)
@@ -95,7 +95,7 @@ describe('requests whose body has not arrived', () => {
   })
 
   test('make room when they are answered without their body', async () => {
-    const { port } = await start({ ceilings: { maxPendingBodies: 1 } }, (_, response) => reply(response, 'no, thanks'))
+    const { port } = await start({ ceilings: { pendingBodies: 1 } }, (_, response) => reply(response, 'no, thanks'))
     const session = await connectHttp2(port)
     for (let n = 0; n < 5; n++) {
       const stream = bodiless(session)
@@ -115,7 +115,7 @@ describe('requests whose body has not arrived', () => {
     ['HTTP/2', 'late'],
   ])('make room over %s when their body has come %s, before they are answered', async (version, when) => {
     let arrived = 0
-    const { port } = await start({ ceilings: { maxPendingBodies: 1 } }, async (request, response) => {
+    const { port } = await start({ ceilings: { pendingBodies: 1 } }, async (request, response) => {
       const body = await text(request).catch(() => 'gone')
       arrived++
       // Those with this body are never answered.
@@ -134,7 +134,7 @@ describe('requests whose body has not arrived', () => {
   })
 
   test('are refused in order, behind the answers to earlier requests', async () => {
-    const { port } = await start({ ceilings: { maxPendingBodies: 1 } }, (request, response) => {
+    const { port } = await start({ ceilings: { pendingBodies: 1 } }, (request, response) => {
       if (request.method === 'GET') setTimeout(() => reply(response, 'first'), 30)
     })
     bodiless(await connectHttp2(port))
@@ -148,7 +148,7 @@ describe('requests whose body has not arrived', () => {
   })
 
   test('are refused to a client that goes on sending before it reads', async () => {
-    const { port } = await start({ ceilings: { maxPendingBodies: 1 } })
+    const { port } = await start({ ceilings: { pendingBodies: 1 } })
     bodiless(await connectHttp2(port))
     const socket = open(port).pause()
     const size = 4 * 1024 * 1024
@@ -159,7 +159,7 @@ describe('requests whose body has not arrived', () => {
 })
 
 describe('requests in progress', () => {
-  const ceilings = { maxRequests: 8, networkShare: 1 / 4 }
+  const ceilings = { requests: 8, networkShare: 1 / 4 }
 
   /** Holds every request but those for `/polite`, which are answered. */
   const holding: Handler = ({ url }, response) => {
@@ -204,7 +204,7 @@ describe('requests in progress', () => {
 
   test('are refused beyond their ceiling, and served again below it', async () => {
     const held: NodeResponse[] = []
-    const { port } = await start({ ceilings: { maxRequests: 2 } }, (_, response) => void held.push(response))
+    const { port } = await start({ ceilings: { requests: 2 } }, (_, response) => void held.push(response))
     const session = await connectHttp2(port)
     const first = outcome(session.request())
     const second = exchange(port, 'GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n')
@@ -232,14 +232,14 @@ describe('over HTTP/1.1, what node would do by itself with any number of request
     ['without a Host', 'GET / HTTP/1.1\r\n\r\n', 400],
     ['with an expectation that cannot be met', 'GET / HTTP/1.1\r\nhost: a\r\nexpect: a miracle\r\n\r\n', 417],
   ])('counts: those %s', async (_name, request, status) => {
-    const { port } = await start({ ceilings: { maxRequests: 1 } }, hold)
+    const { port } = await start({ ceilings: { requests: 1 } }, hold)
     expect(await exchange(port, request)).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
     open(port).write('GET /held HTTP/1.1\r\nhost: a\r\n\r\n')
     await until(async () => isBusy(await exchange(port, request)))
   })
 
   test('is little: a client that sends on and on behind a refusal is cut off', async () => {
-    const { port } = await start({ ceilings: { maxRequests: 1 } }, hold)
+    const { port } = await start({ ceilings: { requests: 1 } }, hold)
     const request = (path: string) => `GET ${path} HTTP/1.1\r\nhost: a\r\n\r\n`
     const socket = open(port)
     const cutOff = received(socket)
@@ -256,7 +256,7 @@ describe('probes of health', () => {
   const closing = 'connection: close\r\n'
 
   test('are answered while the ceiling of requests is reached', async () => {
-    const { port } = await start({ ceilings: { maxRequests: 1 } }, busyHandler())
+    const { port } = await start({ ceilings: { requests: 1 } }, busyHandler())
     const session = await connectHttp2(port)
     session.request({ ':path': '/held' })
     await until(async () => isBusy(await exchange(port, probe('/', closing))))
@@ -275,7 +275,7 @@ describe('probes of health', () => {
 
   test('have room for a few at a time, those of readiness apart from those of liveness', async () => {
     const held: NodeResponse[] = []
-    const { port } = await start({ ceilings: { maxRequests: 1 } }, (_, response) => void held.push(response))
+    const { port } = await start({ ceilings: { requests: 1 } }, (_, response) => void held.push(response))
     const session = await connectHttp2(port)
     const ask = (count: number, path: string) => heldOf(session, count, { ':path': path })
     expect(await ask(3, '/')).toBe(1)
@@ -289,7 +289,7 @@ describe('probes of health', () => {
   test.runIf(hasManyAddresses)(
     'count for their network, which has its share of their room, by any method',
     async () => {
-      const ceilings = { maxRequests: 8, networkShare: 1 / 4 }
+      const ceilings = { requests: 8, networkShare: 1 / 4 }
       const held: NodeResponse[] = []
       const { port } = await start({ ceilings }, (_, response) => void held.push(response))
       const greedy = await connectHttp2(port, '127.0.0.2')
@@ -304,7 +304,7 @@ describe('probes of health', () => {
   )
 
   test('behind another request of their connection have no room of their own', async () => {
-    const { port } = await start({ ceilings: { maxRequests: 1 } }, busyHandler(50))
+    const { port } = await start({ ceilings: { requests: 1 } }, busyHandler(50))
     const answers = await exchange(port, `${probe('/held')}${probe('/healthz')}`)
     expect(answers.match(/HTTP\/1\.1 \d+|held|well|SERVER_BUSY/g)).toEqual([
       'HTTP/1.1 200',
@@ -331,7 +331,7 @@ describe('probes of health', () => {
 
 describe('connections', () => {
   test('are closed beyond those of all clients, and accepted again below', async () => {
-    const { port } = await start({ ceilings: { maxConnections: 2 } })
+    const { port } = await start({ ceilings: { connections: 2 } })
     const session = await connectHttp2(port)
     const socket = open(port)
     await once(socket, 'connect')
@@ -344,7 +344,7 @@ describe('connections', () => {
   })
 
   test.runIf(hasManyAddresses)('are closed beyond those of one address', async () => {
-    const { port } = await start({ ceilings: { maxConnectionsPerAddress: 2 } })
+    const { port } = await start({ ceilings: { connectionsPerAddress: 2 } })
     await connectHttp2(port, '127.0.0.2')
     await connectHttp2(port, '127.0.0.2')
     expect(await exchange(port, 'GET / HTTP/1.1\r\nhost: a\r\n\r\n', '127.0.0.2')).toBe('')
@@ -352,14 +352,14 @@ describe('connections', () => {
   })
 
   test.runIf(hasManyAddresses)('of one address have a quarter of the ceiling', async () => {
-    const { port } = await start({ ceilings: { maxConnections: 8, networkShare: 1 / 4 } })
+    const { port } = await start({ ceilings: { connections: 8, networkShare: 1 / 4 } })
     for (let n = 0; n < 2; n++) await connectHttp2(port, '127.0.0.2')
     expect(await exchange(port, 'GET / HTTP/1.1\r\nhost: a\r\n\r\n', '127.0.0.2')).toBe('')
     for (let n = 3; n < 8; n++) expect(await get(port)).toBe('GET ')
   })
 
   test('of one address have no ceiling of their own behind a proxy', async () => {
-    const ceilings = { maxConnections: 4, maxConnectionsPerAddress: 1, networkShare: 1 / 4 }
+    const ceilings = { connections: 4, connectionsPerAddress: 1, networkShare: 1 / 4 }
     const { port } = await start({ ceilings, trustedProxies: 1 })
     for (let n = 0; n < 3; n++) await connectHttp2(port)
     expect(await get(port)).toBe('GET ')
@@ -384,7 +384,7 @@ test('HTTP/2 requests that are answered without their body being read close', as
 
 test('an HTTP/2 client that is refused again and again opens no further stream, unless it is a proxy', async () => {
   for (const trustedProxies of [0, 1]) {
-    const { port } = await start({ ceilings: { maxPendingBodies: 1 }, trustedProxies })
+    const { port } = await start({ ceilings: { pendingBodies: 1 }, trustedProxies })
     const session = await connectHttp2(port)
     const inProgress = bodiless(session)
     const goaways: number[] = []
@@ -409,7 +409,7 @@ test('an HTTP/2 client that is refused again and again opens no further stream, 
 
 test('a ceiling that is reached is logged at once, and then once a second with a count', async () => {
   const { logger, lines } = keptLog()
-  const { port } = await start({ ceilings: { maxPendingBodies: 4, networkShare: 1 / 4 }, log: logger })
+  const { port } = await start({ ceilings: { pendingBodies: 4, networkShare: 1 / 4 }, log: logger })
   const session = await connectHttp2(port)
   bodiless(session)
   for (let n = 0; n < 4; n++) await outcome(bodiless(session))
@@ -429,7 +429,7 @@ test('a ceiling that is reached is logged at once, and then once a second with a
   expect(lines).toEqual([line(1), line(3)])
 })
 
-test.each(['maxConnections', 'maxConnectionsPerAddress', 'maxRequests', 'maxPendingBodies'] as const)(
+test.each(['connections', 'connectionsPerAddress', 'requests', 'pendingBodies'] as const)(
   'the log names the variable that sets %s',
   async (option) => {
     const { logger, lines } = keptLog()

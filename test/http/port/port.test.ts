@@ -413,7 +413,7 @@ describe('limits', () => {
 
     test('loses its stream over HTTP/2, also on a busy connection', async () => {
       const { port, server } = await start((_, response) => reply(response, 'x'.repeat(100)), unread, {
-        ceilings: { maxRequests: 3 },
+        ceilings: { requests: 3 },
       })
       const socket = open(port)
       const client = new Http2Frames(socket)
@@ -423,7 +423,7 @@ describe('limits', () => {
       socket.write(Buffer.concat([preface, noWindow, ...requests]))
       const pings = setInterval(() => socket.write(streamFrame(6, 0, 0, Buffer.alloc(8))), 10)
       onTestFinished(() => clearInterval(pings))
-      const used = () => server.ceilingUses().find(({ option }) => option === 'maxRequests')?.held
+      const used = () => server.ceilingUses().find(({ option }) => option === 'requests')?.held
       await expect.poll(() => client.ofType(1).length).toBe(3)
       await expect.poll(() => client.ofType(3).map(({ payload }) => payload.readUInt32BE(0))).toEqual([8, 8, 8])
       expect(used()).toBe(0)

@@ -169,7 +169,7 @@ describe.skipIf(!withOpenssl)('a port with TLS', () => {
     const { lines, logger } = keptLog()
     const { port, url } = await start({
       timeouts: { openingMs: 2500 },
-      ceilings: { maxConnectionsPerAddress: 50, maxConnections: 1000 },
+      ceilings: { connectionsPerAddress: 50, connections: 1000 },
       log: logger,
     })
     const hello = await clientHello()

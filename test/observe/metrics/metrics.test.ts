@@ -204,7 +204,7 @@ describe('sign-ins and orders', () => {
     await events.next()
     const open = (scrape: Scrape) => [
       scrape.value('countersign_watchers'),
-      scrape.value('countersign_ceiling_in_use', { ceiling: 'maxStreams' }),
+      scrape.value('countersign_ceiling_in_use', { ceiling: 'streams' }),
     ]
     await shows(service, open, [1, 1])
     await rest(service.url, '/cross-device/cancel', order)
@@ -236,12 +236,12 @@ describe('limits', () => {
       ['ceiling_in_use', 'ceiling_limit', 'ceiling_refusals_total'].map((name) =>
         scrape.value(`countersign_${name}`, { ceiling }),
       )
-    expect(at('maxOrders')).toEqual([2, 2, 2])
-    expect(at('maxNonces')).toEqual([1, 5, 0])
-    expect(at('maxConnections')).toEqual([expect.any(Number), 100, 0])
-    expect(at('maxConnections')[0]).toBeGreaterThan(0)
+    expect(at('orders')).toEqual([2, 2, 2])
+    expect(at('nonces')).toEqual([1, 5, 0])
+    expect(at('connections')).toEqual([expect.any(Number), 100, 0])
+    expect(at('connections')[0]).toBeGreaterThan(0)
     // Counting again does not double them.
-    expect((await service.scrape()).value('countersign_ceiling_refusals_total', { ceiling: 'maxOrders' })).toBe(2)
+    expect((await service.scrape()).value('countersign_ceiling_refusals_total', { ceiling: 'orders' })).toBe(2)
   })
 })
 

@@ -73,7 +73,7 @@ const deployAndAsk = [
 ].join('')
 
 /**
- * Asks an RPC whether a contract wallet takes a signature for its own, in the present state of its chain. A wallet that is
+ * Asks an RPC whether a contract wallet takes a signature for its own, in the chain's present state. A wallet that is
  * deployed is asked directly (ERC-1271), and no factory is called, even if the signature names one; one that is not
  * needs a signature that names its factory (EIP-6492). Rejects with an `RpcFailure` if the RPC does not answer.
  */
