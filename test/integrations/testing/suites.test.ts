@@ -495,7 +495,7 @@ describeDefects<Host>('hosts', hostSuite, [
   ],
   [
     'a bearer token that falls back on the cookie',
-    'currentSession goes by the bearer token if there is a cookie too',
+    'currentSession uses the bearer token if there is a cookie too',
     (host) => ({
       async currentSession(request) {
         try {
