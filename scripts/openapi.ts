@@ -9,7 +9,7 @@ import type { Oas3_1Definition, Oas3_1Schema, Oas3PathItem, Oas3SecurityScheme }
 import { ErrorReasonSchema } from '../gen/server/countersign/v1/error_reason_pb.ts'
 import { templatePaths } from '../src/http/openapi.ts'
 import { type RestEndpoint, restEndpoints } from '../src/http/rest/endpoints.ts'
-import { serviceOptionsPath } from '../src/shared/service-options.ts'
+import { serviceOptionsPath } from '../src/shared/rest-paths.ts'
 import { sessionCookieName } from '../src/shared/session-cookie.ts'
 import { calls } from './openapi/calls.ts'
 import { failures, Operations, tagOf } from './openapi/operations.ts'

@@ -22,8 +22,13 @@ import type { CountersignOptions, PageOptions } from '../service/config.ts'
 import { defaultClaimUrlTemplate } from '../shared/claim-url.ts'
 import { CountersignError } from '../shared/errors.ts'
 import type { DesktopOrder, PhoneOrder, StartOrderOptions } from '../shared/orders.ts'
-import { computerPaths, desktopOrderPaths, phoneOrderPaths } from '../shared/rest-paths.ts'
-import { type ServiceOptions, serviceOptionsPath } from '../shared/service-options.ts'
+import {
+  computerPaths,
+  desktopOrderPaths,
+  phoneOrderPaths,
+  type ServiceOptions,
+  serviceOptionsPath,
+} from '../shared/rest-paths.ts'
 import type { KnownComputer } from '../shared/session.ts'
 import { withKeyPrefix } from '../store/map-store.ts'
 import type { Store } from '../store/store.ts'

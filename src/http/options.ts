@@ -1,4 +1,4 @@
-import type { ServiceOptions, ServicePart } from '../shared/service-options.ts'
+import type { ServiceOptions, ServicePart } from '../shared/rest-paths.ts'
 import { languages } from '../shared/texts/languages.ts'
 import { type Route, requireHttpMethod } from './exchange.ts'
 import { readPageTexts } from './page-texts.ts'

@@ -5,7 +5,7 @@ import { SessionService } from '../../gen/server/countersign/v1/session_service_
 import { SignInService } from '../../gen/server/countersign/v1/sign_in_service_pb.ts'
 import { crossDevice, walletSignIn } from '../../src/better-auth/index.ts'
 import { restEndpoints } from '../../src/http/rest/endpoints.ts'
-import { serviceOptionsPath } from '../../src/shared/service-options.ts'
+import { serviceOptionsPath } from '../../src/shared/rest-paths.ts'
 import { call } from '../better-auth/calls.ts'
 import { makeAuth, startAuth } from '../better-auth/support.ts'
 import { Signer } from '../core/order/support.ts'

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import type { ServiceOptions } from '../../src/shared/service-options.ts'
+import type { ServiceOptions } from '../../src/shared/rest-paths.ts'
 import { startService } from '../support/service.ts'
 
 async function optionsOf(settings: Parameters<typeof startService>[0], basePath = '/api/auth') {

@@ -1,5 +1,5 @@
 import type { NonceChallenge } from '../../shared/session.ts'
-import { tryStorage } from './storage.ts'
+import { tryStorage } from './page.ts'
 
 /** A sign-in that a wallet at another site, which takes the place of the page, is asked to sign. */
 export interface SentSignIn {

@@ -1,5 +1,5 @@
 import type { TokenStorage } from '../client/index.ts'
-import { tryStorage } from '../client/storage.ts'
+import { tryStorage } from '../client/page.ts'
 
 /**
  * Storage for a client whose session is in the cookie only. A token that the application keeps under the same key is

@@ -3,8 +3,8 @@ import { CountersignSignIn, type CountersignSignInEvents } from '../element/elem
 import { ClaimNotes } from './claim-notes.ts'
 import { isSmallTouchScreen } from './device.ts'
 import { byId } from './dom.ts'
-import { signInTexts } from './sign-in-texts.ts'
 import type { Words } from './words.ts'
+import { signInTexts } from './words.ts'
 
 /** An order to show. */
 interface OrderToShow {

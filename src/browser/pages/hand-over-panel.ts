@@ -2,7 +2,7 @@ import { aborted } from '../client/errors.ts'
 import type { HandOver } from '../client/index.ts'
 import type { AppAddress } from '../wallets/index.ts'
 import { byId } from './dom.ts'
-import type { ServiceClock } from './service-clock.ts'
+import type { ServiceClock } from './phone-calls.ts'
 import type { Words } from './words.ts'
 
 const panel = byId('hand-over')

@@ -3,8 +3,10 @@ import { type DemoWallet, forgetDemoWallet, openDemoWallet } from '../wallets/de
 import {
   type FindWalletsOptions,
   type FoundWallet,
+  type HubAnswer,
   type HubOptions,
   isPhone,
+  takeHubAnswer,
   type WalletApp,
   walletApps,
 } from '../wallets/index.ts'
@@ -80,4 +82,17 @@ export function obviousWallet(wallets: readonly FoundWallet[]): FoundWallet | un
 /** Whether a wallet asks its user for something before it is asked to sign, so that the user has to tap first. */
 export function asksFirst({ kind, adapterId }: FoundWallet): boolean {
   return kind === 'page' && adapterId !== 'nimiq'
+}
+
+/**
+ * What the Nimiq Hub answered, if the browser comes back from there. Call it before anything changes the page's
+ * address. A reload gets the same answer until `forgetHubAnswer`.
+ */
+export async function readHubAnswer(appName: string): Promise<HubAnswer | undefined> {
+  try {
+    return await takeHubAnswer(hubFor(appName))
+  } catch {
+    // Its library did not load. The user can ask the Hub again.
+    return undefined
+  }
 }

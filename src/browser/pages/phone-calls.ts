@@ -1,7 +1,7 @@
 import { defaultTimeoutMs } from '../client/call.ts'
+import { Stopwatch } from '../client/page.ts'
 import { type PhoneCalls, phoneCalls } from '../client/phone-orders.ts'
 import { restCalls, restPhoneOrders } from '../client/rest-api.ts'
-import type { ServiceClock } from './service-clock.ts'
 
 /**
  * The phone's calls over REST, which every host of the approval page serves: the service itself, and Better Auth, which
@@ -15,4 +15,23 @@ export function pagePhoneCalls(basePath: string, clock: ServiceClock): PhoneCall
   }
   const call = restCalls(fetchAndSetClock, { basePath })
   return phoneCalls({ service: restPhoneOrders(call), proofDefaults: {}, timeoutMs: defaultTimeoutMs })
+}
+
+/**
+ * The service's time, which the header Date of its answers has to the second. This device's own clock may be hours
+ * off.
+ */
+export class ServiceClock {
+  #known: { readonly at: number; readonly since: Stopwatch } | undefined
+
+  /** Sets the clock by a header Date; does nothing if it is missing or malformed. */
+  set(date: string | null): void {
+    const at = Date.parse(date ?? '')
+    if (!Number.isNaN(at)) this.#known = { at, since: new Stopwatch() }
+  }
+
+  /** Epoch milliseconds. By this device's clock until an answer has the service's. */
+  now(): number {
+    return this.#known === undefined ? Date.now() : this.#known.at + this.#known.since.elapsedMs
+  }
 }

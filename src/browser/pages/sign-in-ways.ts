@@ -5,8 +5,8 @@ import { ClaimNotes } from './claim-notes.ts'
 import { element, noteForOperator } from './dom.ts'
 import { appsFor, hubFor, wantedWallets } from './page-wallet.ts'
 import type { ServiceFacts } from './service-facts.ts'
-import { signInTexts } from './sign-in-texts.ts'
 import type { Words } from './words.ts'
+import { signInTexts } from './words.ts'
 
 /** Options of {@link SignInWays}. */
 export interface SignInWaysOptions {

@@ -1,3 +1,6 @@
+'use client'
+
+import { useSyncExternalStore } from 'react'
 import type { ClientCalls } from '../client/calls.ts'
 import { type CountersignClientError, failureOf, isPassing } from '../client/errors.ts'
 import type { Session } from '../client/index.ts'
@@ -21,7 +24,7 @@ export type SessionState =
   | { readonly status: 'unavailable'; readonly session: Session | undefined; readonly error: CountersignClientError }
 
 /** The state before the service has answered, and on servers that render pages. */
-export const loading: SessionState = { status: 'loading', session: undefined, error: undefined }
+const loading: SessionState = { status: 'loading', session: undefined, error: undefined }
 
 /** Least wait before the service is asked again after it did not answer, in milliseconds. */
 const retryMs = 10_000
@@ -128,4 +131,26 @@ export function storeOf(client: SessionClient): SessionStore {
   const store = stores.get(client) ?? new SessionStore(client)
   stores.set(client, store)
   return store
+}
+
+/** What {@link useSession} returns. */
+export type SessionHook = SessionState & {
+  /** Asks the service for the session, and resolves when it is known or the service is unavailable. Never rejects. */
+  readonly refresh: () => Promise<void>
+  /** Ends the session. Rejects with a `CountersignClientError` unless the service confirms that it has ended. */
+  readonly signOut: () => Promise<void>
+}
+
+/**
+ * The session of a client's user. It follows sign-ins and sign-outs of this client, of `<SignIn/>` and of other tabs.
+ * While the service is unavailable it is asked again every 10 seconds. On a server that renders pages, and until the
+ * service has answered, the status is `loading`.
+ *
+ * Make the client outside of components: each client has a session of its own here, and a component that makes a client
+ * as it renders would ask the service at each rendering.
+ */
+export function useSession(client: SessionClient): SessionHook {
+  const { subscribe, getState, refresh, signOut } = storeOf(client)
+  const state = useSyncExternalStore(subscribe, getState, () => loading)
+  return { ...state, refresh, signOut }
 }

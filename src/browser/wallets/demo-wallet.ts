@@ -2,7 +2,7 @@ import nacl from 'tweetnacl'
 import type { Ed25519Adapter } from '../../core/wallet/ed25519.ts'
 import { ed25519, nimiq } from '../../core/wallet/nimiq.ts'
 import { bytesToHex, hexToBytes } from '../../shared/hex.ts'
-import { tryStorage } from '../client/storage.ts'
+import { tryStorage } from '../client/page.ts'
 import type { Wallet } from '../client/wallet.ts'
 
 /**

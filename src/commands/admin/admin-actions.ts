@@ -11,7 +11,7 @@ import {
 } from '../../core/users/user-administration.ts'
 import { readWalletName, type WalletName } from '../../core/wallet/adapters.ts'
 import type { ProvenIdentity } from '../../core/wallet/wallet.ts'
-import { WebhookQueue } from '../../observe/audit/webhook-queue.ts'
+import { WebhookQueue } from '../../observe/audit/webhook.ts'
 import { given, pick } from '../../shared/given.ts'
 import type { Store } from '../../store/store.ts'
 import { UsageError } from '../command-line.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isContinued, readHandOverLink } from '../../../src/browser/pages/hand-over-link.ts'
+import { isContinued, readHandOverLink } from '../../../src/browser/pages/held-claim.ts'
 
 const ticket = `csh_${'a-Z_'.repeat(10)}a-Z`
 
