@@ -6,8 +6,8 @@ import type { LiveCount } from '../../limits/concurrency.ts'
 import { CountersignError, internalError, refused } from '../../shared/errors.ts'
 import type { Store } from '../../store/store.ts'
 import type { LinkLines } from '../challenge.ts'
-import { makeChallenge, type PlainChallenge, requireLive } from '../challenge.ts'
 import type { OriginPolicy } from '../origin-policy.ts'
+import { makeChallenge, type PlainChallenge, requireLive } from './sign-in-challenge.ts'
 
 /** A stored nonce: the challenge and the exact text for the wallet to sign. */
 export interface NonceRecord extends PlainChallenge {

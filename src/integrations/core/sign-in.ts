@@ -1,4 +1,5 @@
-import { challengeMessage, makeChallenge, nonceTtl, requireLive } from '../../core/challenge.ts'
+import { challengeMessage, nonceTtl } from '../../core/challenge.ts'
+import { makeChallenge, requireLive } from '../../core/sign-in/sign-in-challenge.ts'
 import { walletAdapters } from '../../core/wallet/adapters.ts'
 import { portableVerifier } from '../../core/wallet/ed25519.ts'
 import { Prover } from '../../core/wallet/prover.ts'
