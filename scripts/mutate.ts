@@ -9,7 +9,7 @@
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { type Mutation, placesOf } from './mutation.ts'
@@ -35,6 +35,8 @@ type Verdict =
   | { readonly kind: 'broken'; readonly why: string }
 
 const scratch = mkdtempSync(join(tmpdir(), 'countersign-mutate-'))
+// A test starts the service as another system user, who has to read the copy.
+chmodSync(scratch, 0o755)
 process.once('exit', () => rmSync(scratch, { recursive: true, force: true }))
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 

@@ -166,7 +166,7 @@ const rows: Readonly<
   ],
   12: [
     ['take', 'waitUs > 0', 'false', 'limits/rate'],
-    ['tryTake', 'this.#taken + slots > this.most', 'false', 'http/port/ceilings'],
+    ['tryTake', 'this.#taken + slots > this.most', 'false', 'limits/ceilings'],
     ['tryTake', 'this.#held.of(network) + slots > this.mostOfNetwork', 'false', 'http/port/ceilings e2e/ceilings'],
     ['takeRequest', 'reserve?.tryTake(site)', 'reserve?.tryTake(undefined)', 'http/port/ceilings'],
     ['add', 'this.#groupOf(site)', 'undefined', 'limits/live-count'],
@@ -367,7 +367,7 @@ const rows: Readonly<
   36: [
     ['matching', 'text !== undefined && form.test(text)', 'form.source !== text', 'observe/audit/events'],
     ['refusedCalls', "ip ?? ''", 'String(Math.random())', 'observe/audit/events'],
-    ['claimOne', 'entry.v !== 1 || this.#store.now() < entry.dueAt', 'false', 'observe/audit/webhook'],
+    ['claimOne', 'entry.v !== 1 || this.#store.now() < entry.dueAt', 'false', 'observe/delivery'],
   ],
   37: [['deploy/nginx/countersign.conf', 'grpc_set_header X-Forwarded-For $remote_addr;', '', 'e2e/proxies']],
   38: [

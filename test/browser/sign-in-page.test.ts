@@ -292,6 +292,10 @@ describe.skipIf(!hasBrowser)('on the sign-in page,', () => {
       if (location.pathname.startsWith('/api/auth/'))
         localStorage.setItem('countersign.token', 'css_of.another-session')
     })
+    const withToken: string[] = []
+    page.on('request', (request) => {
+      if (request.headers().authorization === 'Bearer css_of.another-session') withToken.push(request.url())
+    })
     await page.goto(host.signInUrl('/welcome'))
     await page.getByText('Scanne den Code mit deinem Handy').waitFor()
     const press = async (name: string): Promise<void> => {
@@ -306,6 +310,11 @@ describe.skipIf(!hasBrowser)('on the sign-in page,', () => {
     await page.getByRole('heading', { name: 'The application' }).waitFor()
     // The application would send it in place of the cookie.
     expect(await page.evaluate(() => Object.keys(localStorage))).toEqual(['countersign.demo-wallet'])
+    // Signed in, the page asks by the cookie: the token can be of another session.
+    const answered = page.waitForResponse(/\/api\/auth\/session\b/)
+    await page.goto(host.signInUrl('/welcome'))
+    expect((await answered).status()).toBe(200)
+    expect(withToken).toEqual([])
     expect(troubles).toEqual([])
   })
 

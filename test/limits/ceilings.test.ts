@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { ceilingsFor } from '../../src/limits/concurrency.ts'
+import { silentLogger } from '../../src/base/log.ts'
+import { Concurrency, ceilingsFor } from '../../src/limits/concurrency.ts'
 
 test('the ceilings of what takes room in the heap follow from its size unless they are set', () => {
   const given = { rateLimit: true, limits: { pendingBodies: 7 } }
@@ -20,4 +21,13 @@ test('the ceilings of what takes room in the heap follow from its size unless th
 
 test('one network may hold all if what clients do is not limited', () => {
   expect(ceilingsFor({ rateLimit: false, limits: {} })).toMatchObject({ networkShare: 1 })
+})
+
+test('all networks together hold no more than a ceiling, whatever the share of each', () => {
+  const requests = new Concurrency('requests', { requests: 8, networkShare: 1 / 4 }, silentLogger)
+  const take = (network: string) => [requests.tryTake(network), requests.tryTake(network)]
+  for (const network of ['a', 'b', 'c', 'd']) expect(take(network)).toEqual([true, true])
+  expect(take('e')).toEqual([false, false])
+  requests.leave('a')
+  expect(take('e')).toEqual([true, false])
 })
