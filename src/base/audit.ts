@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto'
  * Fields that are absent do not apply or are unknown. Times are epoch milliseconds.
  */
 export type AuditEvent = {
-  /** Tells the event from all others: a receiver that gets an event twice sees by it that it is the same one. */
+  /** Unique id of the event: a receiver that gets an event twice recognises it by the id. */
   readonly id: string
   /** Time by the store's clock. */
   readonly time: number
@@ -177,7 +177,7 @@ export type AuditSink = (event: AuditEvent) => void
  */
 export type AuditEventHook = (event: AuditEvent) => unknown
 
-/** Tells the sinks what happened. Without any, it does nothing. */
+/** Passes events to the sinks. Without sinks, it does nothing. */
 export class AuditTrail {
   readonly #now: () => number
   readonly #sinks: readonly AuditSink[]
@@ -193,7 +193,7 @@ export class AuditTrail {
     return this.#sinks.length > 0
   }
 
-  /** Tells what happened after it has taken effect. Never throws. */
+  /** Records what has taken effect. Never throws. */
   record(facts: AuditFacts, { ip, origin, userAgent }: AuditCaller): void {
     if (!this.hasSinks) return
     const event = { id: randomUUID(), time: this.#now(), ip, origin, userAgent: userAgent || undefined, ...facts }

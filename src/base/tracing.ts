@@ -23,7 +23,7 @@ export interface TracedFailure {
 export interface CallTrace {
   /** Does a part of the call's work. Steps within it, awaited or not, belong to the call. */
   within<Result>(work: () => Result): Result
-  /** Tells that a message of a stream was handed to the transport. */
+  /** Called when a message of a stream was handed to the transport. */
   sent(): void
   /** Ends the trace. Called once. */
   end(outcome: 'ok' | TracedFailure): void

@@ -54,8 +54,9 @@ const signedCalls: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Tells the audit trail of refused calls. Because a caller can cause them at will, the first of each address, kind and
- * reason is told at once, and those that follow as one event a second: the newest, with their number as `repeated`.
+ * Records refused calls in the audit trail. Because a caller can cause them at will, the first of each address, kind
+ * and reason is recorded at once, and those that follow as one event a second: the newest, with their number as
+ * `repeated`.
  */
 export function refusedCalls(audit: AuditTrail): CallObserver {
   const sampler = new Sampler()

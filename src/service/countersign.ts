@@ -324,8 +324,9 @@ class Service implements Countersign {
   async reload(options: ReplaceableOptions = {}): Promise<readonly ReloadedOption[]> {
     const { secrets, keyFiles, issuer } = this.#parts
     const replaceFiles = await issuer?.prepare()
-    const replaceSecrets = await secrets.prepare(options)
     const hasNewPair = await keyFiles?.reload()
+    // After all that can fail for another reason: it seals the issuer's RSA key with the new secret.
+    const replaceSecrets = await secrets.prepare(options)
     const changedFiles = replaceFiles?.() ?? []
     // Last: what was read of the files has keys of the secrets before.
     const changed = replaceSecrets()

@@ -147,7 +147,7 @@ function describe(cause: unknown): string {
 }
 
 /**
- * Tells whether the files that are open are still those at their paths. SQLite writes to deleted ones without an error.
+ * Checks whether the files that are open are still those at their paths. SQLite writes to deleted ones without an error.
  */
 class OpenFile {
   readonly #paths: readonly string[]

@@ -1,3 +1,4 @@
+import { readFile, writeFile } from 'node:fs/promises'
 import { compactVerify, createLocalJWKSet } from 'jose'
 import * as client from 'openid-client'
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
@@ -7,7 +8,9 @@ import { publicKeys, signingKeys } from '../../src/oidc/keys.ts'
 import { SealedRecords } from '../../src/oidc/sealed-records.ts'
 import { openStore } from '../../src/store/open.ts'
 import { decoded } from '../integrations/backend/forge.ts'
-import { connect, startIssuer } from './support.ts'
+import { hasPart } from '../support/optional.ts'
+import { trustedAuthority } from '../support/tls.ts'
+import { connect, fileWith, startIssuer } from './support.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'] }))
 afterEach(() => void vi.useRealTimers())
@@ -66,9 +69,26 @@ test('a reload with secrets that open no stored key is refused, and the secrets 
   const { url, service } = await startIssuer(undefined, { secret: 'the secret of the start, long enough' })
   const { config, tokens } = await connect(url)
   const reload = service.reload({ secret: ['another secret, which opens no key'] })
-  await expect(reload).rejects.toThrow(/^[^\n]*COUNTERSIGN_SECRET[^\n]*$/)
+  await expect(reload).rejects.toThrow(/^the RSA key [^\n]*COUNTERSIGN_SECRET[^\n]*$/)
   expect((await client.refreshTokenGrant(config, tokens.refresh_token ?? '')).access_token).toBeDefined()
 })
+
+test.skipIf(!hasPart('openssl'))(
+  'a reload that fails by the certificate leaves the key under the secret before',
+  async () => {
+    const { store, kidsUnder } = await open()
+    const secret = 'the secret of the start and long enough'
+    const { cert, key: issued } = await (await trustedAuthority()).issue('localhost', 2)
+    const key = fileWith(await readFile(issued, 'utf8'))
+    const { service } = await startIssuer(undefined, { store, secret, tls: { cert, key } })
+    const kids = await kidsUnder(secret)
+    await writeFile(key, 'no key')
+    await expect(service.reload({ secret: ['the next secret, which is long enough', secret] })).rejects.toThrow(
+      /COUNTERSIGN_TLS_/,
+    )
+    expect(await kidsUnder(secret)).toEqual(kids)
+  },
+)
 
 test('while the key is rotated over two instances, no refresh fails and each ID token verifies by the keys of its moment', async () => {
   const store = await openStore('sqlite::memory:')

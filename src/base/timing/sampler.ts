@@ -4,14 +4,14 @@ const samplePeriodMs = 1_000
 /** Time in milliseconds between two looks at what is to be written. */
 const flushIntervalMs = 250
 
-/** Most pairs of address and reason to tell apart at once. Beyond it, all other addresses count as one. */
+/** Most pairs of address and reason that are counted apart. Beyond it, all other addresses count as one. */
 const maxSampledPairs = 1_000
 
 /** A pair reported within the last second. */
 interface SampledPair {
   /** Number of refusals that are not reported yet. */
   held: number
-  /** Tells of the newest refusal. */
+  /** Reports the newest refusal. */
   report: (repeated?: number) => void
   reportedAt: number
 }

@@ -210,7 +210,7 @@ export type WalletSignInAnswer =
   | { readonly data: null; readonly error: WalletSignInError }
 
 /**
- * Answers a sign-in, whose calls tell `onRefusal` the status of what refused them. Rejects only with what is no failure
+ * Answers a sign-in, whose calls pass the status of a refusal to `onRefusal`. Rejects only with what is no failure
  * of the sign-in, such as the `TypeError` of a call with wrong options.
  */
 async function answerOf(

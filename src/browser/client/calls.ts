@@ -141,7 +141,7 @@ export function orderCalls(options: OrderCallsOptions): OrderCalls {
   return { ...desktopCalls(options), ...phoneCalls(options) }
 }
 
-/** Tells of account switches in the wallet that the page uses: the client's own, until another one has signed in. */
+/** Reports account switches in the wallet that the page uses: the client's own, until another one has signed in. */
 class WalletAccounts {
   #wallet: Wallet | undefined
   readonly #listeners: Listeners<Parameters<AccountListener>[0]> = new Listeners(

@@ -81,7 +81,7 @@ export class SessionNews {
     }
   }
 
-  /** Tells a change of this client to all. */
+  /** Publishes a change of this client. */
   publish(session: Session | undefined): void {
     this.#changes++
     this.#tellHere(session)
@@ -107,7 +107,7 @@ export class SessionNews {
   }
 }
 
-/** Tells all tabs and clients that the session has changed. */
+/** Announces to all tabs and clients that the session has changed. */
 export function announceSession(options: SessionNewsOptions): void {
   say(nameOf(options))
 }

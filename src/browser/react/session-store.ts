@@ -98,7 +98,7 @@ export class SessionStore {
 
   /**
    * Follows news of the client, after the caller has its answer: with the change of the state a component
-   * that signs in may go, and must have told its own before.
+   * that signs in may go, and must have reported its own before.
    */
   #hear(session: Session | undefined): void {
     const turn = this.#next()

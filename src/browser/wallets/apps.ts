@@ -73,7 +73,7 @@ function absolute(url: string): URL {
   return parsed
 }
 
-/** Tells the page of an event of the chooser. */
+/** Dispatches an event of the chooser. */
 type Dispatch = <Name extends 'countersign:open-in' | 'countersign:link-error'>(
   name: Name,
   detail: CountersignWalletsEvents[Name],

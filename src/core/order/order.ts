@@ -490,7 +490,7 @@ function advance(order: OrderRecord, command: OrderCommand, now: number): Outcom
     case 'undoContractCheck':
       return { order: { ...order, contractChecks: Math.max(0, (order.contractChecks ?? 0) - 1) } }
     case 'reject':
-      // The status stays: what the desktop was told has happened.
+      // The status stays: the desktop has been shown it.
       return { order: order.status === 'finalized' ? { ...order, takenBack: {} } : move(order, 'rejected', now) }
     case 'settleTakeBack':
       return { order: { ...order, takenBack: { sessionEnded: command.sessionEnded } } }

@@ -384,7 +384,7 @@ export class Orders {
   }
 
   /**
-   * Tells the desktop what happens to the order: see {@link OrderWatches.watch}. `signal` aborts when the caller
+   * The order's events, for the desktop: see {@link OrderWatches.watch}. `signal` aborts when the caller
    * leaves.
    */
   watch(
@@ -396,7 +396,7 @@ export class Orders {
     return this.#watches.watch({ orderId, admit: this.#admission.ofDesktop(input, request), afterSequence, signal })
   }
 
-  /** Tells the audit trail of a change by a request. */
+  /** Records a change by a request in the audit trail. */
   #teller(request: RequestContext): ((before: OrderRecord, after: OrderRecord) => void) | undefined {
     if (!this.#audit.hasSinks) return undefined
     return (before, after) => {

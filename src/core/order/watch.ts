@@ -37,8 +37,8 @@ const firstHeartbeatMs = { min: heartbeatMs / 2, max: heartbeatMs }
  */
 const streamLifeMs = { min: 9 * 60_000, max: 11 * 60_000 }
 /**
- * Lifetime in ms of a stream that begins while the server stops: a proxy may lead a client that was told to reconnect
- * back here, which must not be told again at once, over and over.
+ * Lifetime in ms of a stream that begins while the server stops: a proxy may lead a client that reconnects
+ * back here, which must not be sent away again at once, over and over.
  */
 const stoppingStreamMs = 1_000
 
@@ -206,7 +206,7 @@ function eventOf(order: OrderRecord, status: OrderStatus): Omit<WatchEvent, 'seq
 /** Wakes one waiter; without one, the next wait ends at once. */
 class Signal {
   readonly #wheel: TimerWheel
-  #rung = false
+  #isSet = false
   #wake: (() => void) | undefined
 
   constructor(wheel: TimerWheel) {
@@ -215,24 +215,24 @@ class Signal {
 
   /** Something changed. */
   notify(): void {
-    this.#rung = true
+    this.#isSet = true
     this.wake()
   }
 
-  /** Ends the wait without a ring. */
+  /** Ends the wait without a change. */
   wake(): void {
     this.#wake?.()
   }
 
-  /** Whether it rang since it was last asked. */
+  /** Whether something changed since the last call. */
   consume(): boolean {
-    const rung = this.#rung
-    this.#rung = false
-    return rung
+    const wasSet = this.#isSet
+    this.#isSet = false
+    return wasSet
   }
 
   /**
-   * Waits until it is rung or stirred, about `ms` milliseconds at most. Clocks can be set, so a caller that waits for a
+   * Waits until it is notified or woken, about `ms` milliseconds at most. Clocks can be set, so a caller that waits for a
    * time must look at the clock again.
    */
   async wait(ms: number): Promise<void> {

@@ -56,7 +56,7 @@ export class WalletLinks<Linked = void> {
   /**
    * Consumes the nonce, checks the proof over its challenge, and adds the wallet to the request's user. The nonce must
    * be that user's, and the request must come from the nonce's own origin. `session` is the request's, `linked` what
-   * the host tells, `cookies` are Set-Cookie header values.
+   * the host answers, `cookies` are Set-Cookie header values.
    */
   async link(
     nonceId: string,

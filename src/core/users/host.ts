@@ -85,7 +85,7 @@ export interface Host {
   ): Promise<IssuedSession>
 
   /**
-   * The name under which {@link endOrderSession} is told of the session that {@link createSession} makes for an order:
+   * The name by which {@link endOrderSession} finds the session that {@link createSession} makes for an order:
    * 1 to 200 characters, the same at each call with the same seed, on any instance. It is asked for before the session
    * is made, and kept with the order, so it must not be secret. A host that finds sessions by their order returns the
    * order's id.

@@ -11,7 +11,7 @@ import type { ProvenIdentity, StartWarning, WalletAdapter } from './wallet.ts'
 /** A built-in adapter. */
 interface AdapterRow {
   readonly make: (options: AdapterOptions, tracing?: Tracing) => WalletAdapter
-  /** The wallet that an address or a public key in hex leads to; `undefined` if it does not tell. */
+  /** The wallet that an address or a public key in hex leads to; `undefined` if that is ambiguous. */
   readonly read: (text: string) => Wallet | undefined
 }
 
@@ -127,7 +127,7 @@ function checkAdapter(adapter: WalletAdapter): WalletAdapter {
 
 /** A text that names a wallet, read. */
 export interface WalletName {
-  /** The wallets that it can be, one for each adapter, as far as the text alone tells. */
+  /** The wallets that it can be, one for each adapter, as far as the text alone shows. */
   readonly candidates: readonly ProvenIdentity[]
   /**
    * Whether it names a wallet that is known: for addresses that do not lead to the key, and adapters of an

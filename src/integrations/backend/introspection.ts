@@ -15,7 +15,7 @@ export interface SessionText {
 
 /**
  * Asks the service about a token or cookie. Resolves with `undefined` if it is not valid, and rejects if the service
- * cannot tell.
+ * cannot answer.
  */
 export type Introspect = (credential: SessionText, signal: AbortSignal) => Promise<LiveSession | undefined>
 

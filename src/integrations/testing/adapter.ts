@@ -401,7 +401,7 @@ const changedForms: readonly (readonly [what: string, form: SignInForm])[] = [
 /** What is no address or chain, and what would add a line to a text. */
 const forged = '\nURI: https://evil.example'
 
-/** Declares tests of an adapter's own texts, as far as it has any: the sign-in form and the account of a sign order. */
+/** Declares tests of an adapter's own texts, if it has them: the sign-in form and the account of a sign order. */
 function describeAdapterTexts({ test }: TestRunner, options: AdapterTexts): void {
   const { adapter, makeWallet, chainId, judge } = options
   const { signInText, accountId } = adapter

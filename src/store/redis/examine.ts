@@ -72,7 +72,7 @@ export async function evictionPolicyOf(client: RedisClient): Promise<string> {
 }
 
 /**
- * What to tell the operator about the policies of some servers, or undefined if all of them keep what they have.
+ * Advice to the operator about the policies of some servers, or undefined if all of them keep what they have.
  * `volatile-*` is no better than `allkeys-*`, because nearly everything is stored with a life.
  */
 export function evictionWarning(policies: readonly string[]): string | undefined {

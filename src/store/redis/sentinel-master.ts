@@ -20,7 +20,7 @@ const askIntervalMs = 1000
  * The current master according to the sentinels.
  *
  * The sentinels are asked before a connection to it is made, again after its greeting, every second, and whenever one
- * of them tells of a failover. What is deposed is closed at once. {@link Lease} says when an answer counts.
+ * of them reports a failover. What is deposed is closed at once. {@link Lease} says when an answer counts.
  */
 export class SentinelMaster implements Servers {
   readonly opened: Promise<unknown>
@@ -363,7 +363,7 @@ function newestConfiguration({ configurations }: Answers): Configuration | undef
 export class Sentinels {
   readonly #sentinels: readonly Sentinel[]
 
-  /** `onFailover` is called as soon as any of the sentinels tells of a failover. */
+  /** `onFailover` is called as soon as any of the sentinels reports a failover. */
   constructor(target: RedisTarget, onFailover: () => void) {
     this.#sentinels = target.addresses.map((address) => new Sentinel(address, target, onFailover))
   }
