@@ -367,8 +367,9 @@ export interface CountersignOptions {
    */
   nonceTtlSeconds?: number
   /**
-   * The service's own pages; in code, true or false in place of the group. Whether the service's own demo, approval,
-   * sign-in and account pages are served. Values: `off`. Default: `on`. Variable: COUNTERSIGN_PAGES.
+   * The service's own pages; in code, true or false in place of the group. Whether the service's own pages are served.
+   * `/` is the demo on loopback names and with `--lan`; elsewhere it leads to the sign-in or account page. Values:
+   * `off`. Default: `on`. Variable: COUNTERSIGN_PAGES.
    */
   pages?: boolean | PageOptions
   /**

@@ -49,7 +49,7 @@ export async function startService({ lan, options }: Pick<CommandLine, 'lan' | '
   // Before "ready" is logged: a reader of that line may send a signal at once.
   stopping.begin(service)
   reloads.begin(service)
-  const start = { service, port, lan, hosts, tls: given.tls?.cert !== undefined }
+  const start = { service, port, lan, hosts, tls: given.tls?.cert !== undefined, isForOthers: isForOthers(given) }
   if (process.stdout.isTTY && logFormat !== 'json') process.stdout.write(banner(start))
   else {
     const phones = phonesText(start)
@@ -147,14 +147,27 @@ export interface Start {
   readonly tls: boolean
   /** Hosts of this machine in its local networks, the likeliest to be reached first. */
   readonly hosts: readonly string[]
+  /** Whether the settings are those of a service for more than this machine. */
+  readonly isForOthers: boolean
+}
+
+/** Whether options say that others than the people at this machine use the service. */
+function isForOthers({ host = 'localhost', tls, trustProxy }: CountersignOptions): boolean {
+  const isLocal = isLoopbackHost(host.includes(':') ? `[${host}]` : host)
+  return !isLocal || tls?.cert !== undefined || trustProxy !== undefined || process.env.NODE_ENV === 'production'
 }
 
 /** How phones in the local network reach the service. `undefined` if publicUrl is an address of the operator's own. */
-export function phonesText({ service: { publicUrl }, port, lan, tls, hosts }: Start): string | undefined {
+export function phonesText(start: Start): string | undefined {
+  const { service, port, lan, tls, hosts, isForOthers } = start
+  const { publicUrl } = service
   const all = hosts.map((host) => new URL(`${tls ? 'https' : 'http'}://${host}:${port}`).origin)
   const others = all.filter((address) => address !== publicUrl)
   if (!lan) {
     if (!isLoopbackHost(new URL(publicUrl).hostname)) return undefined
+    if (isForOthers) {
+      return `off. Set COUNTERSIGN_PUBLIC_URL to the address that people open: ${publicUrl} is this machine alone`
+    }
     if (all.length === 0) return 'off. This machine is in no network'
     return 'off. Start with --lan to allow phones on this network'
   }

@@ -276,8 +276,10 @@ function createRouting(parts: AppParts): Routing {
     files: parts.pageFiles,
     peekSession: peekSession && ((request) => peekSession(request, true)),
   })
-  const notFound = observed('unknown', observe, ({ path }) => {
-    const shown = path.slice(0, 200)
+  const notFound = observed('unknown', observe, (exchange) => {
+    // If this answers, the refusal is for the log and the metrics.
+    pages.answerUnknown(exchange)
+    const shown = exchange.path.slice(0, 200)
     throw refused('ROUTE_NOT_FOUND', { metadata: { path: shown } })
   })
   const { basePath } = settings

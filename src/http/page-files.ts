@@ -66,8 +66,8 @@ export interface FilledPage {
 
 /** The built pages. */
 export interface PageFiles {
-  /** A page by its name. It is not cached, because it names the assets of one build. */
-  page(name: PageName, values: PageValues): ServedFile
+  /** A page by its name, with status 200 by default. It is not cached, because it names the assets of one build. */
+  page(name: PageName, values: PageValues, status?: number): ServedFile
   /** The issuer's page, made once, for what it shows in each answer: JSON that its script reads. */
   issuerPage(values: PageValues): (content: string) => FilledPage
   /** Scripts, styles and icons by name. A name changes with the content. */
@@ -98,7 +98,7 @@ export async function loadPageFiles(): Promise<PageFiles | undefined> {
 /** The pages of a build. */
 export function pageFilesOf({ pages, assets }: BuiltPages): PageFiles {
   return {
-    page: (name, values) => servedPage(fillIn(pages[name], values), values.logoUrl),
+    page: (name, values, status = 200) => servedPage(fillIn(pages[name], values), values.logoUrl, status),
     issuerPage: (values) => pageAround(pages.issuer.split('{{content}}'), values),
     assets: new Map(Object.entries(assets).map(([name, text]) => [name, servedAsset(name, text)])),
   }
@@ -130,10 +130,10 @@ function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 }
 
-function servedPage(html: string, logoUrl: string | undefined): ServedFile {
+function servedPage(html: string, logoUrl: string | undefined, status: number): ServedFile {
   const headers = htmlHeaders(html, logoUrl)
   // Texts in many languages are long. Nothing in a page is secret, so its length may tell what it contains.
-  return compressible(html, (body, encoding) => ({ status: 200, headers: { ...headers, ...encoding }, body }))
+  return compressible(html, (body, encoding) => ({ status, headers: { ...headers, ...encoding }, body }))
 }
 
 /** A page whose parts around its content are filled in and compressed once: any client can have an error page made. */

@@ -25,6 +25,8 @@ import { readPageTexts } from './page-texts.ts'
 export interface Pages {
   /** The route of a page, or of a file that a page is made of; `undefined` for any other path. */
   find(path: string): Route | undefined
+  /** Answers a browser that opens an unknown path with a page, and nothing else. */
+  answerUnknown(exchange: Exchange): void
   /** Their paths; `*` at the end stands for any continuation. */
   readonly places: readonly string[]
 }
@@ -49,6 +51,8 @@ export interface PageSettings {
   readonly keepsUsers: boolean
   /** Whether pages start orders; if not, backends do. */
   readonly startsOrders: boolean
+  /** Whether the demo is at `/`. If not, that leads to the sign-in page, or to the account page. */
+  readonly hasDemo: boolean
 }
 
 /** What the pages are served with. */
@@ -77,29 +81,37 @@ interface PageRow {
 
 /**
  * The service's own pages: the demo at `/`, the approval page at the paths of claim URLs and of hand-overs, and the
- * sign-in page under the base path. Opening a page, however often and
- * by any client (a phone, a link preview, a crawler), reads and changes no order.
+ * sign-in and account pages under the base path. Opening a page, however often and by any client (a phone, a link
+ * preview, a crawler), reads and changes no order.
  *
  * If the pages have not been built, their paths answer 503 and say so.
  */
 export function createPages(settings: PageSettings, log: Logger, { files, peekSession }: PageParts): Pages {
-  if (!settings.pages.served) return { find: () => undefined, places: [] }
+  if (!settings.pages.served) return { find: () => undefined, answerUnknown() {}, places: [] }
   if (files === undefined) log.warn(notBuilt.trim())
   const { appName, claimUrlTemplate, basePath, endpointPrefix, adapterIds, demoWallet, startsOrders } = settings
   const { logoUrl, accentColor, textsFile } = settings.pages
   const looks = { logoUrl, accentColor, texts: readPageTexts(textsFile) }
   const values = { appName, claimUrlTemplate, basePath, assetsPath, adapterIds, demoWallet, ...looks }
-  const page = (name: PageName, own?: Partial<PageValues>): ServedFile =>
-    files?.page(name, { ...values, ...own }) ?? unavailable
+  const page = (name: PageName, own?: Partial<PageValues>, status?: number): ServedFile =>
+    files?.page(name, { ...values, ...own }, status) ?? unavailable
   const signInAssets = basePath + signInPath
   const signIn = { endpointPrefix, startsOrders, assetsPath: signInAssets }
   const signedOut = page('sign-in', { ...signIn, maybeSignedIn: false })
   const maybeSignedIn = page('sign-in', { ...signIn, maybeSignedIn: true })
+  const unknown = files && page('not-found', signIn, 404)
 
   const rows = {
     demo: {
       places: [at('/')],
-      route: fileRoute(page('demo', { accountPath: settings.keepsUsers ? basePath + accountPath : '' })),
+      route: fileRoute(
+        settings.hasDemo
+          ? page('demo', { accountPath: settings.keepsUsers ? basePath + accountPath : '' })
+          : async (exchange) => {
+              const hasAccount = settings.keepsUsers && (await mayBeSignedIn(exchange, peekSession))
+              return redirectTo(basePath + (hasAccount ? accountPath : signInPath))
+            },
+      ),
     },
     approve: {
       places: [...claimPlaces(claimUrlTemplate), { path: `${continuePath}/*`, matches: isContinuePath }],
@@ -118,7 +130,7 @@ export function createPages(settings: PageSettings, log: Logger, { files, peekSe
       places: settings.keepsUsers ? [at(basePath + accountPath)] : [],
       route: fileRoute(page('account', signIn)),
     },
-  } satisfies Record<Exclude<PageName, 'issuer'>, PageRow>
+  } satisfies Record<Exclude<PageName, 'issuer' | 'not-found'>, PageRow>
 
   const pages: readonly PageRow[] = Object.values(rows)
   const assetRoutes = new Map<string, Route>()
@@ -128,6 +140,9 @@ export function createPages(settings: PageSettings, log: Logger, { files, peekSe
   return {
     find: (path) =>
       assetRoutes.get(path) ?? pages.find(({ places }) => places.some(({ matches }) => matches(path)))?.route,
+    answerUnknown(exchange) {
+      if (unknown !== undefined && opensPage(exchange)) serveFile(exchange, unknown)
+    },
     places: [...pages.flatMap(({ places }) => places.map(({ path }) => path)), `${assetsPath}/*`, `${signInAssets}/*`],
   }
 }
@@ -178,6 +193,11 @@ async function mayBeSignedIn(exchange: Exchange, peekSession: PageParts['peekSes
 
 function hasSessionCookie({ headers: { cookie } }: Exchange): boolean {
   return [true, false].some((secure) => cookieValue(cookie, sessionCookieName(secure)) !== undefined)
+}
+
+/** Whether a request is a browser's that opens a page. Programs ask for other types, or for any. */
+function opensPage({ method, headers }: Exchange): boolean {
+  return /^(GET|HEAD)$/.test(method) && headers.accept?.includes('text/html') === true
 }
 
 /** Serves a file, or the one that fits the request, to GET and HEAD. */

@@ -32,6 +32,12 @@ export class ServiceAddress {
     return this.publicUrl.startsWith('https:')
   }
 
+  /** Whether it is for trying the service out: at a loopback name, or by http in the local network. */
+  get isForTrying(): boolean {
+    const isLocal = isLoopbackHost(new URL(this.publicUrl).hostname)
+    return isLocal || (this.#lan !== undefined && !this.isSecure)
+  }
+
   /**
    * The origins that are trusted: those of the settings, or else the service's own and, locally, its loopback names.
    */

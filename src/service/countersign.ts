@@ -187,6 +187,7 @@ export async function createService(options: CountersignOptions, lan: Lan | unde
       signingKeys,
       issuer,
       pageFiles,
+      hasDemo: address.isForTrying,
       instance,
       metrics,
       tracing,

@@ -47,6 +47,8 @@ export interface ServerParts {
   readonly issuer: Issuer | undefined
   /** The built pages; `undefined` if they have not been built. */
   readonly pageFiles: PageFiles | undefined
+  /** Whether the demo is at `/`. */
+  readonly hasDemo: boolean
   /** Absent if the port is not shared. */
   readonly instance: Instance | undefined
   /** Absent if none are collected. */
@@ -92,6 +94,7 @@ export function serve(domain: ServiceDomain, settings: Settings, parts: ServerPa
       demoWallet: offersDemoWallet(settings),
       keepsUsers: keepsUsers(settings),
       startsOrders: settings.orderStartKeys === undefined,
+      hasDemo: parts.hasDemo,
       accessTokensIssued: signingKeys !== undefined,
       hasIssuer: issuer !== undefined,
     },

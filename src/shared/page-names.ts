@@ -1,5 +1,5 @@
 /** The pages. Each has an HTML file and a script of its name in `src/browser/pages/`, and a row in `http/pages.ts`. */
-export const pageNames = ['approve', 'demo', 'sign-in', 'account', 'issuer'] as const
+export const pageNames = ['approve', 'demo', 'sign-in', 'account', 'issuer', 'not-found'] as const
 
 /** One of {@link pageNames}. */
 export type PageName = (typeof pageNames)[number]

@@ -3,7 +3,7 @@ import { banner, phonesText } from '../../src/commands/service.ts'
 
 function start(publicUrl: string, lan: boolean, hosts: readonly string[], tls = false) {
   const description = { store: 'SQLite in memory', adapters: ['nimiq'], verifier: 'native', clients: 3 }
-  return { service: { publicUrl, description }, port: 8080, lan, tls, hosts }
+  return { service: { publicUrl, description }, port: 8080, lan, tls, hosts, isForOthers: false }
 }
 
 const hosts = ['192.168.1.23', '172.17.0.1']
@@ -35,6 +35,14 @@ test.each([
   ],
 ])('how phones reach the service, %s', (_, publicUrl, lan, all, text) => {
   expect(phonesText(start(publicUrl, lan, all))).toBe(text)
+})
+
+test('a service for others is told its missing address, and nothing of --lan', () => {
+  const local = start('http://localhost:8080', false, hosts)
+  expect(phonesText({ ...local, isForOthers: true })).toBe(
+    'off. Set COUNTERSIGN_PUBLIC_URL to the address that people open: http://localhost:8080 is this machine alone',
+  )
+  expect(phonesText({ ...local, service: { ...local.service, publicUrl: 'https://a.example' } })).toBe(undefined)
 })
 
 test('at a terminal, the banner has the line for phones, and the loopback name for this computer', () => {

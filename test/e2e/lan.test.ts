@@ -50,7 +50,8 @@ describe.skipIf(host === undefined)('in a network', () => {
     const service = await spawnService({ ...store, HOST: '0.0.0.0' })
     const { port } = new URL(service.url)
     const lan = `http://${host}:${port}`
-    expect(service.log()).toContain(`"Phones: off. Start with --lan to allow phones on this network"`)
+    expect(service.log()).toContain('"Phones: off. Set COUNTERSIGN_PUBLIC_URL to the address that people open')
+    expect(service.log()).not.toContain('--lan')
     expect(service.log()).toContain(`"url":"http://localhost:${port}"`)
     expect(await nonceFor(lan, lan)).toBe('ORIGIN_NOT_TRUSTED')
     const origin = `http://localhost:${port}`

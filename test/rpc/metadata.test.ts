@@ -519,6 +519,7 @@ async function serveObserved(observe: (outcome: unknown) => void): Promise<strin
       demoWallet: false,
       keepsUsers: true,
       startsOrders: true,
+      hasDemo: true,
       accessTokensIssued: false,
       hasIssuer: false,
     },

@@ -92,6 +92,7 @@ test('and the answer of a service whose pages are not built', async () => {
     demoWallet: false,
     keepsUsers: true,
     startsOrders: true,
+    hasDemo: true,
   }
   const route = createPages(settings, silentLogger, { files: undefined }).find('/')
   const server = createServer((request, response) => {

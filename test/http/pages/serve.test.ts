@@ -228,6 +228,7 @@ test('a service whose pages were never built says what to run, and starts', () =
     demoWallet: true,
     keepsUsers: true,
     startsOrders: true,
+    hasDemo: true,
   }
   const { find: routeOf } = createPages(settings, log, { files: undefined })
   expect(warnings).toEqual([expect.stringContaining('npm run build')])
