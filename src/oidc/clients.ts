@@ -25,6 +25,20 @@ export interface ClientMetadata {
   readonly [name: string]: unknown
 }
 
+/** A client as people know it. */
+export interface ShownClient {
+  readonly name: string
+  /** Where people find it; absent if that is on their device. */
+  readonly home: string | undefined
+}
+
+/** A client as people know it: by its own address if it names one, or by that of its first redirect URI. */
+export function shownClient({ client_id, client_name, client_uri, redirect_uris }: ClientMetadata): ShownClient {
+  const own = typeof client_uri === 'string' ? URL.parse(client_uri) : null
+  const redirect = isWeb(redirect_uris) ? URL.parse(String(redirect_uris[0]))?.origin : undefined
+  return { name: String(client_name ?? client_id), home: own?.protocol === 'https:' ? own.href : redirect }
+}
+
 /** A backend that access tokens are issued for (RFC 8707). */
 export interface FileResource {
   /** Its address, which is the audience of its tokens. */

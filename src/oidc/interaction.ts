@@ -5,7 +5,7 @@ import { CountersignError } from '../shared/errors.ts'
 import type { StoredInteraction } from './adapter.ts'
 import type { LibraryAnswer } from './bridge.ts'
 import { type BrowserCookie, browsersOf, isOfBrowser, mostCookies } from './browser.ts'
-import { type FileClient, isWeb, offeredTo } from './clients.ts'
+import { type FileClient, isWeb, offeredTo, type ShownClient, shownClient } from './clients.ts'
 import { type Permission, permissionsIn, scopeOf } from './grants.ts'
 import type { SharedParts } from './parts.ts'
 import type { OwnResult } from './policy.ts'
@@ -31,6 +31,13 @@ interface Decided {
   readonly redirectTo: string
   /** Whether the answer opens an application on the device, which leaves the page where it is. */
   readonly opensApplication: boolean
+}
+
+/** A client's request to sign out, which the library has checked. */
+interface LogoutRequest {
+  readonly clientId: string | undefined
+  /** Where it leads then. */
+  readonly redirectTo: string | undefined
 }
 
 /** A user's answer to the page of consent, which has not been checked. */
@@ -67,13 +74,12 @@ export class Interactions {
     { uid, path, isBack, session }: StepRequest,
     found: ReadRecord<StoredInteraction>,
   ): Promise<LibraryAnswer> {
-    const { payload, startedAt } = found.record
+    const { payload } = found.record
     const { name, reasons } = promptOf(payload)
     if (session === undefined) return this.#toSignIn(path, payload, false)
-    if (name === 'consent') return this.#askConsent(payload, session)
-    const before = payload.session?.uid
-    const isFresh = session.id !== before && session.createdAt >= startedAt
-    const needsFresh = reasons.includes('stale_session') || (before !== undefined && !isBack)
+    if (name === 'consent') return this.#askConsent(path, payload, session)
+    const isFresh = isNewSince(found.record, session)
+    const needsFresh = reasons.includes('stale_session') || (payload.session?.uid !== undefined && !isBack)
     if (!isFresh && needsFresh) return this.#toSignIn(path, payload, true)
     const confirmed = { sessionId: session.id, isFresh }
     return redirect(await this.#finish(uid, found, { ...resultOf(payload), confirmed }))
@@ -122,17 +128,21 @@ export class Interactions {
     const scope = [...new Set([...asked].map(scopeOf))].join(' ')
     const { userId, id } = session
     this.#parts.audit.record({ type: 'app.connected', userId, sessionId: id, clientId, scope }, request)
-    return await finish({ ...resultOf(payload), consent: { grantId } })
+    // The user may have signed in with another wallet from the page of consent.
+    const confirmed = isNewSince(found.record, session) ? { confirmed: { sessionId: id, isFresh: true } } : undefined
+    return await finish({ ...resultOf(payload), ...confirmed, consent: { grantId } })
   }
 
   /** The page that asks whether to sign out, after the library has checked where it leads then. */
-  askLogout(session: Session | undefined, redirectTo: string | undefined): LibraryAnswer {
+  askLogout(session: Session | undefined, { clientId, redirectTo }: LogoutRequest): LibraryAnswer {
+    const metadata = this.#parts.loaded().clients.get(String(clientId))?.metadata
+    const client: ShownClient | undefined = metadata && shownClient(metadata)
     if (session === undefined) {
-      return redirectTo === undefined ? this.#parts.page(200, { kind: 'signed-out' }) : redirect(redirectTo)
+      return redirectTo === undefined ? this.#parts.page(200, { kind: 'signed-out', client }) : redirect(redirectTo)
     }
     const text = JSON.stringify({ sessionId: session.id, redirectTo, until: this.#parts.store.now() + ticketMs })
     const ticket = `${Buffer.from(text).toString('base64url')}.${this.#parts.keyring.sign('oidc ticket', text)}`
-    return this.#parts.page(200, { kind: 'logout', ticket })
+    return this.#parts.page(200, { kind: 'logout', client, wallet: session.address, ticket })
   }
 
   /** Ends the session that the page of {@link askLogout} was for. Resolves with the address to go to, if any. */
@@ -172,16 +182,17 @@ export class Interactions {
     return String(payload.returnTo) + languageQuery(payload.params?.ui_locales)
   }
 
-  #askConsent(payload: AdapterPayload, session: Session): LibraryAnswer {
+  #askConsent(path: string, payload: AdapterPayload, session: Session): LibraryAnswer {
     const metadata = this.#clientOf(payload)?.metadata
     if (metadata === undefined) return this.#gone()
     return this.#parts.page(200, {
       kind: 'consent',
-      client: String(metadata.client_name ?? metadata.client_id),
+      client: shownClient(metadata),
       host: isWeb(metadata.redirect_uris) ? URL.parse(String(payload.params?.redirect_uri))?.host : undefined,
       scopes: [...this.#asked(payload)],
       wallet: session.address,
       sessionId: session.id,
+      signIn: this.#signInAddress(path, payload.params?.ui_locales, { again: '1' }),
     })
   }
 
@@ -199,20 +210,25 @@ export class Interactions {
   #toSignIn(path: string, { params }: AdapterPayload, isAgain: boolean): LibraryAnswer {
     // A user's id has no colon; the page ignores what is no wallet.
     const hint = String(params?.login_hint ?? '')
-    const locales = params?.ui_locales
+    const wanted = { ...(isAgain ? { again: '1' } : {}), ...(hint.includes(':') ? { wallet: hint } : {}) }
+    return redirect(this.#signInAddress(path, params?.ui_locales, wanted))
+  }
+
+  /** The sign-in page with parameters of its own. It leads back to an interaction. */
+  #signInAddress(path: string, locales: unknown, wanted: Readonly<Record<string, string>>): string {
     const language = typeof locales === 'string' ? { ui_locales: locales } : undefined
-    const query = new URLSearchParams({
-      returnTo: `${path}?${new URLSearchParams({ back: '1', ...language })}`,
-      ...language,
-      ...(isAgain ? { again: '1' } : {}),
-      ...(hint.includes(':') ? { wallet: hint } : {}),
-    })
-    return redirect(`${this.#parts.settings.basePath}/sign-in?${query}`)
+    const returnTo = `${path}?${new URLSearchParams({ back: '1', ...language })}`
+    return `${this.#parts.settings.basePath}/sign-in?${new URLSearchParams({ returnTo, ...language, ...wanted })}`
   }
 
   #gone(): LibraryAnswer {
-    return this.#parts.page(400, { kind: 'error', error: 'invalid_request', description: gone().message })
+    return this.#parts.page(400, { kind: 'over' })
   }
+}
+
+/** Whether a session began after an interaction did, so that the user has chosen its wallet for that. */
+function isNewSince({ payload, startedAt }: StoredInteraction, { id, createdAt }: Session): boolean {
+  return id !== payload.session?.uid && createdAt >= startedAt
 }
 
 /** Life of the ticket of a logout page, in ms. */

@@ -17,7 +17,7 @@ import { BackChannel, type Logout } from './back-channel.ts'
 import { askLibrary, type Callback, encodedFor, type LibraryAnswer } from './bridge.ts'
 import { BrowserCookies } from './browser.ts'
 import { haveEmail, readPeopleFile } from './claims.ts'
-import { isWeb, readClientsFile } from './clients.ts'
+import { isWeb, readClientsFile, shownClient } from './clients.ts'
 import { discoveryPaths, keyTimes } from './commands.ts'
 import { ConnectedApps, disconnect } from './connected-apps.ts'
 import { Grants, scopeOf, sidOf } from './grants.ts'
@@ -126,7 +126,7 @@ export class Issuer implements PartRoutes, SessionApps {
       const [redirectUri] = metadata?.redirect_uris ?? []
       return {
         clientId,
-        name: String(metadata?.client_name ?? clientId),
+        name: metadata === undefined ? clientId : shownClient(metadata).name,
         host: metadata !== undefined && isWeb(metadata.redirect_uris) ? new URL(String(redirectUri)).host : '',
         scopes: [...new Set(each.flatMap(({ scopes }) => scopes.map(scopeOf)))],
         connectedAt: Math.min(...each.map(({ connectedAt }) => connectedAt)),

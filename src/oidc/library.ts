@@ -5,7 +5,7 @@ import { adaptersOver } from './adapter.ts'
 import { postAnywhere, postToPublic } from './back-channel.ts'
 import { answerWith, reportFailure } from './bridge.ts'
 import { claimsOfScopes, furtherClaims } from './claims.ts'
-import { type FileClient, offeredTo } from './clients.ts'
+import { type FileClient, offeredTo, shownClient } from './clients.ts'
 import { type Interactions, languageQuery } from './interaction.ts'
 import { interactionSeconds, type Library, type Loaded, requestState, type SharedParts } from './parts.ts'
 import { policyOf } from './policy.ts'
@@ -141,10 +141,13 @@ export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts
       throw new TypeError('subjects are public')
     },
     pkce: { required: (_ctx, client) => clients.get(client.clientId)?.requiresPkce !== false },
-    renderError: async (ctx, { error, error_description: text = '' }) => {
+    // The library's description is for the log: the page has its own words, in the user's language.
+    renderError: async (ctx, { error }, thrown) => {
+      const metadata = clients.get(String(ctx.oidc.client?.clientId))?.metadata
+      const asker = { client: metadata && shownClient(metadata), locales: await localesOf(ctx, parts) }
+      const isOver = thrown instanceof errors.SessionNotFound || thrown instanceof errors.InvalidRequestUri
       const sent = error === 'invalid_redirect_uri' ? shownUri(ctx.oidc.params?.redirect_uri) : undefined
-      const description = sent === undefined ? text : `${text}: ${sent}`
-      answerWith(ctx, page(ctx.status, { kind: 'error', error, description }))
+      answerWith(ctx, page(ctx.status, isOver ? { kind: 'over', ...asker } : { kind: 'error', error, sent, ...asker }))
     },
     revokeGrantPolicy: () => true,
     rotateRefreshToken: true,
@@ -172,7 +175,8 @@ export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts
     const { post_logout_redirect_uri: uri, state: given } = oidc.params ?? {}
     const target = typeof uri === 'string' ? new URL(uri) : undefined
     if (typeof given === 'string') target?.searchParams.set('state', given)
-    answerWith(ctx, interactions.askLogout(requestState.getStore()?.session, target?.href))
+    const logout = { clientId: oidc.client?.clientId, redirectTo: target?.href }
+    answerWith(ctx, interactions.askLogout(requestState.getStore()?.session, logout))
   })
   // The library's types take no list, so one name is given for all.
   for (const event of refusalEvents) provider.on(event as 'grant.error', (ctx, error) => logRefusal(ctx, error, parts))
@@ -234,6 +238,18 @@ function logRefusal(
  */
 function shownUri(uri: unknown): string | undefined {
   return typeof uri === 'string' ? encodeURI(uri.toWellFormed()).slice(0, longestShown) : undefined
+}
+
+/** The languages that a request asks for. Of a pushed request that is used up, the library has no parameters. */
+async function localesOf({ oidc }: KoaContextWithOIDC, { records }: LibraryParts): Promise<string | undefined> {
+  const { ui_locales: locales, request_uri: uri } = oidc.params ?? {}
+  if (typeof locales === 'string') return locales
+  const [, id] = /^urn:ietf:params:oauth:request_uri:([\w-]{1,64})$/.exec(String(uri)) ?? []
+  if (id === undefined) return undefined
+  type Pushed = { readonly payload: { readonly request?: string } }
+  const pushed = await records.find<Pushed>('PushedAuthorizationRequest', id).catch(() => undefined)
+  const [, claims] = pushed?.record.payload.request?.split('.') ?? []
+  return claims && JSON.parse(Buffer.from(claims, 'base64url').toString()).ui_locales
 }
 
 /** A client's metadata for the library, which is to see the scopes of the issuer alone. */

@@ -4,36 +4,58 @@ import { readPageTexts } from '../http/page-texts.ts'
 import { isForm } from '../http/refusals.ts'
 import { maxFormBytes } from '../limits/limits.ts'
 import { CountersignError, internalError } from '../shared/errors.ts'
+import { accountPath, signInPath } from '../shared/page-names.ts'
 import { encodedFor, type LibraryAnswer } from './bridge.ts'
+import type { ShownClient } from './clients.ts'
 import type { IssuerSettings, SharedParts } from './parts.ts'
 
-/** What the page shows, which its script reads. */
+/** What the page shows, which its script reads. No text of the library is in it: the page speaks the user's language. */
 export type PageContent =
   | {
       readonly kind: 'consent'
-      readonly client: string
+      readonly client: ShownClient
       /** Host of the redirect URI; absent if it leads to an application on the device. */
       readonly host: string | undefined
       /** What the client asks for: scopes, those of a resource with its address behind a space. */
       readonly scopes: readonly string[]
       readonly wallet: string
       readonly sessionId: string
+      /** The sign-in page, which leads back. */
+      readonly signIn: string
     }
-  | { readonly kind: 'logout'; readonly ticket: string }
-  | { readonly kind: 'signed-out' }
-  | { readonly kind: 'error'; readonly error: string; readonly description: string }
+  | {
+      readonly kind: 'logout'
+      readonly client: ShownClient | undefined
+      readonly wallet: string
+      readonly ticket: string
+    }
+  | { readonly kind: 'signed-out'; readonly client: ShownClient | undefined }
+  /** A wrong request of an application: the error by its code, and the redirect URI if that is what is wrong. */
+  | ({ readonly kind: 'error'; readonly error: string; readonly sent?: string | undefined } & Asker)
+  /** A request that is over. */
+  | ({ readonly kind: 'over' } & Asker)
   /** A failure that is not the application's: a reason of ours, such as RATE_LIMITED. */
   | { readonly kind: 'failure'; readonly reason: string }
+
+/** The application that a request comes from, and the languages that it asks for, as far as they are known. */
+interface Asker {
+  readonly client?: ShownClient | undefined
+  readonly locales?: string | undefined
+}
 
 /** Makes the issuer's page with a content. */
 export type ShowPage = (status: number, content: PageContent) => LibraryAnswer
 
 /** Makes the issuer's page of the built pages; without them, the answer says so. */
-export function issuerPage({ appName, basePath, pages }: IssuerSettings, files: PageFiles | undefined): ShowPage {
+export function issuerPage(settings: IssuerSettings, files: PageFiles | undefined): ShowPage {
+  const { appName, basePath, pages, resolveLogin } = settings
   const { logoUrl, accentColor, textsFile } = pages
   const texts = readPageTexts(textsFile)
+  const signIn = basePath + signInPath
+  // Users of the application's own have no account page.
+  const account = resolveLogin === undefined ? basePath + accountPath : signIn
   // The assets are those of the sign-in page.
-  const looks = { appName, basePath, assetsPath: `${basePath}/sign-in`, logoUrl, accentColor, texts }
+  const looks = { appName, basePath, assetsPath: signIn, accountPath: account, logoUrl, accentColor, texts }
   const empty = { claimUrlTemplate: '', adapterIds: [], demoWallet: false }
   const page = files?.issuerPage({ ...looks, ...empty })
   return (status, content) => {
@@ -104,10 +126,10 @@ export class Navigations {
     return `${own}${path}${query === '' ? '' : `?${query}`}`
   }
 
-  #show(exchange: Exchange, { reason, message, httpStatus, retryAfterMs }: CountersignError): void {
+  #show(exchange: Exchange, { reason, httpStatus, retryAfterMs }: CountersignError): void {
     const content =
       reason === 'INVALID_REQUEST'
-        ? ({ kind: 'error', error: 'invalid_request', description: message } as const)
+        ? ({ kind: 'error', error: 'invalid_request' } as const)
         : ({ kind: 'failure', reason } as const)
     const { status, headers, body } = encodedFor(exchange, this.#parts.page(httpStatus, content))
     const retry = retryAfterMs === undefined ? {} : { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) }

@@ -45,6 +45,8 @@ export interface IssuerSettings {
   readonly sessionAbsoluteTtlSeconds: number
   /** Sessions of an application, with which there is no issuer. */
   readonly sessionHost?: unknown
+  /** Users of an application, for which there is no account page. */
+  readonly resolveLogin?: unknown
 }
 
 /** What the issuer needs of the service. */

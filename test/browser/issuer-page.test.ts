@@ -1,13 +1,14 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Page } from 'playwright-core'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { clientsFile, discover, request, shop } from '../oidc/support.ts'
 import { freePort } from '../support/redis-server.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet, proofOf } from '../support/wallet.ts'
+import { signIn } from './flows.ts'
+import { issuerEndings } from './states/issuer.ts'
 import { expectAccessible, expectNoFaults, hasBrowser, provokes, useBrowser } from './support.ts'
 
 /** A client's server, which says what it was called with. */
@@ -16,14 +17,6 @@ async function startClient(): Promise<string> {
   onTestFinished(() => void server.close())
   await once(server, 'listening')
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/callback`
-}
-
-/** Signs a new wallet in. */
-async function signInAt(page: Page, url: string): Promise<void> {
-  const { json } = await rest(url, '/wallet/nonce', {})
-  const { headers } = await rest(url, '/wallet/verify', proofOf(makeWallet(), json))
-  const [name = '', value = ''] = (headers.get('set-cookie') ?? '').split(/[=;]/)
-  await page.context().addCookies([{ name, value, url, httpOnly: true, sameSite: 'Lax' }])
 }
 
 describe.skipIf(!hasBrowser)('the page of the issuer', () => {
@@ -75,7 +68,7 @@ describe.skipIf(!hasBrowser)('the page of the issuer', () => {
   test('decides nothing by a click that comes as soon as it is in view', async () => {
     const { url } = await startService({ oidc: { clients: clientsFile(shop) } })
     const { page } = await browser.open()
-    await signInAt(page, url)
+    await signIn(page, url)
     await page.clock.install()
     await page.goto((await request(await discover(url))).address)
     const buttons = [page.getByRole('button', { name: 'Allow' }), page.getByRole('button', { name: 'Decline' })]
@@ -100,15 +93,15 @@ describe.skipIf(!hasBrowser)('the page of the issuer', () => {
     }
     const { url } = await startService({ oidc: { clients: clientsFile({ metadata }) } })
     const { page } = await browser.open()
-    await signInAt(page, url)
+    await signIn(page, url)
     const { address, redeem } = await request(await discover(url, metadata), {
       redirect_uri: 'com.example.shop:/callback',
     })
     await page.goto(address)
     await page.getByRole('button', { name: 'Allow' }).click()
-    await page.getByRole('heading', { name: 'You can close this page' }).waitFor()
+    await page.getByRole('heading', { name: 'Continue in Tulip Shop' }).waitFor()
     await expectAccessible(page, 'opened')
-    const link = page.getByRole('link', { name: 'Open the application again' })
+    const link = page.getByRole('link', { name: 'Open Tulip Shop again' })
     const tokens = await redeem(new URL((await link.getAttribute('href')) ?? ''))
     expect(tokens.claims()?.aud).toBe('shop')
   })
@@ -136,7 +129,102 @@ describe.skipIf(!hasBrowser)('the page of the issuer', () => {
     await page.getByRole('button', { name: 'Erlauben' }).click()
     await page.waitForURL(`${redirect}?*`)
     await page.goto(addresses.find((each) => each.includes('/oidc/authorize/')) ?? '')
-    await page.getByRole('heading', { name: 'Das hat nicht geklappt' }).waitFor()
+    await page.getByRole('heading', { name: 'Diese Anmeldung ist vorbei' }).waitFor()
+  })
+
+  test('shows application and account, and leads to another wallet and back', async () => {
+    const { url } = await startService({ oidc: { clients: clientsFile(shop) } })
+    const { page, trail } = await browser.open()
+    const first = makeWallet()
+    await signIn(page, url, first)
+    await page.goto((await request(await discover(url), { scope: 'openid offline_access', prompt: 'consent' })).address)
+    const card = page.locator('#consent')
+    await card.getByText('You’ll continue to shop.example.').waitFor()
+    expect(await card.locator('[data-slot=wallet]').getAttribute('title')).toBe(first.address)
+    expect(await card.getByRole('listitem').allTextContents()).toEqual([
+      'Recognise you when you come back',
+      'Stay connected for 90 days, even after you sign out',
+    ])
+    const weights = card
+      .getByRole('listitem')
+      .evaluateAll((all) => all.map((each) => getComputedStyle(each).fontWeight))
+    expect(await weights).toEqual(['400', '650'])
+
+    await card.getByRole('link', { name: 'Use another wallet' }).click()
+    await page.getByRole('heading', { name: 'Sign in', exact: true }).waitFor()
+    const second = makeWallet()
+    await signIn(page, url, second)
+    await page.goto(url + new URL(page.url()).searchParams.get('returnTo'))
+    await page.locator(`[title="${second.address}"]`).waitFor()
+    expectNoFaults(trail)
+  })
+
+  test('has a way out of a sign-out: back to the application, or to the account', async () => {
+    const { url } = await startService({ oidc: { clients: clientsFile(shop) } })
+    const { page } = await browser.open()
+    await signIn(page, url)
+    const cancel = page.getByRole('link', { name: 'Cancel' })
+    await page.goto(`${url}/api/auth/oidc/logout?client_id=shop`)
+    expect(await cancel.getAttribute('href')).toBe('https://shop.example')
+    await page.goto(`${url}/api/auth/oidc/logout`)
+    await cancel.click()
+    await page.getByRole('heading', { name: 'Your account' }).waitFor()
+  })
+
+  test('sends an answer again that did not arrive, and says so in the user’s language alone', async () => {
+    provokes(/ERR_FAILED|502/)
+    const redirect = await startClient()
+    const metadata = { ...shop.metadata, redirect_uris: [redirect] }
+    const { url } = await startService({ oidc: { clients: clientsFile({ metadata }) } })
+    const { page } = await browser.open({ locale: 'de-DE' })
+    await signIn(page, url)
+    await page.goto((await request(await discover(url, metadata), { redirect_uri: redirect })).address)
+    const consent = page.url()
+    const notice = page.locator('#notice p')
+    await page.route(consent, (route) => route.abort())
+    await page.getByRole('button', { name: 'Erlauben' }).click()
+    await notice.getByText('Der Anmeldedienst ist nicht erreichbar.').waitFor()
+    // A proxy in front.
+    await page.route(consent, (route) => route.fulfill({ status: 502, body: '<h1>Bad Gateway</h1>' }))
+    await page.getByRole('button', { name: 'Noch einmal versuchen' }).click()
+    await notice.getByText('Der Dienst hatte einen Fehler.').waitFor()
+    await page.unrouteAll()
+    await page.getByRole('button', { name: 'Noch einmal versuchen' }).click()
+    await page.waitForURL(`${redirect}?*`)
+  })
+
+  test('asks to be loaded again once the user has signed in with another wallet elsewhere', async () => {
+    provokes(/400/)
+    const { url } = await startService({ oidc: { clients: clientsFile(shop) } })
+    const { page } = await browser.open()
+    await signIn(page, url)
+    await page.goto((await request(await discover(url))).address)
+    const other = makeWallet()
+    await signIn(page, url, other)
+    await page.getByRole('button', { name: 'Allow' }).click()
+    await page.getByText('This page is out of date. Load it again.').waitFor()
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await page.locator(`[title="${other.address}"]`).waitFor()
+  })
+
+  describe.each([
+    ['en-GB', /\b(is|are|do|does|will|can|you) (not|are|will)\b/],
+    ['de-DE', /\b(the|you|and|sign|error)\b/i],
+  ])('in %s', (locale, foreign) => {
+    test.each(Object.entries(issuerEndings))('%s names site and time, and leads on', async (_, reach) => {
+      provokes(/400|429/)
+      const page = await reach({
+        locale,
+        open: async (device) => (await browser.open({ ...device, locale })).page,
+        serve: async (settings) => (await startService({ appName: 'Backhaus', ...settings })).url,
+      })
+      const ending = page.locator('#ending')
+      expect(await ending.getByText(/^localhost:\d+ · \d\d:\d\d$/).count()).toBe(1)
+      const ways = ending.locator('#ways > :is(a[href], button)')
+      expect(await ways.count()).toBeGreaterThan(0)
+      const texts = await ending.locator(':scope > :not([data-slot=detail]), #ways > *').allInnerTexts()
+      expect(texts.filter((text) => foreign.test(text))).toEqual([])
+    })
   })
 
   test('takes no consent from a trusted page of a sibling host, to which the browser sends the cookies along', async () => {

@@ -16,11 +16,12 @@ test('signs a user in at a client: sign-in page, consent, code, tokens, userinfo
   const page = await browser.open(returnTo)
   expect(contentOf(page.text)).toEqual({
     kind: 'consent',
-    client: 'Tulip Shop',
+    client: { name: 'Tulip Shop', home: 'https://shop.example' },
     host: 'shop.example',
     scopes: ['openid', 'profile', 'wallet'],
     wallet: wallet.address,
     sessionId: session.id,
+    signIn: `/api/auth/sign-in?${new URLSearchParams({ returnTo: `${page.address.pathname}?back=1`, again: '1' })}`,
   })
   const answer = await decide(browser, page)
   expect(answer.origin + answer.pathname).toBe(redirectUri)

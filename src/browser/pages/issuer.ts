@@ -3,87 +3,169 @@ import { byId, element, fill, fillTexts, metaContent } from './dom.ts'
 import { chooseWords, languagesOf, readOperatorTexts } from './words.ts'
 
 /**
- * The page of the OpenID Connect issuer: consent, sign-out, or an error. A script sends the answer: redirects of a form
+ * The page of the OpenID Connect issuer: consent, sign-out, or an ending. A script sends the answer: redirects of a form
  * count against the page's own policy.
  */
 
+/** An application; `home` is absent if it is on the user's device. */
+interface Client {
+  readonly name: string
+  readonly home?: string
+}
+
 /** What the server filled in. */
-type Content =
+type Content = { readonly client?: Client; readonly locales?: string } & (
   | {
       readonly kind: 'consent'
-      readonly client: string
+      readonly client: Client
       readonly host?: string
       readonly scopes: readonly string[]
       readonly wallet: string
       readonly sessionId: string
+      readonly signIn: string
     }
-  | { readonly kind: 'logout'; readonly ticket: string }
+  | { readonly kind: 'logout'; readonly wallet: string; readonly ticket: string }
   | { readonly kind: 'signed-out' }
-  | { readonly kind: 'error'; readonly error: string; readonly description: string }
+  | { readonly kind: 'error'; readonly error: string; readonly sent?: string }
+  | { readonly kind: 'over' }
   | { readonly kind: 'failure'; readonly reason: string }
+)
+
+/** An ending: what the page says, and a link or a button for each way on. */
+interface Ending {
+  readonly sign: 'yes' | 'no' | 'time' | 'stop'
+  readonly title: string
+  readonly text: string
+  /** For the developers of an application that sent a wrong request. */
+  readonly detail?: string
+  readonly ways: readonly HTMLElement[]
+}
 
 const content = JSON.parse(metaContent('countersign-content')) as Content
-const words = chooseWords(languagesOf(new URL(location.href)), readOperatorTexts(metaContent('countersign-texts')))
-const section = byId(content.kind)
+const asked = content.locales?.split(' ') ?? []
+const languages = [...asked, ...languagesOf(new URL(location.href))]
+const words = chooseWords(languages, readOperatorTexts(metaContent('countersign-texts')))
+const site = document.title
+const client = content.client
 const notice = byId('notice')
 
 /** Time in ms for which a decision is in view before its buttons are live. Two clicks of a double click are closer. */
 const seenMs = 700
 let isAnswered = false
-
-/** Scopes of the issuer. Any other is of a resource, whose address stands behind a space. */
-const known = ['openid', 'offline_access', 'profile', 'wallet', 'email', 'groups'] as const
+let retry = (): void => location.reload()
 
 document.documentElement.lang = words.language
 document.documentElement.dir = words.direction
 fillTexts((key) => words.text(key))
 showBrand()
-byId('retry-button').addEventListener('click', () => location.reload())
+byId('retry-button').addEventListener('click', () => retry())
 // As it was when the user left it: answered.
 addEventListener('pageshow', ({ persisted }) => persisted && location.reload())
 
 if (content.kind === 'consent') showConsent(content)
-if (content.kind === 'logout') {
-  enableOnceSeen()
-  byId('logout-button').addEventListener('click', () => void answer({ ticket: content.ticket }))
-}
-if (content.kind === 'error') {
-  fill(section, 'error', content.error)
-  fill(section, 'description', content.description)
-}
-if (content.kind === 'failure') {
-  fill(section, 'text', words.notice(content.reason))
-  byId('again-button').addEventListener('click', () => location.reload())
-}
-section.hidden = false
+else if (content.kind === 'logout') showLogout(content)
+else showEnding(endingOf(content))
 document.body.toggleAttribute('data-waiting', false)
-section.querySelector('h1')?.focus()
 
-function showConsent({ client, host, scopes, wallet, sessionId }: Content & { kind: 'consent' }): void {
-  fill(section, 'title', words.say('issuer.title', { client }))
+/** What a page is that asks nothing. */
+function endingOf(content: Exclude<Content, { kind: 'consent' | 'logout' }>): Ending {
+  if (content.kind === 'signed-out') return signedOut()
+  if (content.kind === 'over') {
+    const [title, text] = [words.say('issuer.over.title'), words.say('issuer.over.text')]
+    return { sign: 'time', title, text, ways: [wayBack()] }
+  }
+  const title = words.say('issuer.error.title')
+  if (content.kind === 'failure') {
+    const again = wayOn(words.say('task.retry'), () => location.reload())
+    return { sign: 'stop', title, text: words.notice(content.reason), ways: [again] }
+  }
+  const text =
+    client === undefined ? words.say('issuer.error.unknown') : words.say('issuer.error.text', { client: client.name })
+  const detail = [content.error, ...(content.sent === undefined ? [] : [content.sent])].join(' · ')
+  return { sign: 'stop', title, text, detail, ways: [wayBack()] }
+}
+
+function showConsent({ client, host, scopes, wallet, sessionId, signIn }: Content & { kind: 'consent' }): void {
+  const section = byId('consent')
+  const { name } = client
+  const title = words.say('issuer.title', { client: name })
+  // Letters of any alphabet.
+  fill(section, 'letter', /[\p{L}\p{N}]/u.exec(name)?.[0].toLocaleUpperCase(words.language))
+  fill(section, 'title', title)
   fill(section, 'place', host === undefined ? words.say('issuer.device') : words.say('issuer.host', { host }))
-  fill(section, 'wallet', wallet)
-  byId('scopes').append(
-    ...scopes.map((each) => {
-      const own = known.find((scope) => scope === each)
-      const [scope = '', resource = ''] = each.split(' ')
-      return element(
-        'li',
-        '',
-        own ? words.say(`issuer.scope.${own}`) : words.say('issuer.scope.at', { scope, resource }),
-      )
-    }),
-  )
-  enableOnceSeen()
-  byId('allow-button').addEventListener('click', () => void answer({ allow: true, sessionId }))
-  byId('decline-button').addEventListener('click', () => void answer({ allow: false, sessionId }))
+  fill(section, 'wallet', shortAddress(wallet)).title = wallet
+  fill(section, 'gets', words.say('issuer.gets', { client: name }))
+  byId<HTMLAnchorElement>('other-wallet-link').href = signIn
+  const list = byId('scopes')
+  for (const item of list.querySelectorAll<HTMLElement>('li')) item.hidden = !scopes.includes(item.dataset.scope ?? '')
+  // The scopes of resources, whose addresses are behind a space. What lasts longest comes last.
+  const atResources = scopes.filter((each) => each.includes(' '))
+  const items = atResources.map((each) => {
+    const [scope = '', resource = ''] = each.split(' ')
+    return element('li', '', words.say('issuer.scope.at', { scope, resource }))
+  })
+  list.lastElementChild?.before(...items)
+  open(section, title)
+  decideBy({ 'allow-button': { allow: true, sessionId }, 'decline-button': { allow: false, sessionId } })
+}
+
+function showLogout({ wallet, ticket }: Content & { kind: 'logout' }): void {
+  const section = byId('logout')
+  fill(section, 'wallet', shortAddress(wallet)).title = wallet
+  if (client?.home !== undefined) byId<HTMLAnchorElement>('cancel-link').href = client.home
+  open(section, words.say('issuer.logout.title'))
+  decideBy({ 'logout-button': { ticket } })
+}
+
+function signedOut(): Ending {
+  const title = words.say('issuer.signed-out')
+  const signIn = wayOn(words.say('issuer.sign-in'), `${metaContent('countersign-base-path')}/sign-in`)
+  const ways = client?.home === undefined ? [signIn] : [wayBack(), signIn]
+  return { sign: 'yes', title, text: words.say('issuer.signed-out.text', { site }), ways }
+}
+
+function showEnding({ sign, title, text, detail, ways }: Ending): void {
+  const section = byId('ending')
+  section.dataset.sign = sign
+  fill(section, 'title', title)
+  fill(section, 'text', text)
+  fill(section, 'detail', detail)
+  fill(section, 'place', words.join(location.host, words.time(Date.now())))
+  for (const [index, way] of ways.entries()) way.className = `button wide ${index === 0 ? 'primary' : 'plain'}`
+  byId('ways').replaceChildren(...ways)
+  open(section, title)
+}
+
+/** The way back to the application, or else to where the browser came from, or else to the user's account. */
+function wayBack(): HTMLElement {
+  if (client?.home !== undefined) return wayOn(words.say('issuer.back-to', { client: client.name }), client.home)
+  if (history.length > 1) return wayOn(words.say('issuer.back'), () => history.back())
+  return wayOn(words.say('issuer.account'), metaContent('countersign-account-path'))
+}
+
+function wayOn(text: string, target: string | (() => void)): HTMLElement {
+  if (typeof target === 'string') return Object.assign(element('a', '', text), { href: target })
+  const button = Object.assign(element('button', '', text), { type: 'button' })
+  button.addEventListener('click', target)
+  return button
+}
+
+/** Shows a section in place of the one before it. */
+function open(section: HTMLElement, title: string): void {
+  for (const other of document.querySelectorAll<HTMLElement>('main > section')) other.hidden = other !== section
+  document.title = `${title} · ${site}`
+  section.querySelector('h1')?.focus()
 }
 
 /**
  * Makes the buttons of a decision live once the page has been in view for a moment: a double click that began on
  * another page, or in a window that has just closed above this one, decides nothing.
  */
-function enableOnceSeen(): void {
+function decideBy(inputs: Readonly<Record<string, object>>): void {
+  const buttons = Object.entries(inputs).map(([id, input]) => ({ button: byId<HTMLButtonElement>(id), input }))
+  const enable = (isLive: boolean): void => {
+    for (const { button } of buttons) button.disabled = !isLive
+  }
   let timer: ReturnType<typeof setTimeout> | undefined
   const wait = (): void => {
     clearTimeout(timer)
@@ -93,37 +175,64 @@ function enableOnceSeen(): void {
   document.addEventListener('visibilitychange', wait)
   addEventListener('focus', wait)
   wait()
-}
-
-function enable(isLive: boolean): void {
-  for (const button of section.querySelectorAll('button')) button.disabled = !isLive
-}
-
-async function answer(input: object): Promise<void> {
-  isAnswered = true
-  enable(false)
-  try {
-    const response = await fetch(location.pathname, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(input),
+  for (const { button, input } of buttons) {
+    button.addEventListener('click', () => {
+      isAnswered = true
+      enable(false)
+      void answer(input, button)
     })
-    const { redirectTo, code } = await response.json()
-    if (!response.ok) throw new Error(String(code))
-    if (redirectTo === '') return showInstead('signed-out')
-    if (/^https?:$/.test(new URL(redirectTo, location.href).protocol)) return location.replace(redirectTo)
-    // An application opens, and this page stays.
-    byId<HTMLAnchorElement>('open-link').href = redirectTo
-    showInstead('opened')
-    location.assign(redirectTo)
-  } catch (error) {
-    fill(notice, 'notice', words.notice(error instanceof Error ? error.message : ''))
-    notice.hidden = false
   }
 }
 
-function showInstead(id: 'signed-out' | 'opened'): void {
-  section.hidden = true
-  byId(id).hidden = false
-  byId(id).querySelector('h1')?.focus()
+async function answer(input: object, button: HTMLElement): Promise<void> {
+  notice.hidden = true
+  button.ariaBusy = 'true'
+  const { redirectTo, code } = await send(input)
+  if (code !== undefined) {
+    button.ariaBusy = 'false'
+    complain(code, () => void answer(input, button))
+  } else if (redirectTo === '') {
+    showEnding(signedOut())
+  } else if (/^https?:$/.test(new URL(redirectTo, location.href).protocol)) {
+    location.replace(redirectTo)
+  } else {
+    // An application opens, and this page stays.
+    showEnding(opened(input, redirectTo))
+    location.assign(redirectTo)
+  }
+}
+
+/** Sends an answer. Resolves with where it leads, or with the reason of a failure. */
+async function send(input: object): Promise<{ readonly redirectTo: string; readonly code?: string }> {
+  const request = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(input) }
+  const response = await fetch(location.pathname, request).catch(() => undefined)
+  if (response === undefined) return { redirectTo: '', code: 'NETWORK' }
+  // A proxy can answer with a page.
+  const { redirectTo = '', code } = await response.json().catch(() => ({}))
+  return response.ok ? { redirectTo } : { redirectTo, code: /^[A-Z_]+$/.test(code) ? code : 'INTERNAL' }
+}
+
+/** Says why an answer did not arrive. One that is out of date is not sent again: the page is loaded anew. */
+function complain(code: string, again: () => void): void {
+  const isOld = code === 'INVALID_REQUEST'
+  retry = isOld ? () => location.reload() : again
+  fill(notice, 'notice', isOld ? words.say('issuer.old') : words.notice(code))
+  notice.hidden = false
+}
+
+/** An answer that an application on the device gets. */
+function opened(input: object, address: string): Ending {
+  const name = client?.name ?? site
+  const ways = [wayOn(words.say('issuer.opened.link', { client: name }), address)]
+  if ('allow' in input && input.allow === false) {
+    const text = words.say('issuer.declined.text', { client: name })
+    return { sign: 'no', title: words.say('issuer.declined.title'), text, ways }
+  }
+  const title = words.say('issuer.opened.title', { client: name })
+  return { sign: 'yes', title, text: words.say('issuer.opened.text'), ways }
+}
+
+/** The beginning and the end of an address. */
+function shortAddress(address: string): string {
+  return address.length < 20 ? address : `${address.slice(0, 9).trim()} … ${address.slice(-4)}`
 }

@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core'
-import { clientsFile, discover, request, shop } from '../../oidc/support.ts'
+import { clientsFile, discover, fileWith, request, shop } from '../../oidc/support.ts'
 import { signIn } from '../flows.ts'
 import type { StateParts, States } from './parts.ts'
 
@@ -7,31 +7,92 @@ import type { StateParts, States } from './parts.ts'
 async function asked(
   { serve, open }: StateParts,
   parameters: Record<string, string>,
-  metadata = shop.metadata,
+  metadata: typeof shop.metadata = shop.metadata,
 ): Promise<Page> {
-  const [url, page] = [await serve({ oidc: { clients: clientsFile({ metadata }) } }), await open()]
+  const resources = [{ resource: 'https://orders.example', scopes: ['orders:read'] }]
+  const clients = fileWith({ clients: [{ metadata }], resources })
+  const [url, page] = [await serve({ oidc: { clients, email: '{user_id}@users.example' } }), await open()]
   await signIn(page, url)
   const { address } = await request(await discover(url, metadata), parameters)
   await page.goto(address)
-  await page.locator('section.card').filter({ visible: true }).waitFor()
+  return await shown(page)
+}
+
+/** Waits for a card whose buttons are live. */
+async function shown(page: Page): Promise<Page> {
+  await page.locator('section.card:not(#shell)').filter({ visible: true }).waitFor()
   await page.waitForFunction(() => document.querySelector('section:not([hidden]) button:disabled') === null)
   return page
 }
 
-async function signingOut({ serve, open }: StateParts): Promise<Page> {
+async function signingOut({ serve, open }: StateParts, query = ''): Promise<Page> {
   const [url, page] = [await serve({ oidc: { clients: clientsFile(shop) } }), await open()]
   await signIn(page, url)
-  await page.goto(`${url}/api/auth/oidc/logout`)
-  await page.locator('#logout-button:enabled').waitFor()
-  return page
+  await page.goto(`${url}/api/auth/oidc/logout${query}`)
+  return await shown(page)
+}
+
+/** Opens a page at a path of the issuer. */
+async function at({ serve, open }: StateParts, path: string): Promise<Page> {
+  const [url, page] = [await serve({ oidc: { clients: clientsFile(shop) } }), await open()]
+  await page.goto(`${url}/api/auth/oidc/${path}`)
+  return await shown(page)
 }
 
 const onDevice = { ...shop.metadata, application_type: 'native', redirect_uris: ['http://127.0.0.1/callback'] }
 
+/** Opens a request of an application with a scheme of its own, and answers it. */
+async function answered(parts: StateParts, button: 'allow' | 'decline'): Promise<Page> {
+  const redirect_uri = 'com.example.shop:/callback'
+  const metadata = { ...onDevice, redirect_uris: [redirect_uri], post_logout_redirect_uris: [] }
+  const page = await asked(parts, { redirect_uri }, metadata)
+  await page.locator(`#${button}-button`).click()
+  return await ended(page)
+}
+
+async function ended(page: Page): Promise<Page> {
+  await page.locator('#ending').waitFor()
+  return page
+}
+
+/** The endings of a sign-in or a sign-out, by name. */
+export const issuerEndings: States = {
+  'opened in an application on this device': async (parts) => await answered(parts, 'allow'),
+  'declined for an application on this device': async (parts) => await answered(parts, 'decline'),
+  async 'signed out'(parts) {
+    const page = await signingOut(parts)
+    await page.locator('#logout-button').click()
+    return await ended(page)
+  },
+  async 'signed out by an application'(parts) {
+    const page = await signingOut(parts, '?client_id=shop')
+    await page.locator('#logout-button').click()
+    return await ended(page)
+  },
+  error: async (parts) => await asked(parts, { redirect_uri: 'https://other.example/callback' }),
+  'error of an unknown application': async (parts) => await at(parts, 'authorize?client_id=unknown'),
+  over: async (parts) => await at(parts, 'interaction/unknown'),
+  async failure({ serve, open }) {
+    const url = await serve({
+      oidc: { clients: clientsFile(shop) },
+      rateLimit: true,
+      limits: { rates: { session: 1 } },
+    })
+    const page = await open()
+    await page.goto(`${url}/api/auth/oidc/logout`)
+    await page.reload()
+    return await ended(page)
+  },
+}
+
 export const issuerStates: States = {
   consent: async (parts) => await asked(parts, {}),
   'consent to all': async (parts) =>
-    await asked(parts, { scope: 'openid profile wallet email groups offline_access', prompt: 'consent' }),
+    await asked(parts, {
+      scope: 'openid profile wallet email groups offline_access orders:read',
+      resource: 'https://orders.example',
+      prompt: 'consent',
+    }),
   'consent for an application on this device': async (parts) =>
     await asked(parts, { redirect_uri: 'http://127.0.0.1:4000/callback' }, onDevice),
   async unreachable(parts) {
@@ -42,11 +103,5 @@ export const issuerStates: States = {
     return page
   },
   'sign-out': async (parts) => await signingOut(parts),
-  async 'signed out'(parts) {
-    const page = await signingOut(parts)
-    await page.locator('#logout-button').click()
-    await page.locator('#signed-out').waitFor()
-    return page
-  },
-  error: async (parts) => await asked(parts, { redirect_uri: 'https://other.example/callback' }),
+  ...issuerEndings,
 }

@@ -16,6 +16,7 @@ import { approvalStates } from './approval.ts'
 import { demoStates } from './demo.ts'
 import { elementStates } from './element.ts'
 import { issuerStates } from './issuer.ts'
+import { notFoundStates } from './not-found.ts'
 import type { States } from './parts.ts'
 import { signInStates } from './sign-in.ts'
 
@@ -32,6 +33,7 @@ const pages: Readonly<Record<string, States>> = {
   'element in a plain page': elementStates,
   'account page': accountStates,
   'page of the issuer': issuerStates,
+  'page at an unknown path': notFoundStates,
 }
 
 interface Screen {
