@@ -8,16 +8,13 @@ import type { NonceChallenge, Session } from './session.ts'
 /** Purpose of an order: a session or a signature. */
 export type OrderKind = 'login' | 'sign'
 
+/** States after which an order does not change any more. */
+export const terminalStatuses = ['finalized', 'rejected', 'cancelled', 'expired'] as const
+
+export const orderStatuses = ['created', 'claimed', 'waiting_user', 'approved', ...terminalStatuses] as const
+
 /** State of an order. The last four are terminal. */
-export type OrderStatus =
-  | 'created'
-  | 'claimed'
-  | 'waiting_user'
-  | 'approved'
-  | 'finalized'
-  | 'rejected'
-  | 'cancelled'
-  | 'expired'
+export type OrderStatus = (typeof orderStatuses)[number]
 
 /** Options of an order. */
 export interface StartOrderOptions {

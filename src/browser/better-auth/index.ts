@@ -9,13 +9,13 @@ import type { LinkedWallet, walletSignIn } from '../../better-auth/wallet-sign-i
 import { given } from '../../shared/given.ts'
 import { computerPaths, desktopOrderPaths, linkPath, signInPaths } from '../../shared/rest-paths.ts'
 import type { KnownComputer, SignInResult } from '../../shared/session.ts'
-import { type CallOptions, defaultTimeoutMs } from '../client/call.ts'
-import { type OrderCalls, orderCalls } from '../client/calls.ts'
+import { defaultTimeoutMs } from '../client/call.ts'
+import { type ClientCalls, type ClientCallsOptions, type OrderCalls, orderCalls } from '../client/calls.ts'
 import { ComputerKey } from '../client/computer-key.ts'
 import { defaultHeartbeatTimeoutMs } from '../client/order-watch.ts'
 import { type RestCall, restOrders, restSignIn } from '../client/rest-api.ts'
 import { restWatch } from '../client/rest-watch.ts'
-import { proveForLink } from '../client/sessions.ts'
+import { proveForLink, type SessionCalls } from '../client/sessions.ts'
 import { type SignInOptions, signIn } from '../client/sign-in.ts'
 import { TokenStore, type TokenStoreOptions } from '../client/token-store.ts'
 import type { ProofOptions } from '../client/wallet.ts'
@@ -42,7 +42,8 @@ export interface WalletSignInClientOptions
  * Calls that {@link walletSignInClient} adds to Better Auth's client. They reject with a `CountersignClientError`, but
  * for `signIn.wallet`.
  */
-export interface WalletSignInActions {
+export interface WalletSignInActions
+  extends Pick<ClientCalls, 'signInWallet' | 'readStoredToken' | 'clearStoredToken'> {
   readonly signIn: {
     /**
      * Does the same as `signInWallet`, and answers as Better Auth's own calls do: it resolves with `{ data, error }`,
@@ -51,19 +52,10 @@ export interface WalletSignInActions {
     wallet(options?: SignInOptions): Promise<WalletSignInAnswer>
   }
   /**
-   * Signs in with a wallet on this device: nonce, wallet signature, verification. Call it in a user gesture, because
-   * the wallet may open a window. It does not retry: after NETWORK, call it again.
-   */
-  signInWallet(options?: SignInOptions): Promise<SignInResult>
-  /**
    * Adds a wallet to the signed-in user, who can then sign in with it. Rejects with SESSION_NOT_FRESH unless the user
    * has signed in recently and on this device (not with a phone), and with WALLET_TAKEN if another user has the wallet.
    */
   linkWallet(options?: ProofOptions): Promise<LinkedWallet>
-  /** The stored session token, or `undefined` if there is none. */
-  readStoredToken(): string | undefined
-  /** Removes the stored session token. The session itself goes on; `signOut` ends it. */
-  clearStoredToken(): void
 }
 
 /**
@@ -92,7 +84,7 @@ export function walletSignInClient(options: WalletSignInClientOptions = {}) {
       const call = callerOf($fetch)
       const signInOver = async (own: RestCall, callOptions: SignInOptions): Promise<SignInResult> => {
         const baseUrl = clientOptions?.baseURL ?? ''
-        const parts = { api: restSignIn(own, endpointPrefix), baseUrl, tokens, timeoutMs: defaultTimeoutMs }
+        const parts = { service: restSignIn(own, endpointPrefix), baseUrl, tokens, timeoutMs: defaultTimeoutMs }
         const result = await signIn(parts, { ...defaults, ...given(callOptions) })
         $store.notify('$sessionSignal')
         return result
@@ -120,28 +112,23 @@ export function walletSignInClient(options: WalletSignInClientOptions = {}) {
 /** Options of {@link crossDeviceClient}. */
 export interface CrossDeviceClientOptions
   extends TokenStoreOptions,
-    Pick<SignInOptions, 'wallet' | 'requestAddressBeforeVerify' | 'autoPersistToken'> {
-  /**
-   * Whether orders are started with a key of this computer, which the plugin makes and keeps in the browser's
-   * IndexedDB: the phone's user can then let the computer be remembered, so that its next orders need no return code.
-   * Default true.
-   */
-  readonly knownComputer?: boolean | undefined
-  /** Time limit of a call, in milliseconds. Default 15,000. */
-  readonly timeoutMs?: number | undefined
-  /** Longest silence of an order's event stream before it is opened again, in milliseconds. Default 40,000. */
-  readonly heartbeatTimeoutMs?: number | undefined
-}
+    Pick<
+      ClientCallsOptions,
+      | 'wallet'
+      | 'requestAddressBeforeVerify'
+      | 'autoPersistToken'
+      | 'knownComputer'
+      | 'timeoutMs'
+      | 'heartbeatTimeoutMs'
+    > {}
 
-/** Calls that {@link crossDeviceClient} adds to Better Auth's client. All reject with a `CountersignClientError`. */
-export interface CrossDeviceActions extends OrderCalls {
-  /**
-   * The signed-in user's known computers, newest first. Rejects with NOT_ENABLED if the server's plugin has no store.
-   */
-  listKnownComputers(options?: CallOptions): Promise<readonly KnownComputer[]>
-  /** Forgets one of them. Rejects with COMPUTER_NOT_FOUND if the user has none with this identifier. */
-  forgetKnownComputer(id: string, options?: CallOptions): Promise<void>
-}
+/**
+ * Calls that {@link crossDeviceClient} adds to Better Auth's client. All reject with a `CountersignClientError`; those
+ * for known computers with NOT_ENABLED if the server's plugin has no store.
+ */
+export interface CrossDeviceActions
+  extends OrderCalls,
+    Pick<SessionCalls, 'listKnownComputers' | 'forgetKnownComputer'> {}
 
 /**
  * The plugin for Better Auth's client for cross-device orders: the calls of the desktop and of the phone, and those for

@@ -5,6 +5,7 @@ import { type DesktopCalls, type DesktopCallsOptions, desktopCalls } from './des
 import { Listeners } from './listeners.ts'
 import { defaultHeartbeatTimeoutMs } from './order-watch.ts'
 import { type PhoneCalls, type PhoneCallsOptions, phoneCalls } from './phone-orders.ts'
+import type { RestOptions } from './rest-api.ts'
 import { type SessionListener, SessionNews } from './session-news.ts'
 import { authorisedCalls, type SessionCalls, sessionCalls, type UserWalletCalls, userWalletCalls } from './sessions.ts'
 import { type SignInCalls, type SignInOptions, signInCalls } from './sign-in.ts'
@@ -12,11 +13,10 @@ import type { TokenStore, TokenStoreOptions } from './token-store.ts'
 import type { AccountListener, Wallet } from './wallet.ts'
 
 /** Options of the clients that do not depend on the protocol. Those that a call has too are its defaults. */
-export interface ClientCallsOptions extends Omit<SignInOptions, 'signal' | 'challenge'>, TokenStoreOptions {
-  /** Address of the service. Default: the page's own origin. */
-  readonly baseUrl?: string | undefined
-  /** Time limit of a call, in milliseconds. Default 15,000. */
-  readonly timeoutMs?: number | undefined
+export interface ClientCallsOptions
+  extends Omit<SignInOptions, 'signal' | 'challenge'>,
+    TokenStoreOptions,
+    Pick<RestOptions, 'baseUrl' | 'timeoutMs'> {
   /**
    * Longest silence of an order's event stream before it is opened again, in milliseconds. Default 40,000; the service
    * sends a heartbeat every 15,000.

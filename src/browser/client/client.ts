@@ -36,12 +36,11 @@ export function createCountersignClient(options: CountersignClientOptions = {}):
   requireHttp(baseUrl)
   const rest = restOf((url, init) => (options.fetch ?? globalThis.fetch)(url, init), options)
   const tokens = new TokenStore(options)
-  const token = (): string | undefined => tokens.read()
   const parts = {
     signIn: restSignIn(rest.call, endpointPrefix),
     order: { ...restOrders(rest.call), watchOrder: restWatch(rest) },
-    session: restSessions(rest.call, token),
-    wallet: restWallets(rest.call, endpointPrefix, token),
+    session: restSessions(rest.call),
+    wallet: restWallets(rest.call, endpointPrefix),
     tokens,
   }
   return clientCalls(parts, options)
@@ -58,6 +57,6 @@ export interface SignInWithWalletOptions extends SignInOptions, TokenStoreOption
  */
 export async function signInWithWallet(fetcher: Fetcher, options: SignInWithWalletOptions = {}): Promise<SignInResult> {
   const { baseUrl = '', endpointPrefix = defaultPrefix, timeoutMs = defaultTimeoutMs } = options
-  const api = restSignIn(restCalls(fetcher, options), endpointPrefix)
-  return await signIn({ api, baseUrl, tokens: new TokenStore(options), timeoutMs }, options)
+  const service = restSignIn(restCalls(fetcher, options), endpointPrefix)
+  return await signIn({ service, baseUrl, tokens: new TokenStore(options), timeoutMs }, options)
 }

@@ -7,14 +7,14 @@ import { NoncePurpose, SignInService } from '../../../gen/client/countersign/v1/
 import { WalletService } from '../../../gen/client/countersign/v1/wallet_service_pb.ts'
 import { ErrorInfoSchema, RetryInfoSchema } from '../../../gen/client/google/rpc/error_details_pb.ts'
 import { type EnumWords, enumWords } from '../../shared/enum-words.ts'
-import type * as orders from '../../shared/orders.ts'
+import { given } from '../../shared/given.ts'
 import type { SignInResult } from '../../shared/session.ts'
 import type { ApiCall, ApiMethod, SignInApi, WatchMessage } from './api.ts'
 import { defaultTimeoutMs, requireHttp } from './call.ts'
 import { type ClientCallsOptions, type ClientParts, clientCalls } from './calls.ts'
 import type { CountersignClient } from './client.ts'
 import { aborted, type ClientErrorCode, CountersignClientError } from './errors.ts'
-import { bearer } from './rest-api.ts'
+import type { RestOptions } from './rest-api.ts'
 import { type SignInOptions, signIn } from './sign-in.ts'
 import { TokenStore, type TokenStoreOptions } from './token-store.ts'
 
@@ -31,16 +31,14 @@ export interface CountersignClientOptions extends ClientCallsOptions {
 export function createCountersignClient(options: CountersignClientOptions): CountersignClient {
   requireHttp(options.baseUrl ?? '')
   const tokens = new TokenStore(options)
-  return clientCalls({ ...connectApi(options.transport, () => tokens.read()), tokens }, options)
+  return clientCalls({ ...connectApi(options.transport), tokens }, options)
 }
 
 /** Options of {@link signInWithWallet}. */
-export interface SignInWithWalletOptions extends SignInOptions, TokenStoreOptions {
-  /** Address of the service. Default: the page's own origin. */
-  readonly baseUrl?: string | undefined
-  /** Time limit of a call, in milliseconds. Default 15,000. */
-  readonly timeoutMs?: number | undefined
-}
+export interface SignInWithWalletOptions
+  extends SignInOptions,
+    TokenStoreOptions,
+    Pick<RestOptions, 'baseUrl' | 'timeoutMs'> {}
 
 /**
  * Signs in over the caller's own transport: nonce, wallet signature, verification. Call it in a user gesture, because
@@ -51,8 +49,8 @@ export async function signInWithWallet(
   options: SignInWithWalletOptions = {},
 ): Promise<SignInResult> {
   const { baseUrl = '', timeoutMs = defaultTimeoutMs } = options
-  const api = signInApi(createClient(SignInService, transport))
-  return await signIn({ api, baseUrl, tokens: new TokenStore(options), timeoutMs }, options)
+  const service = signInApi(createClient(SignInService, transport))
+  return await signIn({ service, baseUrl, tokens: new TokenStore(options), timeoutMs }, options)
 }
 
 /** The coded error for anything that a generated client threw. `signal` is the call's. */
@@ -86,30 +84,17 @@ function signInApi(service: Client<typeof SignInService>): SignInApi {
   return { issueNonce: plainly(service.issueNonce), verifySignIn: plainly(service.verifySignIn) }
 }
 
-/**
- * The service's calls over its generated clients. `token` returns the session token, which goes with the calls that a
- * session authorises, and with no other.
- */
-function connectApi(transport: Transport, token: () => string | undefined): Omit<ClientParts, 'tokens'> {
+/** The service's calls over its generated clients. */
+function connectApi(transport: Transport): Omit<ClientParts, 'tokens'> {
   const signIn = createClient(SignInService, transport)
   const order = createClient(OrderService, transport)
   const session = createClient(SessionService, transport)
   const wallet = createClient(WalletService, transport)
-  const authorised = <Request, Answer>(method: GeneratedMethod<Request>): ApiMethod<Request, Answer> => {
-    const call = plainly<Request, Answer>(method)
-    return (request, { signal }) => {
-      const sessionToken = token()
-      return call(
-        request,
-        sessionToken === undefined ? { signal } : { signal, headers: { authorization: bearer(sessionToken) } },
-      )
-    }
-  }
   return {
     signIn: signInApi(signIn),
     order: {
       startOrder: plainly(({ kind, ...request }, call) =>
-        order.startOrder({ ...request, kind: protoKind(kind) }, call),
+        order.startOrder({ ...request, kind: kinds.numberOf(kind) }, call),
       ),
       async *watchOrder(request, { signal, onOpen }) {
         try {
@@ -131,24 +116,22 @@ function connectApi(transport: Transport, token: () => string | undefined): Omit
       redeemHandOver: plainly(order.redeemHandOver),
     },
     session: {
-      getCurrentSession: authorised(session.getCurrentSession),
-      signOut: authorised(session.signOut),
-      listSessions: authorised(session.listSessions),
-      revokeSession: authorised(session.revokeSession),
-      revokeOtherSessions: authorised(session.revokeOtherSessions),
-      listConnectedApps: authorised(session.listConnectedApps),
-      disconnectApp: authorised(session.disconnectApp),
-      listKnownComputers: authorised(session.listKnownComputers),
-      forgetKnownComputer: authorised(session.forgetKnownComputer),
-      issueAccessToken: authorised(session.issueAccessToken),
+      getCurrentSession: plainly(session.getCurrentSession),
+      signOut: plainly(session.signOut),
+      listSessions: plainly(session.listSessions),
+      revokeSession: plainly(session.revokeSession),
+      revokeOtherSessions: plainly(session.revokeOtherSessions),
+      listConnectedApps: plainly(session.listConnectedApps),
+      disconnectApp: plainly(session.disconnectApp),
+      listKnownComputers: plainly(session.listKnownComputers),
+      forgetKnownComputer: plainly(session.forgetKnownComputer),
+      issueAccessToken: plainly(session.issueAccessToken),
     },
     wallet: {
-      issueLinkNonce: authorised((request, call) =>
-        signIn.issueNonce({ ...request, purpose: NoncePurpose.LINK }, call),
-      ),
-      listWallets: authorised(wallet.listWallets),
-      linkWallet: authorised(wallet.linkWallet),
-      unlinkWallet: authorised(wallet.unlinkWallet),
+      issueLinkNonce: plainly((request, call) => signIn.issueNonce({ ...request, purpose: NoncePurpose.LINK }, call)),
+      listWallets: plainly(wallet.listWallets),
+      linkWallet: plainly(wallet.linkWallet),
+      unlinkWallet: plainly(wallet.unlinkWallet),
     },
   }
 }
@@ -163,7 +146,7 @@ type GeneratedMethod<Request> = (
 function plainly<Request, Answer>(method: GeneratedMethod<Request>): ApiMethod<Request, Answer> {
   return async (request, { signal, headers }: ApiCall) => {
     try {
-      return plain<Answer>(await method(request, { signal, ...(headers === undefined ? {} : { headers }) }))
+      return plain<Answer>(await method(request, { signal, ...given({ headers }) }))
     } catch (thrown) {
       throw toClientError(thrown, signal)
     }
@@ -174,11 +157,6 @@ const kinds = enumWords(OrderKind)
 
 /** The enum fields of all messages, by their names. */
 const enumFields: Readonly<Record<string, EnumWords>> = { kind: kinds, status: enumWords(OrderStatus) }
-
-/** The value of an order kind in the protos. */
-function protoKind(kind: orders.OrderKind): OrderKind {
-  return kinds.numberOf(kind)
-}
 
 /** A message as a plain object in the shape of REST's JSON; `T` is the type of that shape. */
 export function plain<T>(message: Message): T {

@@ -93,10 +93,10 @@ export function desktopCalls(options: DesktopCallsOptions): DesktopCalls {
   return {
     computerKey: async () => await computer?.publicKey(),
     async startOrder({ signal, startKey, ...order }) {
-      const headers = startKey === undefined ? {} : { headers: { authorization: bearer(startKey) } }
+      const headers = startKey === undefined ? undefined : { authorization: bearer(startKey) }
       const computerKey = order.computerKey ?? (await computer?.publicKey())
       const request = { ...order, ...given({ computerKey }) }
-      const start = (call: ApiCall): Promise<StartedOrder> => service.startOrder(request, { ...call, ...headers })
+      const start = (call: ApiCall): Promise<StartedOrder> => service.startOrder(request, { ...call, headers })
       return await runTrusted(start, signal, timeoutMs, baseUrl)
     },
     watchOrder: (order, watch = {}) => watchOrder({ open: service.watchOrder, heartbeatTimeoutMs }, order, watch),

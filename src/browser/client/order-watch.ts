@@ -1,5 +1,5 @@
 import { given } from '../../shared/given.ts'
-import type { DesktopOrder, OrderEvent, OrderStatus } from '../../shared/orders.ts'
+import { type DesktopOrder, type OrderEvent, type OrderStatus, terminalStatuses } from '../../shared/orders.ts'
 import type { OrderApi } from './api.ts'
 import { callError } from './call.ts'
 import { aborted, isPassing } from './errors.ts'
@@ -32,7 +32,7 @@ export interface WatchSource {
   readonly heartbeatTimeoutMs: number
 }
 
-const terminal: ReadonlySet<OrderStatus> = new Set(['finalized', 'rejected', 'cancelled', 'expired'])
+const terminal: ReadonlySet<OrderStatus> = new Set(terminalStatuses)
 
 /** Whether the status is terminal: the order will not change any more. */
 export function isTerminal(status: OrderStatus): boolean {
@@ -104,18 +104,17 @@ function toEvent(message: OrderEvent): OrderEvent {
 class Link {
   readonly #controller = new AbortController()
   readonly #heartbeatTimeoutMs: number
-  readonly #caller: AbortSignal | undefined
   readonly #stopListening: () => void
   readonly #end = (): void => this.#controller.abort()
+  readonly signal: AbortSignal
   /** Whether the page woke up while the stream was open. */
   woken = false
   /** Whether the stream was ended because the page is hidden. */
   letGo = false
 
   constructor(caller: AbortSignal | undefined, heartbeatTimeoutMs: number) {
-    this.#caller = caller
     this.#heartbeatTimeoutMs = heartbeatTimeoutMs
-    caller?.addEventListener('abort', this.#end)
+    this.signal = AbortSignal.any([this.#controller.signal, ...(caller === undefined ? [] : [caller])])
     const stopWaking = onWake(() => {
       this.woken = true
       this.#end()
@@ -128,10 +127,6 @@ class Link {
       stopWaking()
       stopHiding()
     }
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal
   }
 
   /**
@@ -147,7 +142,6 @@ class Link {
   }
 
   close(): void {
-    this.#caller?.removeEventListener('abort', this.#end)
     this.#stopListening()
     this.#end()
   }

@@ -8,6 +8,7 @@ import {
   signInPaths,
   walletPaths,
 } from '../../shared/rest-paths.ts'
+import type { NonceChallenge } from '../../shared/session.ts'
 import type { ApiMethod, DesktopOrderApi, OrderApi, PhoneOrderApi, SessionApi, SignInApi, WalletApi } from './api.ts'
 import { defaultTimeoutMs, withTimeLimit } from './call.ts'
 import { aborted, type ClientErrorCode, CountersignClientError } from './errors.ts'
@@ -151,8 +152,8 @@ export function refusalError({ status, code, message, triesLeft, retryAfterMs }:
 /** The calls of a direct sign-in over REST. `prefix` is the path of its endpoints under the base path. */
 export function restSignIn(call: RestCall, prefix: string): SignInApi {
   return {
-    issueNonce: (body, { signal }) => call(prefix + signInPaths.nonce, { body, signal }),
-    verifySignIn: (body, { signal }) => call(prefix + signInPaths.verify, { body, signal }),
+    issueNonce: post(call, prefix + signInPaths.nonce),
+    verifySignIn: post(call, prefix + signInPaths.verify),
   }
 }
 
@@ -189,49 +190,35 @@ function post<Answer>(call: RestCall, path: string, keepalive?: true): ApiMethod
   return (body, { signal, headers }) => call(path, { body, signal, headers, keepalive })
 }
 
-/** A session's calls over REST: the stored token is sent along. */
-export function restSessions(call: RestCall, token: () => string | undefined): SessionApi {
-  const { get, post } = authorisedMethods(call, token)
+function get<Answer>(call: RestCall, path: string): ApiMethod<object, Answer> {
+  return (_, { signal, headers }) => call(path, { signal, headers })
+}
+
+/** A session's calls over REST. */
+export function restSessions(call: RestCall): SessionApi {
   return {
-    getCurrentSession: get(`${sessionPaths.current}?allowSignedOut=true`),
-    listSessions: get(sessionPaths.list),
-    revokeSession: post(sessionPaths.revoke),
-    revokeOtherSessions: post(sessionPaths.revokeOthers),
-    signOut: post(sessionPaths.signOut, true),
-    listConnectedApps: get(appPaths.list),
-    disconnectApp: post(appPaths.disconnect),
-    listKnownComputers: get(computerPaths.list),
-    forgetKnownComputer: post(computerPaths.forget),
-    issueAccessToken: post(sessionPaths.accessToken),
+    getCurrentSession: get(call, `${sessionPaths.current}?allowSignedOut=true`),
+    listSessions: get(call, sessionPaths.list),
+    revokeSession: post(call, sessionPaths.revoke),
+    revokeOtherSessions: post(call, sessionPaths.revokeOthers),
+    signOut: post(call, sessionPaths.signOut, true),
+    listConnectedApps: get(call, appPaths.list),
+    disconnectApp: post(call, appPaths.disconnect),
+    listKnownComputers: get(call, computerPaths.list),
+    forgetKnownComputer: post(call, computerPaths.forget),
+    issueAccessToken: post(call, sessionPaths.accessToken),
   }
 }
 
 /** The calls for the user's wallets over REST. `prefix` is as for {@link restSignIn}. */
-export function restWallets(call: RestCall, prefix: string, token: () => string | undefined): WalletApi {
-  const { get, post } = authorisedMethods(call, token)
-  const issueNonce: WalletApi['issueLinkNonce'] = post(prefix + signInPaths.nonce)
+export function restWallets(call: RestCall, prefix: string): WalletApi {
+  const issueNonce = post<NonceChallenge>(call, prefix + signInPaths.nonce)
   return {
-    issueLinkNonce: (request, options) => issueNonce({ ...request, purpose: 'link' } as typeof request, options),
-    listWallets: get(prefix + walletPaths.list),
-    linkWallet: post(prefix + walletPaths.link),
-    unlinkWallet: post(prefix + walletPaths.unlink),
+    issueLinkNonce: (request, options) => issueNonce({ ...request, purpose: 'link' }, options),
+    listWallets: get(call, prefix + walletPaths.list),
+    linkWallet: post(call, prefix + walletPaths.link),
+    unlinkWallet: post(call, prefix + walletPaths.unlink),
   }
-}
-
-function authorisedMethods(call: RestCall, token: () => string | undefined) {
-  const headers = (): Record<string, string> => {
-    const sessionToken = token()
-    return sessionToken === undefined ? {} : { authorization: bearer(sessionToken) }
-  }
-  const get =
-    <Answer>(path: string): ApiMethod<object, Answer> =>
-    (_, { signal }) =>
-      call(path, { headers: headers(), signal })
-  const post =
-    <Request extends object, Answer>(path: string, keepalive?: true): ApiMethod<Request, Answer> =>
-    (body, { signal }) =>
-      call(path, { body, headers: headers(), signal, keepalive })
-  return { get, post }
 }
 
 /** Value of the Authorization header for a token. */

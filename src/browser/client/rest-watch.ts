@@ -4,14 +4,7 @@ import type { OrderApi, WatchCall, WatchMessage, WatchRequest } from './api.ts'
 import { CountersignClientError } from './errors.ts'
 import { readEventStream } from './event-stream.ts'
 import { Stopwatch } from './page.ts'
-import { bearer, type RestCall, type RestCallInit } from './rest-api.ts'
-
-/** Ways to the REST endpoint for an order's events. */
-export interface WatchWays {
-  /** Opens a stream. Rejects with a `CountersignClientError`, also for an answer that is not a success. */
-  readonly open: (path: string, init: RestCallInit) => Promise<Response>
-  readonly call: RestCall
-}
+import { bearer, type Rest } from './rest-api.ts'
 
 /** Longest time for which the service holds a poll, in seconds. */
 const longestPoll = 25
@@ -25,7 +18,7 @@ const answerMs = 15_000
  * silence, as behind a proxy that holds answers back until they are complete. Once a poll was answered, the next
  * watches poll, too.
  */
-export function restWatch({ open, call }: WatchWays): OrderApi['watchOrder'] {
+export function restWatch({ open, call }: Rest): OrderApi['watchOrder'] {
   let isReadable = true
 
   return async function* watchOrder(request, options) {
@@ -40,20 +33,18 @@ export function restWatch({ open, call }: WatchWays): OrderApi['watchOrder'] {
     { signal, onOpen, heartbeatTimeoutMs }: WatchCall,
   ): AsyncGenerator<WatchMessage, boolean> {
     const own = new AbortController()
-    const end = (): void => own.abort()
-    signal.addEventListener('abort', end)
     // The service sends the first event at once.
     let isLate = false
     const timer = setTimeout(() => {
       isLate = true
-      end()
+      own.abort()
     }, heartbeatTimeoutMs / 8)
     try {
       const cursor = afterSequence === undefined ? {} : { 'last-event-id': String(afterSequence) }
       const response = await open(desktopOrderPaths.events, {
         query: { orderId },
         headers: { authorization: bearer(desktopToken), ...cursor },
-        signal: own.signal,
+        signal: AbortSignal.any([signal, own.signal]),
       })
       // The order has ended, and nothing is new.
       if (response.status === 204) return true
@@ -71,8 +62,7 @@ export function restWatch({ open, call }: WatchWays): OrderApi['watchOrder'] {
       throw thrown
     } finally {
       clearTimeout(timer)
-      signal.removeEventListener('abort', end)
-      end()
+      own.abort()
     }
   }
 

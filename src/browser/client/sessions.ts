@@ -8,9 +8,10 @@ import type {
   SigningAccount,
   UserWallet,
 } from '../../shared/session.ts'
-import type { ApiCall, SessionApi, WalletApi } from './api.ts'
+import type { ApiCall, ApiMethod, SessionApi, WalletApi } from './api.ts'
 import { type CallOptions, run } from './call.ts'
 import { CountersignClientError } from './errors.ts'
+import { bearer } from './rest-api.ts'
 import type { TokenStore } from './token-store.ts'
 import { type ProofOptions, proveWithWallet, type WalletProof } from './wallet.ts'
 
@@ -53,9 +54,10 @@ export interface SessionCalls {
   issueAccessToken(audience: string, options?: CallOptions): Promise<AccessToken>
 }
 
-/** Makes a call that a session authorises, and forgets a token that the service does not know. */
-export type Authorised = <Answer>(
-  call: (options: ApiCall) => Promise<Answer>,
+/** Makes a call that a session authorises: sends the stored token, and forgets one that the service does not know. */
+export type Authorised = <Request, Answer>(
+  method: ApiMethod<Request, Answer>,
+  request: NoInfer<Request>,
   options: CallOptions | undefined,
 ) => Promise<Answer>
 
@@ -69,10 +71,11 @@ export interface AuthorisedOptions {
 }
 
 export function authorisedCalls({ tokens, timeoutMs, onEnded }: AuthorisedOptions): Authorised {
-  return async (call, { signal } = {}) => {
+  return async (method, request, { signal } = {}) => {
     const sent = tokens.read()
+    const headers = sent === undefined ? undefined : { authorization: bearer(sent) }
     try {
-      return await run(call, signal, timeoutMs)
+      return await run((call) => method(request, { ...call, headers }), signal, timeoutMs)
     } catch (thrown) {
       // Only on the service's own word: an outage is no reason to lose a valid token.
       if (isCode(thrown, 'SESSION_INVALID') && tokens.forget(sent)) onEnded()
@@ -93,42 +96,26 @@ export function sessionCalls(api: SessionApi, authorised: Authorised, tokens: To
   }
   return {
     async getCurrentSession(options) {
-      const read = async (call: ApiCall): Promise<Session | undefined> => {
-        const { session } = await api.getCurrentSession({ allowSignedOut: true }, call)
+      const read = async (request: { readonly allowSignedOut: true }, call: ApiCall): Promise<Session | undefined> => {
+        const { session } = await api.getCurrentSession(request, call)
         if (session === undefined && tokens.read() !== undefined) throw sessionOver()
         return session
       }
-      return await unlessEnded(authorised(read, options))
+      return await unlessEnded(authorised(read, { allowSignedOut: true }, options))
     },
     async signOut(options) {
       const sent = tokens.read()
-      await unlessEnded(authorised((call) => api.signOut({}, call), options))
+      await unlessEnded(authorised(api.signOut, {}, options))
       tokens.forget(sent)
     },
-    async listSessions(options) {
-      return (await authorised((call) => api.listSessions({}, call), options)).sessions
-    },
-    async revokeSession(sessionId, options) {
-      await authorised((call) => api.revokeSession({ sessionId }, call), options)
-    },
-    async revokeOtherSessions(options) {
-      return (await authorised((call) => api.revokeOtherSessions({}, call), options)).revokedCount
-    },
-    async listKnownComputers(options) {
-      return (await authorised((call) => api.listKnownComputers({}, call), options)).computers
-    },
-    async forgetKnownComputer(id, options) {
-      await authorised((call) => api.forgetKnownComputer({ id }, call), options)
-    },
-    async listConnectedApps(options) {
-      return (await authorised((call) => api.listConnectedApps({}, call), options)).apps
-    },
-    async disconnectApp(clientId, options) {
-      await authorised((call) => api.disconnectApp({ clientId }, call), options)
-    },
-    async issueAccessToken(audience, options) {
-      return await authorised((call) => api.issueAccessToken({ audience }, call), options)
-    },
+    listSessions: async (options) => (await authorised(api.listSessions, {}, options)).sessions,
+    revokeSession: async (sessionId, options) => void (await authorised(api.revokeSession, { sessionId }, options)),
+    revokeOtherSessions: async (options) => (await authorised(api.revokeOtherSessions, {}, options)).revokedCount,
+    listKnownComputers: async (options) => (await authorised(api.listKnownComputers, {}, options)).computers,
+    forgetKnownComputer: async (id, options) => void (await authorised(api.forgetKnownComputer, { id }, options)),
+    listConnectedApps: async (options) => (await authorised(api.listConnectedApps, {}, options)).apps,
+    disconnectApp: async (clientId, options) => void (await authorised(api.disconnectApp, { clientId }, options)),
+    issueAccessToken: (audience, options) => authorised(api.issueAccessToken, { audience }, options),
   }
 }
 
@@ -176,20 +163,17 @@ export interface UserWalletCallsOptions {
 /** Calls for the wallets of the signed-in user, over any protocol. */
 export function userWalletCalls(api: WalletApi, { authorised, defaults }: UserWalletCallsOptions): UserWalletCalls {
   return {
-    async listWallets(options) {
-      return (await authorised((call) => api.listWallets({}, call), options)).wallets
-    },
+    listWallets: async (options) => (await authorised(api.listWallets, {}, options)).wallets,
     async linkWallet(options = {}) {
       const { appName, signal, ...proving } = { ...defaults, ...given(options) }
       const request = await proveForLink(
-        (account) => authorised((call) => api.issueLinkNonce({ ...given({ appName }), ...account }, call), { signal }),
+        (account) => authorised(api.issueLinkNonce, { ...given({ appName }), ...account }, { signal }),
         { ...proving, signal },
       )
-      const { wallet } = await authorised((call) => api.linkWallet(request, call), { signal })
-      return wallet
+      return (await authorised(api.linkWallet, request, { signal })).wallet
     },
     async unlinkWallet({ adapterId, address }, options) {
-      await authorised((call) => api.unlinkWallet({ adapterId, address }, call), options)
+      await authorised(api.unlinkWallet, { adapterId, address }, options)
     },
   }
 }

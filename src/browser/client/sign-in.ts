@@ -25,7 +25,7 @@ export interface SignInOptions extends ProofOptions {
 
 /** What a direct sign-in works with. */
 export interface SignInParts {
-  readonly api: SignInApi
+  readonly service: SignInApi
   /** Address of the service; empty for the page's own origin. */
   readonly baseUrl: string
   readonly tokens: TokenStore
@@ -39,7 +39,7 @@ export interface SignInParts {
  * is awaited.
  */
 export async function signIn(
-  { api, baseUrl, tokens, timeoutMs, prepared }: SignInParts,
+  { service, baseUrl, tokens, timeoutMs, prepared }: SignInParts,
   options: SignInOptions,
 ): Promise<SignInResult> {
   const { appName, signal } = options
@@ -55,14 +55,14 @@ export async function signIn(
       used.held = prepared?.take(appName, account)
       if (used.held !== undefined) return textOf(used.held.challenge)
       const request = { ...given({ appName }), ...account }
-      return runTrusted((call) => api.issueNonce(request, call), signal, timeoutMs, baseUrl).then(textOf)
+      return runTrusted((call) => service.issueNonce(request, call), signal, timeoutMs, baseUrl).then(textOf)
     }, options)
   } catch (thrown) {
     if (used.held !== undefined) prepared?.giveBack(used.held)
     throw thrown
   }
   const request = { ...proof, nonceId: used.nonceId }
-  const result = await run((call) => api.verifySignIn(request, call), signal, timeoutMs)
+  const result = await run((call) => service.verifySignIn(request, call), signal, timeoutMs)
   prepared?.stop()
   keepToken(tokens, result.token, options.autoPersistToken)
   return result
@@ -97,15 +97,9 @@ export interface SignInCalls {
 }
 
 /** Options of {@link signInCalls}. */
-export interface SignInCallsOptions {
-  readonly service: SignInApi
-  /** Address of the service; empty for the page's own origin. */
-  readonly baseUrl: string
-  readonly tokens: TokenStore
+export interface SignInCallsOptions extends Omit<SignInParts, 'prepared'> {
   /** Options of the calls, where they do not say otherwise. */
   readonly defaults: Omit<SignInOptions, 'signal' | 'challenge'>
-  /** Time limit of a call, in milliseconds. */
-  readonly timeoutMs: number
   /** Called after a sign-in, with the wallet that the caller named. */
   readonly onSession: (session: Session, wallet: Wallet | undefined) => void
 }
@@ -119,7 +113,7 @@ export function signInCalls(options: SignInCallsOptions): SignInCalls {
   return {
     async signInWallet(callOptions = {}) {
       const own = { ...defaults, ...given(callOptions) }
-      const result = await signIn({ api: service, baseUrl, tokens, timeoutMs, prepared }, own)
+      const result = await signIn({ service, baseUrl, tokens, timeoutMs, prepared }, own)
       onSession(result.session, own.wallet)
       return result
     },

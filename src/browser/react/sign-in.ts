@@ -9,6 +9,7 @@ import {
   type ReactNode,
   type Ref,
   type RefAttributes,
+  type RefObject,
   useEffect,
   useImperativeHandle,
   useLayoutEffect,
@@ -100,18 +101,12 @@ export const SignIn: ForwardRefExoticComponent<SignInProps & RefAttributes<Count
     const { appAddress } = latest.current
     return typeof appAddress === 'function' ? appAddress() : (appAddress ?? location.href)
   })
-  const hub = useHub(props.hub)
 
-  useBrowserLayoutEffect(() => setProperty(inner.current, 'client', client), [client])
-  const hasStart = props.startOrder !== undefined
-  useBrowserLayoutEffect(
-    () => setProperty(inner.current, 'startOrder', hasStart ? startOrder : undefined),
-    [hasStart, startOrder],
-  )
-  const appAddress = typeof props.appAddress === 'function' ? makeAddress : props.appAddress
-  useBrowserLayoutEffect(() => setProperty(inner.current, 'appAddress', appAddress), [appAddress])
-  useBrowserLayoutEffect(() => setProperty(inner.current, 'hub', hub), [hub])
-  useBrowserLayoutEffect(() => setProperty(inner.current, 'extraWallets', extraWallets), [extraWallets])
+  useProperty(inner, 'client', client)
+  useProperty(inner, 'startOrder', props.startOrder === undefined ? undefined : startOrder)
+  useProperty(inner, 'appAddress', typeof props.appAddress === 'function' ? makeAddress : props.appAddress)
+  useProperty(inner, 'hub', useHub(props.hub))
+  useProperty(inner, 'extraWallets', extraWallets)
   const hadTexts = useRef(false)
   useBrowserLayoutEffect(() => {
     if (inner.current !== null && (texts !== undefined || hadTexts.current)) inner.current.texts = texts ?? {}
@@ -205,12 +200,15 @@ function hubOf(
 /**
  * Sets a property of the element unless it has this value already: effects that run again must not start a new order.
  */
-function setProperty<Name extends 'client' | 'startOrder' | 'hub' | 'extraWallets' | 'appAddress'>(
-  element: CountersignSignIn | null,
+function useProperty<Name extends 'client' | 'startOrder' | 'hub' | 'extraWallets' | 'appAddress'>(
+  inner: RefObject<CountersignSignIn | null>,
   name: Name,
   value: CountersignSignIn[Name],
 ): void {
-  if (element !== null && element[name] !== value) element[name] = value
+  useBrowserLayoutEffect(() => {
+    const element = inner.current
+    if (element !== null && element[name] !== value) element[name] = value
+  }, [inner, name, value])
 }
 
 /**

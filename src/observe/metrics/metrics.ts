@@ -10,7 +10,7 @@ import type { CeilingUse } from '../../limits/concurrency.ts'
 import { defaultLimits } from '../../limits/limits.ts'
 import type { CallObserver, CallOutcome, PartLabel, RouteName } from '../../rpc/invoke.ts'
 import { CountersignError, reasons } from '../../shared/errors.ts'
-import type { OrderStatus } from '../../shared/orders.ts'
+import { orderStatuses } from '../../shared/orders.ts'
 import { type StoreReport, storeOperations } from '../../store/map-store.ts'
 
 /** What is read when the metrics are asked for. */
@@ -38,17 +38,6 @@ const routeNames = Object.keys({
   options: 1,
   page: 1,
 } satisfies Record<Exclude<RouteName, PartLabel | 'unknown'>, 1>)
-
-const orderStatuses = Object.keys({
-  created: 1,
-  claimed: 1,
-  waiting_user: 1,
-  approved: 1,
-  finalized: 1,
-  rejected: 1,
-  cancelled: 1,
-  expired: 1,
-} satisfies Record<OrderStatus, 1>)
 
 /** Label of all that is not on a list: what callers choose must not become a label. */
 const other = 'other'
