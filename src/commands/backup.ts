@@ -1,10 +1,14 @@
-import { existsSync, rmSync, statSync } from 'node:fs'
-import { dirname } from 'node:path'
-import { checkStore, copyStore, hasKey, putInPlace } from '../store/sqlite-copy.ts'
-import type { Streams } from './command-line.ts'
-import { besides, explained, type FileArguments, followed, readFileArguments } from './store-file.ts'
+import { randomUUID } from 'node:crypto'
+import { existsSync, realpathSync, rmSync, statSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { optionsFromEnvironment, resolveSettings } from '../service/config.ts'
+import { sqliteFile } from '../store/open.ts'
+import { checkStore, copyStore, hasKey, putInPlace, removeKeys, replaceStore } from '../store/sqlite-copy.ts'
+import { oneLine, type Streams, UsageError } from './command-line.ts'
+import { begunKeys, sessionKeys } from './oidc.ts'
 
-const helpText = `Usage: countersign backup FILE [options]
+const backupHelp = `Usage: countersign backup FILE [options]
 
 Copies the embedded store to FILE, as it is at one moment, while the service runs. FILE can be read
 by its owner only. Keep it as safe as the store: it has users, sessions, and the secret if
@@ -16,19 +20,51 @@ copy, and 2 for wrong usage.
   --help         shows this text
 `
 
-/** Key of the secret, with the prefix that all keys of a service can have. */
-const secret = /^(?:[A-Za-z0-9._-]{1,64}:)?secret$/
+const restoreHelp = `Usage: countersign restore FILE [options]
+
+Puts a copy that "countersign backup" made in the place of the embedded store, which is kept beside
+it. The service must be stopped. All sessions end, because some of those in the copy may have been
+ended since; nonces and orders that had begun are dropped, because some may have been used since.
+The exit code is 0 if the store is restored, 1 if nothing has changed, and 2 for wrong usage.
+
+  --keep-sessions  keeps sessions and known computers, those that were ended or forgotten since the copy
+                   was made included
+  --store STORE    as for the service (variable COUNTERSIGN_STORE, default sqlite:./countersign.db)
+  --help           shows this text
+`
+
+/** Runs `countersign backup` with the arguments behind that. */
+export const backupCommand = fileCommand(backupHelp, 'force', backUp)
+
+/** Runs `countersign restore` with the arguments behind that. */
+export const restoreCommand = fileCommand(restoreHelp, 'keep-sessions', restore)
 
 /**
- * Runs the command `backup` with the arguments behind its name. Resolves with 0; rejects with an error of one line if
- * it fails.
+ * A command that takes one FILE, `--store` and a switch of its own. `work` returns what to say about it. The command
+ * resolves with 0; it rejects with an error of one line if it fails.
  */
-export async function backupCommand(args: readonly string[], { stdout }: Streams): Promise<number> {
-  const asked = readFileArguments(args, 'force')
-  if (asked === 'help') stdout.write(helpText)
-  else stdout.write(`${backUp(asked)}\n`)
-  return 0
+function fileCommand(helpText: string, ownSwitch: string, work: (asked: FileArguments) => string) {
+  return async (args: readonly string[], { stdout }: Streams): Promise<number> => {
+    const asked = readFileArguments(args, ownSwitch)
+    stdout.write(asked === 'help' ? helpText : `${work(asked)}\n`)
+    return 0
+  }
 }
+
+/** The prefix that all keys of a service can have. */
+const prefix = /^(?:[A-Za-z0-9._-]{1,64}:)?/
+
+/** Key of the secret. */
+const secret = new RegExp(`${prefix.source}secret$`)
+
+/**
+ * Keys of nonces and orders, and of what applications hold: they may have been used, refused or ended since the copy
+ * was made.
+ */
+const begun = new RegExp(`${prefix.source}(?:nonce|link-nonce|order|${begunKeys}):`)
+
+/** Keys of sessions, of their addresses and lists, and of known computers. */
+const remembered = new RegExp(`${prefix.source}(?:session|session-address|${sessionKeys}|sessions|computers):`)
 
 /** Makes the copy, and returns what to say about it. */
 function backUp({ file: given, store, switched: force }: FileArguments): string {
@@ -54,5 +90,88 @@ function backUp({ file: given, store, switched: force }: FileArguments): string 
     return `${file} is a complete copy of ${store}${kept}: ${bytes} bytes, checked`
   } finally {
     rmSync(copy, { force: true })
+  }
+}
+
+/** Restores the store, and returns what to say about it. */
+function restore({ file: given, store, switched: keepSessions }: FileArguments): string {
+  const file = followed(given)
+  if (!existsSync(file)) throw new Error(`There is no file ${file}`)
+  if (file === store) throw new Error(`${file} is the store itself; name the copy`)
+  const copy = besides(store)
+  const aside = `${store}.before-${new Date().toISOString().replaceAll(/[:.]/g, '-')}`
+  try {
+    explained(`Cannot restore from ${file}`, () => {
+      checkStore(file)
+      copyStore(file, copy)
+      removeKeys(copy, (key) => begun.test(key) || (!keepSessions && remembered.test(key)))
+    })
+    const wasThere = explained(`Cannot replace ${store}`, () => replaceStore({ path: store, by: copy, aside }))
+    const sessions = keepSessions ? 'sessions that were ended since are back' : 'all sessions have ended'
+    return `${store} is restored from ${file}: ${sessions}${wasThere ? `; what it was before is in ${aside}` : ''}`
+  } finally {
+    rmSync(copy, { force: true })
+  }
+}
+
+/** What the arguments of a command on a store's file ask for. */
+interface FileArguments {
+  /** The one FILE, as an absolute path. */
+  readonly file: string
+  /** Path of the store, links followed if it is there. */
+  readonly store: string
+  /** Whether the command's own switch is there. */
+  readonly switched: boolean
+}
+
+/** Reads the arguments of a command. Throws a `UsageError` if they are wrong, or the store is not a file. */
+function readFileArguments(args: readonly string[], ownSwitch: string): FileArguments | 'help' {
+  const { values, positionals } = parse(args, ownSwitch)
+  if (values.help === true) return 'help'
+  const [file] = positionals
+  if (file === undefined || file === '' || positionals.length > 1) throw new UsageError('it takes one FILE')
+  if (values.store === '') throw new UsageError('--store is empty')
+  const given = typeof values.store === 'string' ? values.store : optionsFromEnvironment(process.env).store
+  const store = sqliteFile(resolveSettings(given === undefined ? {} : { store: given }).store)
+  if (store === undefined) {
+    throw new UsageError(
+      'the store is not an SQLite file; save Redis by its own means, as "Backups" in docs/operations.md says',
+    )
+  }
+  return { file: resolve(file), store: followed(store), switched: values[ownSwitch] === true }
+}
+
+function parse(args: readonly string[], ownSwitch: string) {
+  try {
+    return parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: {
+        store: { type: 'string' },
+        [ownSwitch]: { type: 'boolean' },
+        help: { type: 'boolean', short: 'h' },
+      },
+    })
+  } catch (error) {
+    throw new UsageError(`${oneLine(error)}; --help shows the usage`, { cause: error })
+  }
+}
+
+/** A path with its links followed; the same path if nothing is there. */
+function followed(path: string): string {
+  return statSync(path, { throwIfNoEntry: false }) === undefined ? path : realpathSync(path)
+}
+
+/** An unused path beside another one. */
+function besides(path: string): string {
+  return `${path}.${randomUUID()}.partial`
+}
+
+/** Runs a step. If it fails, throws an error of one line: `problem`, and why. */
+function explained<T>(problem: string, step: () => T): T {
+  try {
+    return step()
+  } catch (error) {
+    throw new Error(`${problem}: ${oneLine(error)}`, { cause: error })
   }
 }

@@ -21,6 +21,11 @@ export function oneLine(error: unknown): string {
   return message.replaceAll(/\s+/g, ' ').trim()
 }
 
+/** A number of things, for people. */
+export function counted(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`
+}
+
 /** What the arguments ask of the command that starts the service. */
 export interface CommandLine {
   /** Show the help and do nothing else. */

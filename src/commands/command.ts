@@ -38,7 +38,7 @@ const subcommands: readonly Subcommand[] = [
   {
     name: 'restore',
     about: 'puts such a copy in the place of the embedded store',
-    load: async () => (await import('./restore.ts')).restoreCommand,
+    load: async () => (await import('./backup.ts')).restoreCommand,
   },
 ]
 

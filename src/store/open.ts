@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import type { Logger } from '../base/log.ts'
 import { requireSuitableNode } from '../base/node-version.js'
 import { defaultKeyPrefix, keyPrefixForm, keyPrefixPattern, withKeyPrefix } from './map-store.ts'
@@ -86,6 +87,12 @@ export function sqliteLocation(url: string): string | undefined {
     throw new TypeError('The URL of an SQLite store has a query, which has no effect: write it like sqlite:./file.db')
   }
   return location
+}
+
+/** The absolute path of the file of an SQLite store; `undefined` for any other store. */
+export function sqliteFile(store: string | object): string | undefined {
+  const location = typeof store === 'string' ? sqliteLocation(store) : undefined
+  return location === undefined || location === ':memory:' ? undefined : resolve(location)
 }
 
 function malformed(): TypeError {

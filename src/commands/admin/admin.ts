@@ -10,9 +10,10 @@ import type { ProvenIdentity } from '../../core/wallet/wallet.ts'
 import { WebhookQueue } from '../../observe/audit/webhook.ts'
 import { optionsFromEnvironment, resolveSettings, type Settings } from '../../service/config.ts'
 import { openServiceStore } from '../../service/service-store.ts'
+import { given } from '../../shared/given.ts'
 import { sqliteLocation } from '../../store/open.ts'
 import type { Store } from '../../store/store.ts'
-import { oneLine, type Streams, UsageError } from '../command-line.ts'
+import { counted, oneLine, type Streams, UsageError } from '../command-line.ts'
 import { adminCommand as issuerCommand } from '../oidc.ts'
 import { AdminActions } from './admin-actions.ts'
 
@@ -188,9 +189,7 @@ const options = {
 interface AdminArguments {
   readonly command: Command
   readonly args: readonly string[]
-  readonly store: string | undefined
-  readonly json: boolean
-  readonly yes: boolean
+  readonly values: ReturnType<typeof parse>['values']
 }
 
 /**
@@ -211,17 +210,17 @@ export async function adminCommand(args: readonly string[], streams: Streams): P
 
 /** Runs a command, and returns what to print. */
 async function perform(asked: AdminArguments, { stdin, stderr }: Streams): Promise<string> {
-  const { command, args, json: isForMachines } = asked
-  const settings = settingsOf(asked)
+  const { command, args, values } = asked
+  const settings = settingsOf(values.store)
   const { store, close } = await openServiceStore(settings, silentLogger)
   try {
     const actions = new AdminActions(store)
-    if (command.isFinal && !asked.yes) await confirm(asked, stdin, stderr)
+    if (command.isFinal && !values.yes) await confirm(asked, stdin, stderr)
     const { json, text, changed } = await command.run(actions, ...args)
     if (changed !== undefined && settings.webhook.url !== undefined) {
       await queueEvent(store, { type: 'operator.acted', action: command.name, ...changed })
     }
-    return `${isForMachines ? JSON.stringify(json) : text}\n`
+    return `${values.json ? JSON.stringify(json) : text}\n`
   } finally {
     await close()
   }
@@ -237,7 +236,7 @@ async function queueEvent(store: Store, facts: AuditFacts): Promise<void> {
 
 function readArguments(args: readonly string[]): AdminArguments | 'help' {
   const { values, positionals } = parse(args)
-  const [name, ...given] = positionals
+  const [name, ...taken] = positionals
   if (values.help === true) return 'help'
   const command = adminCommands.find((one) => one.name === name)
   if (name === undefined) throw new UsageError('a command is missing')
@@ -245,11 +244,11 @@ function readArguments(args: readonly string[]): AdminArguments | 'help' {
   // An empty one is as from a variable of the shell that is not set.
   const fits = (text: string | undefined, takes: string): boolean =>
     takes === takes.toLowerCase() ? text === takes : text !== undefined && text !== ''
-  if (given.length !== command.takes.length || !command.takes.every((takes, index) => fits(given[index], takes))) {
+  if (taken.length !== command.takes.length || !command.takes.every((takes, index) => fits(taken[index], takes))) {
     throw new UsageError(`write: ${usageOf(command)}`)
   }
   if (values.store === '') throw new UsageError('--store is empty')
-  return { command, args: given, store: values.store, json: values.json === true, yes: values.yes === true }
+  return { command, args: taken, values }
 }
 
 /**
@@ -273,11 +272,8 @@ function usageOf({ name, takes }: Command): string {
 }
 
 /** The settings of the service, with the store of the arguments. Refuses a store in which nothing can be found. */
-function settingsOf({ store }: AdminArguments): Settings {
-  const settings = resolveSettings({
-    ...optionsFromEnvironment(process.env),
-    ...(store === undefined ? {} : { store }),
-  })
+function settingsOf(store: string | undefined): Settings {
+  const settings = resolveSettings({ ...optionsFromEnvironment(process.env), ...given({ store }) })
   const file = typeof settings.store === 'string' ? sqliteLocation(settings.store) : undefined
   if (file === ':memory:')
     throw new AdministrationError('the store is in memory, and only the service itself can reach it')
@@ -334,10 +330,6 @@ function sessionLine(session: Session): string {
 
 function blocked(blockedAt: number | undefined): string[] {
   return blockedAt === undefined ? [] : [`blocked since ${timeOf(blockedAt)}`]
-}
-
-function counted(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? '' : 's'}`
 }
 
 function timeOf(epochMs: number): string {

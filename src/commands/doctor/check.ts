@@ -1,3 +1,4 @@
+import { given } from '../../shared/given.ts'
 import { oneLine } from '../command-line.ts'
 
 /** How a check went. `skipped` is for one that could not be made; it is neither good nor bad. */
@@ -45,7 +46,7 @@ export function warning(saw: string, fix: string): Finding {
 
 /** A finding that has to be fixed, by the advice of the check unless `fix` says otherwise. */
 export function problem(saw: string, fix?: string): Finding {
-  return { status: 'problem', saw, ...(fix === undefined ? {} : { fix }) }
+  return { status: 'problem', saw, ...given({ fix }) }
 }
 
 /** A check that could not be made, and why. */
@@ -72,7 +73,7 @@ async function runAfter<Subject>(
   const findings = (await reasonToSkip(check, running)) ?? (await runWithin(check, subject))
   return [findings].flat().map(({ status, saw, fix }) => {
     const how = fix ?? (status === 'problem' ? check.advice : undefined)
-    return { check: check.name, status, saw, ...(how === undefined ? {} : { fix: how }) }
+    return { check: check.name, status, saw, ...given({ fix: how }) }
   })
 }
 

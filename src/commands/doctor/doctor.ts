@@ -1,8 +1,9 @@
 import { version } from '../../base/version.ts'
 import { httpOrigin } from '../../service/config/kinds.ts'
 import { optionsFromEnvironment } from '../../service/config.ts'
+import { given } from '../../shared/given.ts'
 import { parseOrigin } from '../../shared/origin.ts'
-import { type CommandLine, readCommandLine, type Streams, UsageError } from '../command-line.ts'
+import { type CommandLine, counted, readCommandLine, type Streams, UsageError } from '../command-line.ts'
 import { ok, type Result, runChecks, type Status, skipped } from './check.ts'
 import { checks } from './checks.ts'
 import { readSetup, type Sources } from './setup.ts'
@@ -72,9 +73,9 @@ function refuse(name: string, expected: string): never {
   throw new UsageError(`--${name} must be ${expected}`)
 }
 
-async function examine({ options: given, ...asked }: DoctorArguments): Promise<readonly Result[]> {
+async function examine({ options: ofArguments, ...asked }: DoctorArguments): Promise<readonly Result[]> {
   const environment = process.env
-  const options = { ...optionsFromEnvironment(environment), ...given }
+  const options = { ...optionsFromEnvironment(environment), ...ofArguments }
   const { findings, setup } = await readSetup({ ...asked, environment, options })
   const results: Result[] = [
     { check: 'node', ...ok(`Node.js ${process.versions.node}`) },
@@ -86,11 +87,10 @@ async function examine({ options: given, ...asked }: DoctorArguments): Promise<r
   } else {
     results.push(...(await runChecks(checks, setup).finally(() => setup.end())))
   }
-  return results.map(({ check, status, saw, fix }) => ({
-    check,
-    status,
-    saw: clean(saw),
-    ...(fix === undefined ? {} : { fix: clean(fix) }),
+  return results.map(({ fix, ...result }) => ({
+    ...result,
+    saw: clean(result.saw),
+    ...given({ fix: fix && clean(fix) }),
   }))
 }
 
@@ -117,7 +117,10 @@ function textReport(results: readonly Result[]): string {
     return [head + saw, ...(fix === undefined ? [] : [' '.repeat(head.length) + fix])]
   })
   const count = (status: Status): number => results.filter((result) => result.status === status).length
-  const plural = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`
-  const sum = [plural(count('problem'), 'problem'), plural(count('warning'), 'warning'), `${count('skipped')} skipped`]
+  const sum = [
+    counted(count('problem'), 'problem'),
+    counted(count('warning'), 'warning'),
+    `${count('skipped')} skipped`,
+  ]
   return `${[...lines, '', sum.join(', ')].join('\n')}\n`
 }
