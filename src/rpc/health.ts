@@ -2,9 +2,9 @@ import {
   Health,
   HealthCheckResponse_ServingStatus as ServingStatus,
 } from '../../gen/server/grpc/health/v1/health_pb.ts'
-import { turns } from '../base/timing/turns.ts'
+import { Sleep, turns } from '../base/timing/turns.ts'
 import { CallEnded } from '../shared/errors.ts'
-import { type Method, methodsOf } from './methods.ts'
+import { limited, type Method, methodsOf } from './methods.ts'
 
 /** Source of the health service's answers. */
 export interface HealthSource {
@@ -46,28 +46,18 @@ export function healthMethods(source: HealthSource): readonly Method[] {
   const health = new ServerHealth(source)
   const isKnown = (service: string): boolean => service === '' || source.services.includes(service)
   // Load balancers call this often. One probe of the store at a time serves all of them.
-  const limit = 'unlimited'
   return methodsOf(Health, {
-    check: {
-      limit,
-      async handle({ service }) {
-        if (!isKnown(service)) throw new CallEnded('not_found')
-        return { status: await health.probe() }
-      },
-    },
-    list: {
-      limit,
-      async handle() {
-        const status = await health.probe()
-        return { statuses: Object.fromEntries(['', ...source.services].map((service) => [service, { status }])) }
-      },
-    },
-    watch: {
-      limit,
-      async *handle({ service }, { signal }) {
-        for await (const status of health.watch(isKnown(service), signal)) yield { status }
-      },
-    },
+    check: limited('unlimited', async ({ service }) => {
+      if (!isKnown(service)) throw new CallEnded('not_found')
+      return { status: await health.probe() }
+    }),
+    list: limited('unlimited', async () => {
+      const status = await health.probe()
+      return { statuses: Object.fromEntries(['', ...source.services].map((service) => [service, { status }])) }
+    }),
+    watch: limited('unlimited', async function* ({ service }, { signal }) {
+      for await (const status of health.watch(isKnown(service), signal)) yield { status }
+    }),
   })
 }
 
@@ -173,25 +163,5 @@ class ServerHealth {
       }
       await sleep.atMost(probeIntervalMs)
     }
-  }
-}
-
-/** A wait that can be ended early. */
-class Sleep {
-  #end: (() => void) | undefined
-
-  end(): void {
-    this.#end?.()
-  }
-
-  async atMost(ms: number): Promise<void> {
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, Math.max(1, Math.ceil(ms)))
-      this.#end = () => {
-        clearTimeout(timer)
-        resolve()
-      }
-    })
-    this.#end = undefined
   }
 }

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto'
-import { TimerWheel, turns } from '../../base/timing/turns.ts'
+import { Sleep, turns } from '../../base/timing/turns.ts'
 import { CountersignError, invalidField } from '../../shared/errors.ts'
 import type { OrderEvent, OrderStatus } from '../../shared/orders.ts'
 import { changeOrder } from './change.ts'
@@ -49,8 +49,6 @@ const stoppingStreamMs = 1_000
 export class OrderWatches {
   readonly #records: OrderRecords
   readonly #shutdown: AbortSignal
-  /** Heartbeats, deadlines and ends of all watches. */
-  readonly #wheel = new TimerWheel()
   /** Ends the wait of each watcher, which then looks again at what there is to do. */
   readonly #wakers = new Set<() => void>()
 
@@ -95,8 +93,8 @@ export class OrderWatches {
       }
       return
     }
-    const changed = new Signal(this.#wheel)
-    const wake = (): void => changed.wake()
+    const changed = new Signal()
+    const wake = (): void => changed.end()
     const unwatch = await this.#records.watch(orderId, () => changed.notify())
     try {
       this.#wakers.add(wake)
@@ -149,7 +147,7 @@ export class OrderWatches {
           beatDue = true
           break
         }
-        await changed.wait(Math.min(nextBeat - now, endsAt - now, deadlineOf(order) - this.#records.now()))
+        await changed.atMost(Math.min(nextBeat - now, endsAt - now, deadlineOf(order) - this.#records.now()))
       }
       order = await (beatDue ? this.#readUnlessAway(order, admit) : this.#read(orderId, admit))
     }
@@ -203,25 +201,17 @@ function eventOf(order: OrderRecord, status: OrderStatus): Omit<WatchEvent, 'seq
   }
 }
 
-/** Wakes one waiter; without one, the next wait ends at once. */
-class Signal {
-  readonly #wheel: TimerWheel
+/**
+ * Wakes one waiter; without one, the next wait ends at once. Clocks can be set, so a caller that waits for a time must
+ * look at the clock again.
+ */
+class Signal extends Sleep {
   #isSet = false
-  #wake: (() => void) | undefined
-
-  constructor(wheel: TimerWheel) {
-    this.#wheel = wheel
-  }
 
   /** Something changed. */
   notify(): void {
     this.#isSet = true
-    this.wake()
-  }
-
-  /** Ends the wait without a change. */
-  wake(): void {
-    this.#wake?.()
+    this.end()
   }
 
   /** Whether something changed since the last call. */
@@ -229,20 +219,5 @@ class Signal {
     const wasSet = this.#isSet
     this.#isSet = false
     return wasSet
-  }
-
-  /**
-   * Waits until it is notified or woken, about `ms` milliseconds at most. Clocks can be set, so a caller that waits for a
-   * time must look at the clock again.
-   */
-  async wait(ms: number): Promise<void> {
-    await new Promise<void>((resolve) => {
-      const cancel = this.#wheel.set(ms, resolve)
-      this.#wake = () => {
-        cancel()
-        resolve()
-      }
-    })
-    this.#wake = undefined
   }
 }

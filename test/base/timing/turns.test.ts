@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { Turns } from '../../../src/base/timing/turns.ts'
+import { Sleep, Turns } from '../../../src/base/timing/turns.ts'
 
 /** Keeps the processor busy. */
 function work(ms: number): void {
@@ -146,4 +146,24 @@ test('however items are added and deleted, those that are left run once and in o
       expect(ran).toEqual(expected)
     }),
   )
+})
+
+test('a wait lasts its time, or until it is ended', async () => {
+  const startedAt = performance.now()
+  const [whole, ended] = [new Sleep(), new Sleep()]
+  ended.end()
+  const ends: string[] = []
+  const waits = [whole.atMost(20.5).then(() => ends.push('whole')), ended.atMost(60_000).then(() => ends.push('ended'))]
+  ended.end()
+  ended.end()
+  await Promise.all(waits)
+  expect(ends).toEqual(['ended', 'whole'])
+  expect(performance.now() - startedAt).toBeGreaterThanOrEqual(19)
+})
+
+test('ten thousand waits that are over at once give the event loop back between slices', async () => {
+  let over = 0
+  for (let i = 0; i < 10_000; i++) void new Sleep().atMost(20).then(() => over++)
+  while (over === 0) await nextTurn()
+  expect(await mostAtOnce(() => over, 10_000)).toBeLessThanOrEqual(100)
 })

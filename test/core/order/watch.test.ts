@@ -342,7 +342,6 @@ describe('a watch', () => {
     return { instance, order, reader, records }
   }
 
-  /** Timers are coarse: see TimerWheel. */
   const tickMs = 100
 
   async function tick(ms: number): Promise<void> {
