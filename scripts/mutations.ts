@@ -124,7 +124,7 @@ const rows: Readonly<
   9: [
     ['requireHolder', '!matchesAny(token, hashes)', 'false', 'core/order/orders'],
     ['requireOrigin', "this.#origins.requireSameOrOwn(request, order.origin, 'order')", '', 'core/order/orders'],
-    ['orderInput', "[tokenField]: bearer ?? ''", "[tokenField]: bearer ?? queried(tokenField) ?? ''", 'e2e/orders'],
+    ['orderInput', "desktopToken: bearer ?? ''", "desktopToken: bearer ?? queried(tokenField) ?? ''", 'e2e/orders'],
     [
       'prove',
       'order.adapterId !== undefined && (proof.adapterId ?? order.adapterId) !== order.adapterId',

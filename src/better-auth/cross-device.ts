@@ -1,10 +1,9 @@
 import type { AuthContext, GenericEndpointContext } from '@better-auth/core'
-import type { DescMessage, DescMethodUnary, JsonObject } from '@bufbuild/protobuf'
+import type { JsonObject } from '@bufbuild/protobuf'
 import { HIDE_METADATA, type StandardSchemaV1 } from 'better-auth'
 import { createAuthEndpoint } from 'better-auth/api'
 import { OrderService } from '../../gen/server/countersign/v1/order_service_pb.ts'
 import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
-import { bearerToken } from '../base/request.ts'
 import type { OrderApi } from '../browser/client/api.ts'
 import { KnownComputers } from '../core/order/known-computers.ts'
 import { Orders } from '../core/order/orders.ts'
@@ -15,7 +14,7 @@ import { optionsHeaders, spokenLanguages } from '../http/options.ts'
 import { continuePath } from '../http/page-files.ts'
 import { readPageTexts } from '../http/page-texts.ts'
 import { type OrderTokenField, orderInput } from '../http/rest/json.ts'
-import type { ServiceHandlers } from '../rpc/methods.ts'
+import { methodOf, type ServiceHandlers, type UnaryMethod } from '../rpc/methods.ts'
 import { orderHandlers } from '../rpc/order-service.ts'
 import { sessionHandlers } from '../rpc/session-service.ts'
 import type { CountersignOptions, PageOptions } from '../service/config.ts'
@@ -131,17 +130,12 @@ export function crossDevice({ store, orderModelName = 'crossDeviceOrder', ...opt
 
   const handlersOf = (ctx: GenericEndpointContext): OrderHandlers => {
     const { context } = ctx
-    const { orderTtlSeconds, confirmationCode, knownComputers, proximity, orderStartKeys, prover } = settings
     const ownPage = pages !== undefined && options.claimUrlTemplate === undefined
     return orderHandlers(
       new Orders({
         settings: {
+          ...settings,
           appName: appNameOf(settings, context),
-          orderTtlSeconds,
-          confirmationCode,
-          knownComputers,
-          proximity,
-          orderStartKeys,
           claimUrlTemplate: ownPage ? ownClaimUrlTemplate(ctx) : (options.claimUrlTemplate ?? defaultClaimUrlTemplate),
           publicOrigin: () => ownOrigin(context),
           handOverUrl: (ticket) =>
@@ -149,7 +143,7 @@ export function crossDevice({ store, orderModelName = 'crossDeviceOrder', ...opt
         },
         records: stored ?? new DatabaseOrders(context, watchers, sweeping),
         keyring: keyringOf(context),
-        prover,
+        prover: settings.prover,
         origins: originsOf(context, settings),
         host: new EndpointHost(ctx, settings),
         computers,
@@ -165,11 +159,8 @@ export function crossDevice({ store, orderModelName = 'crossDeviceOrder', ...opt
     name: Name,
     input: unknown,
   ): Promise<OrderAnswer<Name>> => {
-    const handlers = handlersOf(ctx)
-    // The name pairs an RPC with its handler; TypeScript cannot see it.
-    const rpc = OrderService.method[name] as DescMethodUnary
-    const call = { rpc, handler: handlers[name] as never, body: input }
-    return await answer<DescMessage, DescMessage, OrderAnswer<Name>>(ctx, call)
+    // TypeScript does not see that each of the names is that of an RPC that answers once.
+    return await answer<OrderAnswer<Name>>(ctx, methodOf(OrderService, handlersOf(ctx), name) as UnaryMethod, input)
   }
 
   const post = <Path extends string, Name extends OrderCall, Body extends StandardSchemaV1>(
@@ -206,9 +197,7 @@ export function crossDevice({ store, orderModelName = 'crossDeviceOrder', ...opt
   ): Promise<Answer> => {
     const walletsOf = (session: Session) => walletsOfUser(ctx.context, settings, session)
     const handlers = sessionHandlers(new EndpointHost(ctx, settings), { computers, walletsOf })
-    // As above.
-    const rpc = SessionService.method[name] as DescMethodUnary
-    return await answer(ctx, { rpc, handler: handlers[name] as never, body: input })
+    return await answer(ctx, methodOf(SessionService, handlers, name), input)
   }
 
   return {
@@ -285,12 +274,9 @@ export function crossDevice({ store, orderModelName = 'crossDeviceOrder', ...opt
         desktopOrderPaths.events,
         { method: 'GET', query: bodyOf<OrderQuery>() },
         async (ctx): Promise<Response> => {
-          const { watchOrder } = handlersOf(ctx)
-          return await eventsResponse(ctx, {
-            watchOrder,
-            order: orderQuery(ctx, 'desktopToken'),
-            queried: queryOf(ctx),
-          })
+          const watchOrder = methodOf(OrderService, handlersOf(ctx), 'watchOrder')
+          const order = (): JsonObject => orderQuery(ctx, 'desktopToken')
+          return await eventsResponse(ctx, { watchOrder, order, queried: queryOf(ctx) })
         },
       ),
     },
@@ -323,7 +309,7 @@ function servedPages(pages: ApprovalPage | undefined): ApprovalPage {
 
 /** Names an order for a GET, as REST does. */
 function orderQuery(ctx: GenericEndpointContext, tokenField: OrderTokenField): JsonObject {
-  return orderInput(tokenField, bearerToken(requestOf(ctx)), queryOf(ctx))
+  return orderInput(tokenField, requestOf(ctx), queryOf(ctx))
 }
 
 /** The parameters in a request's query, by their names. */

@@ -43,6 +43,9 @@ export function betterAuthHost(auth: WalletAuth): Host {
     return { result: answer.response as T, cookies: answer.headers?.getSetCookie() ?? [] }
   }
 
+  const resultOf = async <T>(headers: Headers, run: (host: Host) => Promise<T>): Promise<T> =>
+    (await inside(headers, run)).result
+
   /** Better Auth reads sessions from its cookie; its own bearer plugin puts a token there, too. */
   const withCredential = async (request: RequestContext): Promise<Headers> => {
     const { headers } = request
@@ -55,9 +58,7 @@ export function betterAuthHost(auth: WalletAuth): Host {
   }
 
   return {
-    async resolveUser(identity, request) {
-      return (await inside(request.headers, (host) => host.resolveUser(identity, request))).result
-    },
+    resolveUser: (identity, request) => resultOf(request.headers, (host) => host.resolveUser(identity, request)),
     async createSession(user, identity, request, order): Promise<IssuedSession> {
       const { result, cookies } = await inside(request.headers, (host) =>
         host.createSession(user, identity, request, order),
@@ -65,9 +66,7 @@ export function betterAuthHost(auth: WalletAuth): Host {
       return { ...result, cookies }
     },
     orderSessionId: ({ orderId }) => orderId,
-    async endOrderSession(session) {
-      return (await inside(new Headers(), (host) => host.endOrderSession(session))).result
-    },
+    endOrderSession: (session) => resultOf(new Headers(), (host) => host.endOrderSession(session)),
     async currentSession(request): Promise<CurrentSession> {
       const headers = await withCredential(request)
       const { result, cookies } = await inside(headers, (host) => host.currentSession(request))
@@ -76,14 +75,9 @@ export function betterAuthHost(auth: WalletAuth): Host {
     async signOut(request) {
       return (await inside(request.headers, (host) => host.signOut(request))).cookies
     },
-    async listSessions(userId, request) {
-      return (await inside(request.headers, (host) => host.listSessions(userId, request))).result
-    },
-    async revokeSession(userId, sessionId, request) {
-      return (await inside(request.headers, (host) => host.revokeSession(userId, sessionId, request))).result
-    },
-    async introspect(token) {
-      return (await inside(new Headers(), (host) => host.introspect(token))).result
-    },
+    listSessions: (userId, request) => resultOf(request.headers, (host) => host.listSessions(userId, request)),
+    revokeSession: (userId, sessionId, request) =>
+      resultOf(request.headers, (host) => host.revokeSession(userId, sessionId, request)),
+    introspect: (token) => resultOf(new Headers(), (host) => host.introspect(token)),
   }
 }

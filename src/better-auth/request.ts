@@ -2,7 +2,7 @@ import type { AuthContext, BetterAuthPlugin, GenericEndpointContext } from '@bet
 import { getIP } from 'better-auth/api'
 import { type RequestContext, readAddress, readRequest, withParts } from '../base/request.ts'
 import { OriginPolicy } from '../core/origin-policy.ts'
-import { FetchBody } from '../http/fetch.ts'
+import { fetchBody } from '../http/fetch.ts'
 import { failureBody } from '../http/rest/serve.ts'
 import { maxBodyBytes } from '../limits/limits.ts'
 import { toFailure } from '../rpc/errors.ts'
@@ -70,7 +70,7 @@ export function limitBodies(paths: readonly string[]): OnRequest {
     const path = URL.parse(request.url)?.pathname.replace(/\/+$/, '') ?? ''
     if (!request.body || request.bodyUsed || !paths.some((own) => path.endsWith(own))) return undefined
     try {
-      const body = new Uint8Array(await new FetchBody(request).read(maxBodyBytes))
+      const body = new Uint8Array(await fetchBody(request).read(maxBodyBytes))
       return { request: new Request(request, { body }) }
     } catch (thrown) {
       const failure = toFailure(thrown)

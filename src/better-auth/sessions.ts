@@ -27,7 +27,13 @@ const markedMs = 10 * 60_000
  */
 const takeBackMs = 15 * 60_000
 
-/** Marks of an order's session. */
+/**
+ * Time for which an order's token is kept, in ms. Longer than an order is remembered after it was finalized, and can be
+ * taken back, which is ten minutes.
+ */
+const keptMs = 20 * 60_000
+
+/** Marks of an order's session, and the name of its token. */
 const marksOf = (orderId: string) => ({
   /** It was made, or must not be made any more. */
   made: `order-session:${orderId}`,
@@ -35,6 +41,7 @@ const marksOf = (orderId: string) => ({
   takenBack: `order-session-taken-back:${orderId}`,
   /** It was live when the order was taken back. */
   wasLive: `order-session-was-live:${orderId}`,
+  token: `countersign:order-session:${orderId}`,
 })
 
 /** A session of Better Auth with what the plugins' schema adds. */
@@ -58,12 +65,10 @@ interface SessionDetails {
 export class WalletSessions {
   readonly #context: AuthContext
   readonly #marks: Marks
-  readonly #orderTokens: OrderTokens
 
   constructor(context: AuthContext) {
     this.#context = context
     this.#marks = new Marks(context)
-    this.#orderTokens = new OrderTokens(context)
   }
 
   /** Creates a session. With `order`, at most one for each order: see `Host.createSession`. */
@@ -144,7 +149,7 @@ export class WalletSessions {
     const { made: mark } = marksOf(orderId)
     if (await this.#marks.has(mark)) return await this.#findMarked(token)
     await this.#marks.sweep()
-    if (!this.#inDatabase) await this.#orderTokens.keep(orderId, token)
+    if (!this.#inDatabase) await this.#keepToken(orderId, token)
     let made: WalletSession | undefined
     try {
       return await this.#inTransaction(async () => {
@@ -179,7 +184,7 @@ export class WalletSessions {
    * The tokens that an order's session can have. From where the sessions are, so that the two are lost only together.
    */
   async #tokensOfOrder(orderId: string, userId: string): Promise<string[]> {
-    if (!this.#inDatabase) return await this.#orderTokens.find(orderId)
+    if (!this.#inDatabase) return await this.#keptTokens(orderId)
     const rows = await this.#context.adapter.findMany<AuthSession>({
       model: 'session',
       where: [
@@ -188,6 +193,26 @@ export class WalletSessions {
       ],
     })
     return rows.map(({ token }) => token)
+  }
+
+  /**
+   * Keeps the token of an order's session that is about to be made, encrypted, in Better Auth's verification values:
+   * secondary storage finds a session by its token only, and its list of a user's sessions can lose one if two
+   * instances change it at once.
+   */
+  async #keepToken(orderId: string, token: string): Promise<void> {
+    const { internalAdapter, secretConfig } = this.#context
+    await internalAdapter.createVerificationValue({
+      identifier: marksOf(orderId).token,
+      value: await symmetricEncrypt({ key: secretConfig, data: token }),
+      expiresAt: new Date(Date.now() + keptMs),
+    })
+  }
+
+  async #keptTokens(orderId: string): Promise<string[]> {
+    const { internalAdapter, secretConfig } = this.#context
+    const kept = await internalAdapter.findVerificationValue(marksOf(orderId).token)
+    return kept === null ? [] : [await symmetricDecrypt({ key: secretConfig, data: kept.value })]
   }
 
   async #make({ userId, identity, request, order }: SessionDetails, token: string): Promise<WalletSession> {
@@ -281,44 +306,4 @@ function decoded(text: string): string {
   } catch {
     return text
   }
-}
-
-/**
- * Time for which an order's token is kept, in ms. Longer than an order is remembered after it was finalized, and can be
- * taken back, which is ten minutes.
- */
-const keptMs = 20 * 60_000
-
-/**
- * The tokens of orders' sessions where Better Auth has the sessions in secondary storage alone. There, a session is
- * found by its token only: Better Auth's list of a user's sessions can lose one if two instances change it at once.
- * Kept as Better Auth's verification values, encrypted.
- */
-class OrderTokens {
-  readonly #context: AuthContext
-
-  constructor(context: AuthContext) {
-    this.#context = context
-  }
-
-  /** Keeps the token of an order's session. To be called before the session is made. */
-  async keep(orderId: string, token: string): Promise<void> {
-    const { internalAdapter, secretConfig } = this.#context
-    await internalAdapter.createVerificationValue({
-      identifier: identifierOf(orderId),
-      value: await symmetricEncrypt({ key: secretConfig, data: token }),
-      expiresAt: new Date(Date.now() + keptMs),
-    })
-  }
-
-  /** The token of an order's session, if one was kept. */
-  async find(orderId: string): Promise<string[]> {
-    const { internalAdapter, secretConfig } = this.#context
-    const kept = await internalAdapter.findVerificationValue(identifierOf(orderId))
-    return kept === null ? [] : [await symmetricDecrypt({ key: secretConfig, data: kept.value })]
-  }
-}
-
-function identifierOf(orderId: string): string {
-  return `countersign:order-session:${orderId}`
 }

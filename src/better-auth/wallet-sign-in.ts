@@ -11,6 +11,7 @@ import { WalletLinks, type WalletLinksParts } from '../core/sign-in/user-wallets
 import type { Host } from '../core/users/host.ts'
 import { sharedKeysWarning } from '../core/wallet/adapters.ts'
 import type { Proof, ProvenIdentity } from '../core/wallet/wallet.ts'
+import { limited, methodOf, type UnaryMethod } from '../rpc/methods.ts'
 import { signInHandlers } from '../rpc/sign-in-service.ts'
 import type { CountersignOptions } from '../service/config.ts'
 import { linkPath, signInPaths } from '../shared/rest-paths.ts'
@@ -60,9 +61,9 @@ type ProofBody = { readonly nonceId: string } & Proof
 export function walletSignIn(options: WalletSignInOptions = {}) {
   const settings = walletSettings(options)
   const { endpointPrefix } = settings
-  const handlersOf = (ctx: GenericEndpointContext) => {
+  const methodIn = (ctx: GenericEndpointContext, name: 'issueNonce' | 'verifySignIn'): UnaryMethod => {
     const parts = partsOf(ctx, settings)
-    return signInHandlers(new SignIn(parts), new WalletLinks(parts))
+    return methodOf(SignInService, signInHandlers(new SignIn(parts), new WalletLinks(parts)), name)
   }
   return {
     id: 'wallet-sign-in' as const,
@@ -82,18 +83,12 @@ export function walletSignIn(options: WalletSignInOptions = {}) {
       issueWalletNonce: createAuthEndpoint(
         `${endpointPrefix}${signInPaths.nonce}` as '/wallet/nonce',
         { method: 'POST', body: bodyOf<NonceBody | undefined>(), metadata: { noStore: true } },
-        async (ctx): Promise<NonceChallenge> => {
-          const { issueNonce } = handlersOf(ctx)
-          return await answer(ctx, { rpc: SignInService.method.issueNonce, handler: issueNonce, body: ctx.body })
-        },
+        async (ctx): Promise<NonceChallenge> => await answer(ctx, methodIn(ctx, 'issueNonce'), ctx.body),
       ),
       verifyWalletSignIn: createAuthEndpoint(
         `${endpointPrefix}${signInPaths.verify}` as '/wallet/verify',
         { method: 'POST', body: bodyOf<ProofBody>(), metadata: { noStore: true } },
-        async (ctx): Promise<SignInResult> => {
-          const { verifySignIn } = handlersOf(ctx)
-          return await answer(ctx, { rpc: SignInService.method.verifySignIn, handler: verifySignIn, body: ctx.body })
-        },
+        async (ctx): Promise<SignInResult> => await answer(ctx, methodIn(ctx, 'verifySignIn'), ctx.body),
       ),
       linkWallet: createAuthEndpoint(
         `${endpointPrefix}${linkPath}` as '/wallet/link',
@@ -106,13 +101,9 @@ export function walletSignIn(options: WalletSignInOptions = {}) {
             const { adapterId, publicKeyHex, address } = identity
             return { ok: true, adapterId, publicKeyHex, address }
           }
-          const link = {
-            name: 'better-auth/linkWallet',
-            schema: VerifySignInRequestSchema,
-            handler: { limit: 'unlimited', handle } as const,
-            body: ctx.body,
-          }
-          return await invoked(ctx, callOf(ctx), link)
+          const desc = { input: VerifySignInRequestSchema }
+          const link = { name: 'better-auth/linkWallet', desc, ...limited('unlimited', handle) }
+          return await invoked(ctx, callOf(ctx), link, ctx.body)
         },
       ),
       /**

@@ -306,27 +306,23 @@ function createRouting(parts: AppParts): Routing {
 function rpcRoute(method: Method, { invoker, observe }: AppParts): Route {
   const { name } = method
   const served = wireMethodOf(method, invoker)
+  const refuseAs = (exchange: Exchange, message: string, status?: number): void => {
+    refuse(exchange, { name, failure: new CountersignError('INVALID_REQUEST', message), observe, status })
+  }
   return (exchange) => {
     const { headers, authority, body, context, output } = exchange
     if (refuseHttpMethod(exchange, ['POST'], { name, observe })) return
     const wire = wireOf(headers['content-type'])
     if (wire === undefined || (wire.protocol === 'connect' && wire.enveloped === isUnary(method))) {
       output.setHeaders({ 'accept-post': isUnary(method) ? unaryTypes : streamTypes })
-      const failure = new CountersignError('INVALID_REQUEST', 'No call of this RPC has this content type')
-      return refuse(exchange, { name, failure, observe, status: 415 })
+      return refuseAs(exchange, 'No call of this RPC has this content type', 415)
     }
     if (wire.protocol === 'grpc' && !output.takesTrailers) {
       output.setHeaders({ 'accept-post': 'application/json, application/proto, application/grpc-web' })
-      const failure = new CountersignError(
-        'INVALID_REQUEST',
-        'gRPC needs trailers, which this server cannot send: use Connect or gRPC-Web here',
-      )
-      return refuse(exchange, { name, failure, observe, status: 415 })
+      const message = 'gRPC needs trailers, which this server cannot send: use Connect or gRPC-Web here'
+      return refuseAs(exchange, message, 415)
     }
-    if (!isAuthority(authority)) {
-      const failure = new CountersignError('INVALID_REQUEST', 'The Host header is malformed')
-      return refuse(exchange, { name, failure, observe })
-    }
+    if (!isAuthority(authority)) return refuseAs(exchange, 'The Host header is malformed')
     const callOf = (timeoutMs: number | undefined): HttpCall =>
       new HttpCall({ protocol: wire.protocol, request: context, answering: output.answering, timeoutMs })
     return serveRpc(served, { wire, headers, body, output, refusals, callOf })
@@ -335,20 +331,10 @@ function rpcRoute(method: Method, { invoker, observe }: AppParts): Route {
 
 /** An RPC as `wire` serves it: all its calls pass the invoker. */
 function wireMethodOf(method: Method, invoker: Invoker): WireMethod<HttpCall> {
-  const { name } = method
-  const schema = method.desc.input
   if (isUnary(method)) {
-    return {
-      kind: 'unary',
-      desc: method.desc,
-      invoke: ({ call, read, write }) => invoker.unary({ name, schema, handler: method, call, readInput: read, write }),
-    }
+    return { kind: 'unary', desc: method.desc, invoke: (invocation) => invoker.unary({ ...invocation, method }) }
   }
-  return {
-    kind: 'stream',
-    desc: method.desc,
-    invoke: ({ call, read, write }) => invoker.stream({ name, schema, handler: method, call, readInput: read, write }),
-  }
+  return { kind: 'stream', desc: method.desc, invoke: (invocation) => invoker.stream({ ...invocation, method }) }
 }
 
 const grpcTypes = 'application/grpc, application/grpc+proto, application/grpc-web, application/grpc-web-text'
@@ -436,7 +422,7 @@ interface RefusedCall {
   readonly failure: CountersignError
   readonly observe: CallObserver
   /** Default: that of the reason. */
-  readonly status?: number
+  readonly status?: number | undefined
 }
 
 /** Refuses a call before its RPC begins. Its path is one of the service's own. */

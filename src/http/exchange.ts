@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders as Http2Headers, Http2ServerRequest, ServerHtt
 import { type RawHeaders, type RawRequest, type RequestContext, readRequest } from '../base/request.ts'
 import type { Call, Protocol, ResponseHeaders } from '../rpc/methods.ts'
 import { type CountersignError, refused } from '../shared/errors.ts'
-import { type RequestBody, StreamBody } from '../wire/body.ts'
+import { type RequestBody, streamBody } from '../wire/body.ts'
 import type { Answering, NodeResponse, Output, StreamOutput } from '../wire/output.ts'
 import { refusals } from './refusals.ts'
 
@@ -70,16 +70,15 @@ interface NodeArrival {
 export function nodeExchange(arrival: NodeArrival, output: Output): Exchange {
   const { request, trustedProxies } = arrival
   const { path, query, authority } = targetOf(arrival.target ?? request.url ?? '/')
-  const sent = rawRequest(request)
-  const raw = authority === undefined ? sent : { ...sent, authority }
-  const { headers } = request
+  const { headers, socket } = request
+  const raw = rawRequest(headers, authority ?? ('authority' in request ? request.authority : undefined), socket)
   return {
     method: request.method ?? '',
     path,
     query,
     authority: raw.authority,
     headers,
-    body: arrival.body ?? new StreamBody({ stream: request, headers, refusals }),
+    body: arrival.body ?? streamBody({ stream: request, headers, refusals }),
     context: readRequest(raw, trustedProxies),
     output,
   }
@@ -88,13 +87,13 @@ export function nodeExchange(arrival: NodeArrival, output: Output): Exchange {
 /** A stream of HTTP/2 as the routes get it. */
 export function streamExchange(headers: Http2Headers, trustedProxies: number, output: StreamOutput): Exchange {
   const stream = output.answering
-  const raw = rawStream(stream, headers)
+  const raw = rawRequest(headers, headers[':authority'], stream.session?.socket)
   return {
     method: headers[':method'] ?? '',
     ...targetOf(headers[':path'] ?? '/'),
     authority: raw.authority,
     headers,
-    body: new StreamBody({ stream, headers, refusals }),
+    body: streamBody({ stream, headers, refusals }),
     context: readRequest(raw, trustedProxies),
     output,
   }
@@ -112,52 +111,34 @@ export type RequestHandler = (request: NodeRequest, response: NodeResponse, next
 /** Serves a stream of a node:http2 server. The caller listens to its errors. */
 export type Http2Handler = (stream: ServerHttp2Stream, headers: Http2Headers) => void
 
-/** The Host header, or the `:authority` of HTTP/2; empty if there is neither. */
-function authorityOf(request: NodeRequest): string {
-  const authority = 'authority' in request ? request.authority : undefined
-  return authority ?? request.headers.host ?? ''
-}
-
-/** The source of a request's context. */
-function rawRequest(request: NodeRequest): RawRequest {
+/** The source of a request's context. Without an authority of the target, that is the Host header. */
+function rawRequest(
+  headers: IncomingHttpHeaders,
+  authority: string | undefined,
+  socket: NodeRequest['socket'] | undefined,
+): RawRequest {
   return {
-    headers: new NodeHeaders(request.headers),
-    scheme: 'encrypted' in request.socket && request.socket.encrypted === true ? 'https' : 'http',
-    authority: authorityOf(request),
-    remoteAddress: request.socket.remoteAddress,
-  }
-}
-
-/** The same for a stream of HTTP/2. */
-function rawStream(stream: ServerHttp2Stream, headers: Http2Headers): RawRequest {
-  const socket = stream.session?.socket
-  return {
-    headers: new NodeHeaders(headers),
+    headers: rawHeaders(headers),
     scheme: socket !== undefined && 'encrypted' in socket && socket.encrypted === true ? 'https' : 'http',
-    authority: headers[':authority'] ?? headers.host ?? '',
+    authority: authority ?? headers.host ?? '',
     remoteAddress: socket?.remoteAddress,
   }
 }
 
 /** Headers of node:http and node:http2, converted to `Headers` on demand. */
-class NodeHeaders implements RawHeaders {
-  readonly #headers: IncomingHttpHeaders
-
-  constructor(headers: IncomingHttpHeaders) {
-    this.#headers = headers
-  }
-
-  get(name: string): string | null {
-    const value = this.#headers[name]
-    return value === undefined ? null : String(value)
-  }
-
-  toHeaders(): Headers {
-    const made = new Headers()
-    for (const [name, value] of Object.entries(this.#headers)) {
-      if (value !== undefined && !name.startsWith(':')) made.append(name, String(value))
-    }
-    return made
+export function rawHeaders(headers: IncomingHttpHeaders): RawHeaders {
+  return {
+    get(name) {
+      const value = headers[name]
+      return value === undefined ? null : String(value)
+    },
+    toHeaders() {
+      const made = new Headers()
+      for (const [name, value] of Object.entries(headers)) {
+        if (value !== undefined && !name.startsWith(':')) made.append(name, String(value))
+      }
+      return made
+    },
   }
 }
 

@@ -59,35 +59,31 @@ export function fetchExchange(request: Request, arrival: FetchArrival, output: O
     query: url.search.slice(1),
     authority,
     headers: byName,
-    body: new FetchBody(request),
+    body: fetchBody(request),
     context: readRequest(raw, trustedProxies),
     output,
   }
 }
 
 /** The body of a `Request`. */
-export class FetchBody implements RequestBody {
-  readonly decompressed = false
-  readonly #request: Request
-
-  constructor(request: Request) {
-    this.#request = request
-  }
-
-  drop(): void {
-    const { body } = this.#request
+export function fetchBody(request: Request): RequestBody {
+  const drop = (): void => {
+    const { body } = request
     if (body !== null && !body.locked) void dropRest(body.getReader())
   }
-
-  async read(maxBytes: number): Promise<Buffer> {
-    const { body, headers } = this.#request
-    if (this.#request.bodyUsed || body?.locked === true) throw alreadyRead()
-    if (body === null) return Buffer.alloc(0)
-    if (Number(headers.get('content-length') ?? 0) > maxBytes) {
-      this.drop()
-      throw refusals.bodyTooLarge()
-    }
-    return await readStream(body, maxBytes)
+  return {
+    decompressed: false,
+    drop,
+    async read(maxBytes) {
+      const { body, headers } = request
+      if (request.bodyUsed || body?.locked === true) throw alreadyRead()
+      if (body === null) return Buffer.alloc(0)
+      if (Number(headers.get('content-length') ?? 0) > maxBytes) {
+        drop()
+        throw refusals.bodyTooLarge()
+      }
+      return await readStream(body, maxBytes)
+    },
   }
 }
 

@@ -53,28 +53,18 @@ export class Instance {
 
   async #requireOwn({ port, host, tls, address }: SharedPort & { readonly address: string }): Promise<void> {
     const challenge = randomText(challengeBytes)
-    const request = { host: address, port, tls, challenge }
-    const headers = await ask(request).catch((cause: unknown) => {
-      throw new ListenError(
-        `port ${port} on ${host} is in use by a program that gives no answer (${reasonOf(cause)})`,
-        {
-          advice: 'Stop it, or set another port (PORT).',
-          cause,
-        },
-      )
+    const inUse = `port ${port} on ${host} is in use by`
+    const advice = 'Stop it, or set another port (PORT).'
+    const headers = await ask({ host: address, port, tls, challenge }).catch((cause: unknown) => {
+      throw new ListenError(`${inUse} a program that gives no answer (${reasonOf(cause)})`, { advice, cause })
     })
     if (headers === undefined) return
     const proof = headers[instanceHeader]
     if (typeof proof !== 'string') {
-      throw new ListenError(
-        `port ${port} on ${host} is in use by another program, or by an instance without reusePort`,
-        {
-          advice: 'Stop it, or set another port (PORT).',
-        },
-      )
+      throw new ListenError(`${inUse} another program, or by an instance without reusePort`, { advice })
     }
     if (this.#keyring.verify('instance', this.#signed(challenge), proof)) return
-    throw new ListenError(`port ${port} on ${host} is in use by an instance with another secret or another store`, {
+    throw new ListenError(`${inUse} an instance with another secret or another store`, {
       advice:
         'Give all instances the same COUNTERSIGN_SECRET, COUNTERSIGN_STORE and COUNTERSIGN_KEY_PREFIX, or set ' +
         'another port (PORT).',
@@ -92,10 +82,7 @@ function reachedAt(host: string): readonly string[] {
   return host === 'localhost' || host === '::' ? ['127.0.0.1', '::1'] : [host]
 }
 
-interface Question {
-  readonly host: string
-  readonly port: number
-  readonly tls: boolean
+interface Question extends SharedPort {
   readonly challenge: string
 }
 

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Logger } from '../base/log.ts'
-import { type RequestBody, StreamBody } from '../wire/body.ts'
+import { type RequestBody, streamBody } from '../wire/body.ts'
 import { wireOf } from '../wire/wire.ts'
 import type { NodeRequest } from './exchange.ts'
 import { alreadyRead, isForm, isJson, nestedForm, notJson, refusals } from './refusals.ts'
@@ -58,40 +58,32 @@ export function mountedBody(request: NodeRequest): RequestBody {
   // Parsers also set `body` on requests that they leave unread, so it shows nothing.
   const { readableDidRead, readableEnded, destroyed } = request
   if (!readableDidRead && !readableEnded && !destroyed)
-    return new StreamBody({ stream: request, headers: request.headers, refusals })
-  return new ParsedBody(request)
+    return streamBody({ stream: request, headers: request.headers, refusals })
+  return parsedBody(request)
 }
 
 /** A body that other code has read, restored from what it left. */
-class ParsedBody implements RequestBody {
-  readonly decompressed = true
-  readonly #request: NodeRequest & ParsedRequest
-
-  constructor(request: NodeRequest) {
-    this.#request = request
+function parsedBody(request: NodeRequest): RequestBody {
+  return {
+    decompressed: true,
+    drop: () => void request.resume(),
+    async read(maxBytes) {
+      const bytes = leftOf(request)
+      if (bytes.length > maxBytes) throw refusals.bodyTooLarge()
+      return bytes
+    },
   }
+}
 
-  drop(): void {
-    this.#request.resume()
-  }
-
-  async read(maxBytes: number): Promise<Buffer> {
-    const bytes = this.#left()
-    if (bytes.length > maxBytes) throw refusals.bodyTooLarge()
-    return bytes
-  }
-
-  #left(): Buffer {
-    const { headers, body, rawBody, readableDidRead, readableEnded } = this.#request
-    if (readableEnded && !readableDidRead) return Buffer.alloc(0)
-    const left = bytesOf(rawBody, headers) ?? bytesOf(body, headers)
-    if (left !== undefined) return left
-    if (isJson(headers) && body !== undefined) return Buffer.from(JSON.stringify(body))
-    if (isForm(headers) && typeof body === 'object' && body !== null) return Buffer.from(formOf(body).toString())
-    // An unread form has the same refusal.
-    if (!isJson(headers) && wireOf(headers['content-type']) === undefined) throw notJson()
-    throw readableDidRead ? alreadyRead() : refusals.endedEarly()
-  }
+function leftOf({ headers, body, rawBody, readableDidRead, readableEnded }: NodeRequest & ParsedRequest): Buffer {
+  if (readableEnded && !readableDidRead) return Buffer.alloc(0)
+  const left = bytesOf(rawBody, headers) ?? bytesOf(body, headers)
+  if (left !== undefined) return left
+  if (isJson(headers) && body !== undefined) return Buffer.from(JSON.stringify(body))
+  if (isForm(headers) && typeof body === 'object' && body !== null) return Buffer.from(formOf(body).toString())
+  // An unread form has the same refusal.
+  if (!isJson(headers) && wireOf(headers['content-type']) === undefined) throw notJson()
+  throw readableDidRead ? alreadyRead() : refusals.endedEarly()
 }
 
 /** The bytes that a parser left, as bytes or as text that stands for them. */

@@ -50,15 +50,7 @@ const networkShare = 1 / 4
 /** The settings of the ceilings. */
 export interface CeilingSettings {
   readonly rateLimit: boolean
-  readonly limits: {
-    readonly connections?: number | undefined
-    readonly connectionsPerAddress?: number | undefined
-    readonly requests?: number | undefined
-    readonly pendingBodies?: number | undefined
-    readonly streams?: number | undefined
-    readonly nonces?: number | undefined
-    readonly orders?: number | undefined
-  }
+  readonly limits: Omit<CeilingLimits, 'storeCalls' | 'networkShare'>
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { DescMessage, MessageInitShape, MessageShape } from '@bufbuild/protobuf'
+import type { DescMessage, MessageShape } from '@bufbuild/protobuf'
 import type { Logger } from '../base/log.ts'
 import type { RequestContext } from '../base/request.ts'
 import { siteOf } from '../base/request.ts'
@@ -9,8 +9,15 @@ import type { Limits } from '../limits/limits.ts'
 import type { RateLimiter } from '../limits/rate.ts'
 import { CallEnded, CountersignError, reasons, serverBusy } from '../shared/errors.ts'
 import { toFailure } from './errors.ts'
-import type { CallLimit, Protocol, StreamHandler } from './methods.ts'
-import { type Call, isUnary, type Method, type StreamMethod, type UnaryMethod } from './methods.ts'
+import {
+  type Call,
+  type CallLimit,
+  isUnary,
+  type Method,
+  type Protocol,
+  type StreamMethod,
+  type UnaryMethod,
+} from './methods.ts'
 import { requireValid } from './read-input.ts'
 
 /** End of a call: success, a failure with a reason, or an early end. */
@@ -50,38 +57,23 @@ export interface CallReport {
 /** Receives the report of every call. Must not throw. */
 export type CallObserver = (report: CallReport) => void
 
-/** A call to carry out: its handler, its caller, and a function that reads its message. */
-export interface Invocation<Handler, I extends DescMessage> {
+/** What the invoker uses of an RPC. The answer is a promise of a reply, or a stream of replies. */
+export interface InvokedMethod<I extends DescMessage, Answer> {
   /** See {@link CallReport.method}. */
   readonly name: string
-  readonly schema: I
-  readonly handler: Handler
+  readonly desc: { readonly input: I }
+  readonly limit: CallLimit
+  handle(input: MessageShape<I>, call: Call): Answer
+}
+
+/** A call to carry out. */
+interface Invocation<I extends DescMessage, Answer, Reply, Written> {
+  readonly method: InvokedMethod<I, Answer>
   readonly call: Call
   /** Reads the request's message. Called only after the limit has let the call through. */
   readonly readInput: () => MessageShape<I> | Promise<MessageShape<I>>
-}
-
-/**
- * Encoding of replies. It is a part of the call: a reply that cannot be encoded is a failure of the call, in the log.
- */
-interface Writing<Reply, Written> {
+  /** Encodes a reply, as a part of the call: if that fails, the call fails, and the log has it. */
   readonly write: (reply: Reply) => Written
-}
-
-/** A call that answers once. */
-export interface UnaryInvocation<I extends DescMessage, Reply, Written>
-  extends Invocation<AnyUnaryHandler<I, Reply>, I>,
-    Writing<Reply, Written> {}
-
-/** A call that answers with a stream. */
-export interface StreamInvocation<I extends DescMessage, O extends DescMessage, Written>
-  extends Invocation<StreamHandler<I, O>, I>,
-    Writing<MessageInitShape<O>, Written> {}
-
-/** A handler of calls that answer once. `Reply` is any type. */
-interface AnyUnaryHandler<I extends DescMessage, Reply> {
-  readonly limit: CallLimit
-  handle(input: MessageShape<I>, call: Call): Promise<Reply>
 }
 
 /** Longest deadline of a stream, in ms: 15 minutes. Longer ones are cut to it; streams end before. */
@@ -104,15 +96,20 @@ export class Invoker {
   }
 
   /** Carries out a call that answers once. Resolves with the encoded reply. */
-  async unary<I extends DescMessage, Reply, Written>(invocation: UnaryInvocation<I, Reply, Written>): Promise<Written> {
+  async unary<I extends DescMessage, Reply, Written>(
+    invocation: Invocation<I, Promise<Reply>, Reply, Written>,
+  ): Promise<Written> {
     const startedAt = performance.now()
     const running = this.#begun(invocation)
-    const { timeoutMs } = invocation.call
+    const { method, call, write } = invocation
+    const { timeoutMs } = call
     let written: Written
     try {
       // A call without time left has no effect.
       if (timeoutMs !== undefined && timeoutMs <= 0) throw late()
-      const work = within(running.trace, () => this.#run(invocation, running))
+      const work = within(running.trace, async () =>
+        write(await method.handle(await this.#read(invocation, running), call)),
+      )
       written = await withinDeadline(work, timeoutMs)
     } catch (thrown) {
       throw await this.#failed(invocation, startedAt, thrown, running)
@@ -121,22 +118,14 @@ export class Invoker {
     return written
   }
 
-  async #run<I extends DescMessage, Reply, Written>(
-    invocation: UnaryInvocation<I, Reply, Written>,
-    running: Running,
-  ): Promise<Written> {
-    const { handler, call, write } = invocation
-    return write(await handler.handle(await this.#read(invocation, running), call))
-  }
-
   /**
    * Carries out a call that answers with a stream. A caller that leaves early ends it with `return`, or aborts its
    * signal.
    */
-  async *stream<I extends DescMessage, O extends DescMessage, Written>(
-    invocation: StreamInvocation<I, O, Written>,
+  async *stream<I extends DescMessage, Reply, Written>(
+    invocation: Invocation<I, AsyncGenerator<Reply, void, undefined>, Reply, Written>,
   ): AsyncGenerator<Written, void, undefined> {
-    const { handler, call, write } = invocation
+    const { method, call, write } = invocation
     const running = this.#begun(invocation)
     const startedAt = performance.now()
     const deadline = new Deadline(call)
@@ -145,7 +134,7 @@ export class Invoker {
       if (deadline.passed) throw new CallEnded('deadline_exceeded')
       const watched = deadline.signal === call.signal ? call : withSignal(call, deadline.signal)
       const replies = await within(running.trace, async () =>
-        handler.handle(await this.#read(invocation, running), watched),
+        method.handle(await this.#read(invocation, running), watched),
       )
       for await (const reply of running.trace === undefined ? replies : traced(replies, running.trace))
         yield write(reply)
@@ -161,11 +150,13 @@ export class Invoker {
   }
 
   /** Reads the message of a call that the limit lets through, and checks it. */
-  async #read<I extends DescMessage>(invocation: Invocation<Limited, I>, running: Running): Promise<MessageShape<I>> {
-    const { handler, call } = invocation
-    if (handler.limit !== 'unlimited') await this.#limiter?.spend(handler.limit, call.request)
-    const input = await invocation.readInput()
-    requireValid(invocation.schema, input)
+  async #read<I extends DescMessage>(
+    { method, call, readInput }: Omit<Invocation<I, unknown, unknown, unknown>, 'write'>,
+    running: Running,
+  ): Promise<MessageShape<I>> {
+    if (method.limit !== 'unlimited') await this.#limiter?.spend(method.limit, call.request)
+    const input = await readInput()
+    requireValid(method.desc.input, input)
     running.input = input
     return input
   }
@@ -209,27 +200,23 @@ export class Invoker {
     }
   }
 
-  #begun({ name, call: { protocol, request } }: AnyInvocation): Running {
-    return { trace: this.#tracing?.begin({ method: name, protocol, request }) }
+  #begun({ method: { name: method }, call: { protocol, request } }: AnyInvocation): Running {
+    return { trace: this.#tracing?.begin({ method, protocol, request }) }
   }
 
-  #report({ name, call }: AnyInvocation, startedAt: number, outcome: CallOutcome, { input, trace }: Running): void {
+  #report({ method, call }: AnyInvocation, startedAt: number, outcome: CallOutcome, { input, trace }: Running): void {
     trace?.end(outcome)
     const { protocol, request, pardoned } = call
     const reported = outcome === 'ok' ? (pardoned ?? outcome) : outcome
     const named = reported === 'ok' || input === undefined ? undefined : namedInCall(input)
     const durationMs = performance.now() - startedAt
-    this.#observe({ method: name, protocol, request, outcome: reported, named, durationMs })
+    this.#observe({ method: method.name, protocol, request, outcome: reported, named, durationMs })
   }
 }
 
 /** Not a spread, which leaves out accessors of a class. */
 function withSignal({ protocol, request, responseHeaders, timeoutMs }: Call, signal: AbortSignal): Call {
   return { protocol, request, responseHeaders, timeoutMs, signal }
-}
-
-interface Limited {
-  readonly limit: CallLimit
 }
 
 /** State of a call in progress. */
@@ -258,7 +245,10 @@ function traced<Reply>(replies: AsyncGenerator<Reply, void, undefined>, trace: C
   return { [Symbol.asyncIterator]: () => ({ next, return: end }) }
 }
 
-type AnyInvocation = Pick<Invocation<unknown, DescMessage>, 'name' | 'call'>
+interface AnyInvocation {
+  readonly method: { readonly name: string }
+  readonly call: Call
+}
 
 function toOutcome(thrown: unknown, call: Call): CountersignError | CallEnded {
   if (thrown instanceof CallEnded) return thrown

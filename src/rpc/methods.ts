@@ -48,10 +48,20 @@ export function setSession(call: Call, issued: { readonly token: string; readonl
   call.responseHeaders['set-auth-token'] = issued.token
 }
 
+/** An object in which times are as the protos have them. A time that is absent stays absent. */
+export function withTimes<T extends object, Name extends keyof T>(
+  fields: T,
+  ...times: readonly Name[]
+): { [Field in keyof T]: Field extends Name ? Exclude<T[Field], number> | bigint : T[Field] } {
+  const made: { -readonly [Field in keyof T]: unknown } = { ...fields }
+  for (const name of times) if (fields[name] !== undefined) made[name] = BigInt(Number(fields[name]))
+  return made as ReturnType<typeof withTimes<T, Name>>
+}
+
 /** A session as the API shows it. */
 export function sessionFields(session: Session, current: boolean): MessageInitShape<typeof SessionSchema> {
-  const { createdAt, expiresAt, computerId: _computerId, ...rest } = session
-  return { ...rest, createdAt: BigInt(createdAt), expiresAt: BigInt(expiresAt), current }
+  const { computerId: _computerId, ...shown } = session
+  return { ...withTimes(shown, 'createdAt', 'expiresAt'), current }
 }
 
 /** Limit that a call counts towards, shared with other calls, or none. Required: each RPC has to choose. */
@@ -76,6 +86,11 @@ type HandlerOf<M extends DescMethod> =
       ? StreamHandler<I, O>
       : never
 
+/** A handler whose calls count towards this limit. */
+export function limited<Handle>(limit: CallLimit, handle: Handle): { readonly limit: CallLimit; handle: Handle } {
+  return { limit, handle }
+}
+
 /** Handler and limit of every RPC of a service. A missing one is a compile error. */
 export type ServiceHandlers<Service extends DescService> = {
   readonly [Name in keyof Service['method']]: HandlerOf<Service['method'][Name]>
@@ -98,11 +113,17 @@ export type Method = UnaryMethod | StreamMethod
 
 /** Joins the RPCs of a service with their handlers. */
 export function methodsOf<Service extends DescService>(service: Service, handlers: ServiceHandlers<Service>): Method[] {
-  const byName = handlers as Readonly<Record<string, UnaryHandler | StreamHandler>>
-  return service.methods.map((desc) => {
-    const handler = byName[desc.localName] as UnaryHandler | StreamHandler
-    return { name: `${service.typeName}/${desc.name}`, desc, limit: handler.limit, handle: handler.handle } as Method
-  })
+  return service.methods.map(({ localName }) => methodOf(service, handlers, localName) as Method)
+}
+
+/** Joins one RPC of a service with its handler. */
+export function methodOf<Service extends DescService, Name extends keyof Service['method'] & string>(
+  service: Service,
+  handlers: ServiceHandlers<Service>,
+  name: Name,
+): Service['method'][Name] extends DescMethodUnary ? UnaryMethod : StreamMethod {
+  const desc = service.method[name] as DescMethod
+  return { name: `${service.typeName}/${desc.name}`, desc, ...handlers[name] } as never
 }
 
 /** Whether an RPC answers once. */

@@ -1,16 +1,11 @@
-import type { MessageInitShape } from '@bufbuild/protobuf'
-import type {
-  ConnectedAppSchema,
-  KnownComputerSchema,
-  SessionService,
-} from '../../gen/server/countersign/v1/session_service_pb.ts'
+import type { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
 import type { RequestContext } from '../base/request.ts'
 import type { AccessTokens } from '../core/access-tokens.ts'
 import type { CurrentSession, Host, Session } from '../core/users/host.ts'
 import { OwnSessions, type OwnSessionsParts } from '../core/users/own-sessions.ts'
 import { CountersignError, type ErrorReason } from '../shared/errors.ts'
-import type { ConnectedApp, KnownComputer } from '../shared/session.ts'
-import { type Call, type ServiceHandlers, sessionFields, setCookies } from './methods.ts'
+import type { ConnectedApp } from '../shared/session.ts'
+import { type Call, limited, type ServiceHandlers, sessionFields, setCookies, withTimes } from './methods.ts'
 
 /** Parts of {@link sessionHandlers} in addition to the host. */
 export interface SessionParts extends OwnSessionsParts {
@@ -41,112 +36,68 @@ export function sessionHandlers(host: Host, parts: SessionParts): ServiceHandler
   /** The caller's session. */
   const current = async (call: Call): Promise<Session> => taken(call, await host.currentSession(call.request))
   return {
-    getCurrentSession: {
-      limit: 'session',
-      async handle({ allowSignedOut = false }, call) {
-        try {
-          return { session: sessionFields(await current(call), true) }
-        } catch (thrown) {
-          if (!allowSignedOut || !(thrown instanceof CountersignError) || !signedOut.has(thrown.reason)) throw thrown
-          if (thrown.reason === 'SESSION_REQUIRED') return {}
-          await countWrong?.(call.request)
-          call.pardoned = thrown
-          return {}
-        }
-      },
-    },
-    signOut: {
-      limit: 'session',
-      async handle(_input, call) {
-        setCookies(call, await host.signOut(call.request))
-        return { ok: true }
-      },
-    },
-    listSessions: {
-      limit: 'session',
-      async handle(_input, call) {
-        const own = await current(call)
-        const sessions = await host.listSessions(own.userId, call.request)
-        return { sessions: sessions.map((session) => sessionFields(session, session.id === own.id)) }
-      },
-    },
-    revokeSession: {
-      limit: 'session',
-      async handle({ sessionId }, call) {
-        await users.revoke(await current(call), sessionId, call.request)
-        return { ok: true }
-      },
-    },
-    revokeOtherSessions: {
-      limit: 'session',
-      async handle(_input, call) {
-        return { ok: true, revokedCount: await users.revokeOthers(await current(call), call.request) }
-      },
-    },
-    introspectSession: {
-      // Backends check the sessions of all their users from one address, so a limit for each address does not fit. None
-      // is needed: a token has 256 bits, and its signature is checked before the store is read.
-      limit: 'unlimited',
-      async handle({ token, cookie }) {
-        const session = cookie === '' ? await host.introspect(token) : await host.introspect(cookie, 'cookie')
-        return session === undefined ? { active: false } : { active: true, session: sessionFields(session, false) }
-      },
-    },
-    listKnownComputers: {
-      limit: 'session',
-      async handle(_input, call) {
-        users.requireComputers()
-        return { computers: (await users.listComputers(await current(call))).map(computerFields) }
-      },
-    },
-    forgetKnownComputer: {
-      limit: 'session',
-      async handle({ id }, call) {
-        users.requireComputers()
-        await users.forgetComputer(await current(call), id, call.request)
-        return { ok: true }
-      },
-    },
-    listConnectedApps: {
-      limit: 'session',
-      async handle(_input, call) {
-        const { userId } = await current(call)
-        return { apps: ((await apps?.listApps(userId)) ?? []).map(appFields) }
-      },
-    },
-    disconnectApp: {
-      limit: 'session',
-      async handle({ clientId }, call) {
-        requireOwnOrigin?.(call.request)
-        const own = await current(call)
-        await apps?.disconnectApp(own, clientId, call.request)
-        return { ok: true }
-      },
-    },
-    issueAccessToken: {
-      limit: 'session',
-      async handle({ audience }, call) {
-        if (accessTokens === undefined) {
-          throw new CountersignError('NOT_ENABLED', 'This service issues no access tokens')
-        }
-        const { accessToken, expiresAt } = await accessTokens.issue(await current(call), audience)
-        return { accessToken, expiresAt: BigInt(expiresAt) }
-      },
-    },
+    getCurrentSession: limited('session', async ({ allowSignedOut = false }, call) => {
+      try {
+        return { session: sessionFields(await current(call), true) }
+      } catch (thrown) {
+        if (!allowSignedOut || !(thrown instanceof CountersignError) || !signedOut.has(thrown.reason)) throw thrown
+        if (thrown.reason === 'SESSION_REQUIRED') return {}
+        await countWrong?.(call.request)
+        call.pardoned = thrown
+        return {}
+      }
+    }),
+    signOut: limited('session', async (_input, call) => {
+      setCookies(call, await host.signOut(call.request))
+      return { ok: true }
+    }),
+    listSessions: limited('session', async (_input, call) => {
+      const own = await current(call)
+      const sessions = await host.listSessions(own.userId, call.request)
+      return { sessions: sessions.map((session) => sessionFields(session, session.id === own.id)) }
+    }),
+    revokeSession: limited('session', async ({ sessionId }, call) => {
+      await users.revoke(await current(call), sessionId, call.request)
+      return { ok: true }
+    }),
+    revokeOtherSessions: limited('session', async (_input, call) => ({
+      ok: true,
+      revokedCount: await users.revokeOthers(await current(call), call.request),
+    })),
+    // Backends check the sessions of all their users from one address, so a limit for each address does not fit. None
+    // is needed: a token has 256 bits, and its signature is checked before the store is read.
+    introspectSession: limited('unlimited', async ({ token, cookie }) => {
+      const session = cookie === '' ? await host.introspect(token) : await host.introspect(cookie, 'cookie')
+      return session === undefined ? { active: false } : { active: true, session: sessionFields(session, false) }
+    }),
+    listKnownComputers: limited('session', async (_input, call) => {
+      users.requireComputers()
+      const computers = await users.listComputers(await current(call))
+      return { computers: computers.map((each) => withTimes(each, 'createdAt', 'lastUsedAt')) }
+    }),
+    forgetKnownComputer: limited('session', async ({ id }, call) => {
+      users.requireComputers()
+      await users.forgetComputer(await current(call), id, call.request)
+      return { ok: true }
+    }),
+    listConnectedApps: limited('session', async (_input, call) => {
+      const { userId } = await current(call)
+      const connected = (await apps?.listApps(userId)) ?? []
+      return {
+        apps: connected.map((app) => ({ ...withTimes(app, 'connectedAt', 'lastUsedAt'), scopes: [...app.scopes] })),
+      }
+    }),
+    disconnectApp: limited('session', async ({ clientId }, call) => {
+      requireOwnOrigin?.(call.request)
+      const own = await current(call)
+      await apps?.disconnectApp(own, clientId, call.request)
+      return { ok: true }
+    }),
+    issueAccessToken: limited('session', async ({ audience }, call) => {
+      if (accessTokens === undefined) throw new CountersignError('NOT_ENABLED', 'This service issues no access tokens')
+      return withTimes(await accessTokens.issue(await current(call), audience), 'expiresAt')
+    }),
   }
-}
-
-function computerFields(computer: KnownComputer): MessageInitShape<typeof KnownComputerSchema> {
-  return { ...computer, createdAt: BigInt(computer.createdAt), lastUsedAt: BigInt(computer.lastUsedAt) }
-}
-
-function appFields({
-  connectedAt,
-  lastUsedAt,
-  scopes,
-  ...app
-}: ConnectedApp): MessageInitShape<typeof ConnectedAppSchema> {
-  return { ...app, scopes: [...scopes], connectedAt: BigInt(connectedAt), lastUsedAt: BigInt(lastUsedAt) }
 }
 
 /** The session that a host found for a call. The cookie of an extended session is sent with the response. */

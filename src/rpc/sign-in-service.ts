@@ -4,7 +4,7 @@ import type { SignIn } from '../core/sign-in/sign-in.ts'
 import type { WalletLinks } from '../core/sign-in/user-wallets.ts'
 import type { WalletNamed } from '../core/wallet/prover.ts'
 import { CountersignError } from '../shared/errors.ts'
-import { type Call, type ServiceHandlers, sessionFields, setCookies, setSession } from './methods.ts'
+import { type Call, limited, type ServiceHandlers, sessionFields, setCookies, setSession } from './methods.ts'
 
 /** SignInService on the domain. Without `links`, nonces for adding a wallet are NOT_ENABLED. */
 export function signInHandlers(
@@ -20,32 +20,18 @@ export function signInHandlers(
     return challenge
   }
   return {
-    issueNonce: {
-      limit: 'sign-in',
-      async handle({ appName, purpose, ...wallet }, call) {
-        const { action, challengeId, nonceId, nonce, origin, issuedAt, expiresAt, message } =
-          purpose === NoncePurpose.LINK
-            ? await issueLinkNonce(appName, wallet, call)
-            : await signIn.issueNonce(appName, wallet, call.request)
-        return {
-          action,
-          challengeId,
-          nonceId,
-          nonce,
-          origin,
-          issuedAt: BigInt(issuedAt),
-          expiresAt: BigInt(expiresAt),
-          message,
-        }
-      },
-    },
-    verifySignIn: {
-      limit: 'sign-in',
-      async handle(input, call) {
-        const issued = await signIn.verify(input.nonceId, input, call.request)
-        setSession(call, issued)
-        return { ok: true, token: issued.token, session: sessionFields(issued.session, true) }
-      },
-    },
+    issueNonce: limited('sign-in', async ({ appName, purpose, ...wallet }, call) => {
+      const { action, challengeId, nonceId, nonce, origin, issuedAt, expiresAt, message } =
+        purpose === NoncePurpose.LINK
+          ? await issueLinkNonce(appName, wallet, call)
+          : await signIn.issueNonce(appName, wallet, call.request)
+      const times = { issuedAt: BigInt(issuedAt), expiresAt: BigInt(expiresAt) }
+      return { action, challengeId, nonceId, nonce, origin, ...times, message }
+    }),
+    verifySignIn: limited('sign-in', async (input, call) => {
+      const issued = await signIn.verify(input.nonceId, input, call.request)
+      setSession(call, issued)
+      return { ok: true, token: issued.token, session: sessionFields(issued.session, true) }
+    }),
   }
 }

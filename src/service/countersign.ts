@@ -16,7 +16,6 @@ import type { KeyFiles } from '../http/port/tls.ts'
 import { Webhook } from '../observe/audit/webhook.ts'
 import { hookSink, logSink } from '../observe/call-log.ts'
 import type { Metrics } from '../observe/metrics/metrics.ts'
-import { loadTracing } from '../observe/tracing/load-tracing.ts'
 import { createIssuer, sessionEnds } from '../oidc/part.ts'
 import { observedStore, tracedStore } from '../store/map-store.ts'
 import { type Lan, ServiceAddress } from './address.ts'
@@ -27,6 +26,7 @@ import { type Issuer, type Served, serve } from './serve.ts'
 import { openServiceStore } from './service-store.ts'
 import {
   keptSecrets,
+  loadTracing,
   openKeyFiles,
   requireShareable,
   storeIdOf,
@@ -129,7 +129,7 @@ export async function createService(options: CountersignOptions, lan: Lan | unde
   requireShareable(settings)
   const log = settings.logger ?? createLogger(process.stderr, 'warn', settings.logFormat)
   const target = webhookTarget(settings)
-  const tracing = await loadTracing(settings.tracing, (text) => log.warn(text))
+  const tracing = await loadTracing(settings, log)
   const adapters = walletAdapters(settings.adapters, settings, tracing)
   await checkAdapters(adapters, settings, (text, fields) => log.warn(text, fields))
   const verifier = chooseVerifier(settings.verifier)

@@ -92,8 +92,7 @@ export function makeDomain(settings: Settings, store: Store, parts: DomainParts)
   const computers = new KnownComputers(store, { addressTtlSeconds })
   const { resolveLogin, sessionHost } = settings
   const standalone = new StandaloneHost({
-    syncAddressToUser: settings.syncAddressToUser,
-    syncPublicKeyToUser: settings.syncPublicKeyToUser,
+    ...settings,
     resolveLogin: tracing && resolveLogin ? tracedLogin(resolveLogin, tracing) : resolveLogin,
     secureCookie: () => address.isSecure,
     store,
@@ -119,15 +118,10 @@ export function makeDomain(settings: Settings, store: Store, parts: DomainParts)
     : undefined
   const orders = new Orders({
     settings: {
-      appName: settings.appName,
-      orderTtlSeconds: settings.orderTtlSeconds,
-      confirmationCode: settings.confirmationCode,
-      knownComputers: settings.knownComputers,
-      proximity: settings.proximity,
+      ...settings,
       get orderStartKeys() {
         return parts.orderStartKeys()
       },
-      claimUrlTemplate: settings.claimUrlTemplate,
       publicOrigin: () => address.publicUrl,
       handOverUrl: (ticket) => `${address.publicUrl}${continuePath}/${ticket}`,
     },

@@ -1,9 +1,7 @@
 import type { ConnectRouter } from '@connectrpc/connect'
-import type { Logger } from '../base/log.ts'
 import { observers } from '../base/observer.ts'
 import type { KeyPair } from '../base/pem.ts'
 import { oneAtATime } from '../base/timing/slots.ts'
-import type { Tracing } from '../base/tracing.ts'
 import { type App, createApp, type PartRoutes } from '../http/app.ts'
 import type { Instance } from '../http/instance.ts'
 import type { PageFiles } from '../http/page-files.ts'
@@ -18,7 +16,7 @@ import { isUnary } from '../rpc/methods.ts'
 import type { SessionApps } from '../rpc/session-service.ts'
 import type { Store } from '../store/store.ts'
 import { keepsUsers, offersDemoWallet, type Settings } from './config.ts'
-import type { ServiceDomain } from './domain.ts'
+import type { DomainParts, ServiceDomain } from './domain.ts'
 
 /** The OpenID Connect issuer of a service: all that the service has of it. */
 export interface Issuer extends PartRoutes, SessionApps {
@@ -35,7 +33,7 @@ export interface Issuer extends PartRoutes, SessionApps {
 }
 
 /** What the server needs in addition to domain and settings. */
-export interface ServerParts {
+export interface ServerParts extends Pick<DomainParts, 'tracing' | 'shutdown' | 'log'> {
   readonly store: Store
   /** Ids of the wallet adapters. */
   readonly adapterIds: readonly string[]
@@ -53,11 +51,6 @@ export interface ServerParts {
   readonly instance: Instance | undefined
   /** Absent if none are collected. */
   readonly metrics: Metrics | undefined
-  /** Absent if no traces are made. */
-  readonly tracing: Tracing | undefined
-  /** Aborts when the service begins to stop. */
-  readonly shutdown: AbortSignal
-  readonly log: Logger
 }
 
 /** The entries of a service: its port, and what an application mounts. */

@@ -1,5 +1,6 @@
 import type { Logger } from '../base/log.ts'
 import { newId, randomText } from '../base/token.ts'
+import type { Tracing } from '../base/tracing.ts'
 import { sharedKeysWarning } from '../core/wallet/adapters.ts'
 import { KeyFiles } from '../http/port/tls.ts'
 import type { WebhookTarget } from '../observe/audit/webhook.ts'
@@ -108,4 +109,35 @@ function warnOfNonceStore({ nonceStore }: Settings, store: Store, log: Logger): 
       'each of them accepts a nonce once; run a single instance, give nonceStore an atomic take, or use a shared ' +
       'store such as Redis (COUNTERSIGN_STORE)',
   )
+}
+
+/**
+ * The tracing that is asked for, loaded on demand, because most services make no traces. Warns if no tracer is
+ * registered. Rejects with a `TypeError` of one line if the package for it is not installed.
+ */
+export async function loadTracing({ tracing: setting }: Settings, log: Logger): Promise<Tracing | undefined> {
+  if (setting === 'off') return undefined
+  if (typeof setting !== 'string') return setting
+  const { trace, ProxyTracerProvider } = await loadApi()
+  const provider = trace.getTracerProvider()
+  if (provider instanceof ProxyTracerProvider && provider.getDelegateTracer('countersign') === undefined) {
+    log.warn(
+      'tracing (COUNTERSIGN_TRACING) is on, but no OpenTelemetry SDK is registered, so that there are no traces; ' +
+        'register one before the service is made, such as with: NODE_OPTIONS="--import ./otel.mjs"',
+    )
+  }
+  const { openTelemetry } = await import('../observe/opentelemetry/index.ts')
+  return openTelemetry({ callers: setting === 'link' ? 'link' : 'continue' })
+}
+
+async function loadApi(): Promise<typeof import('@opentelemetry/api')> {
+  try {
+    return await import('@opentelemetry/api')
+  } catch (cause) {
+    throw new TypeError(
+      'tracing (COUNTERSIGN_TRACING) needs the package @opentelemetry/api, which is not installed: npm install ' +
+        '@opentelemetry/api',
+      { cause },
+    )
+  }
 }

@@ -22,20 +22,11 @@ export interface BodyStream {
 }
 
 /** The body of a request to node:http or node:http2. */
-export class StreamBody implements RequestBody {
-  readonly decompressed = false
-  readonly #source: BodyStream
-
-  constructor(source: BodyStream) {
-    this.#source = source
-  }
-
-  read(maxBytes: number): Promise<Buffer> {
-    return readBody(this.#source, maxBytes)
-  }
-
-  drop(): void {
-    this.#source.stream.resume()
+export function streamBody(source: BodyStream): RequestBody {
+  return {
+    decompressed: false,
+    read: (maxBytes) => readBody(source, maxBytes),
+    drop: () => void source.stream.resume(),
   }
 }
 

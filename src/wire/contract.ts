@@ -32,7 +32,7 @@ export interface WireStreamMethod<Call extends WireCall> {
 export interface WireInvocation<Call extends WireCall, Written> {
   readonly call: Call
   /** Reads the message of the request. */
-  readonly read: () => Promise<MessageShape<DescMessage>>
+  readonly readInput: () => Promise<MessageShape<DescMessage>>
   readonly write: (reply: MessageInitShape<DescMessage>) => Written
 }
 

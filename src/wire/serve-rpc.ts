@@ -108,7 +108,7 @@ async function serveStream<Call extends WireCall>(
   const write = (reply: MessageInitShape<DescMessage>): Buffer => messageEnvelope(wire, written(reply), false)
   const { deadline, call } = begun(exchange)
   try {
-    const pieces = method.invoke({ call, read: () => readInput(method.desc.input, exchange, deadline), write })
+    const pieces = method.invoke({ call, readInput: () => readInput(method.desc.input, exchange, deadline), write })
     await writeAll(pieces, output, streamHeadOf(wire), call.signal)
     if (!output.begun) output.begin(streamHeadOf(wire))
     const { body, trailers } = endingOf(wire, undefined)
@@ -140,7 +140,7 @@ function unaryInvocationOf<Call extends WireCall>(
   exchange: RpcExchange<Call>,
 ): WireInvocation<Call, string | Uint8Array> {
   const { deadline, call } = begun(exchange)
-  return { call, read: () => readInput(input, exchange, deadline), write: writerOf(output, exchange.wire.codec) }
+  return { call, readInput: () => readInput(input, exchange, deadline), write: writerOf(output, exchange.wire.codec) }
 }
 
 function begun<Call extends WireCall>(

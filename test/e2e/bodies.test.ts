@@ -8,7 +8,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { SignInService } from '../../gen/server/countersign/v1/sign_in_service_pb.ts'
 import { refusals } from '../../src/http/refusals.ts'
 import { restEndpoints } from '../../src/http/rest/endpoints.ts'
-import { StreamBody } from '../../src/wire/body.ts'
+import { streamBody } from '../../src/wire/body.ts'
 import { keptLog } from '../support/log-lines.ts'
 import { type RawAnswer, type RawRequest, sendRaw } from '../support/raw-http.ts'
 import { http2Sender } from '../support/raw-http2.ts'
@@ -143,9 +143,7 @@ test('what comes after the limit of a body is not kept', async () => {
   }
   const body = new PassThrough()
   const before = await heldBytes()
-  const refused = expect(
-    new StreamBody({ stream: body, headers: {}, refusals }).read(maxBodyBytes),
-  ).rejects.toMatchObject({
+  const refused = expect(streamBody({ stream: body, headers: {}, refusals }).read(maxBodyBytes)).rejects.toMatchObject({
     reason: 'REQUEST_TOO_LARGE',
   })
   const mebibyte = 1024 * 1024

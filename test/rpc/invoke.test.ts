@@ -44,9 +44,7 @@ function invoke(
   const reports: CallReport[] = []
   const invoker = new Invoker(limiter, (report) => reports.push(report))
   const answer = invoker.unary({
-    name: 'test/Call',
-    schema: IssueNonceRequestSchema,
-    handler: { limit: 'sign-in', handle },
+    method: { name: 'test/Call', desc: { input: IssueNonceRequestSchema }, limit: 'sign-in', handle },
     call,
     readInput: read,
     write: (reply) => reply,

@@ -5,7 +5,7 @@ import { type AddressInfo, connect } from 'node:net'
 import type { Readable } from 'node:stream'
 import { expect, onTestFinished, test } from 'vitest'
 import { refusals } from '../../src/http/refusals.ts'
-import { StreamBody } from '../../src/wire/body.ts'
+import { streamBody } from '../../src/wire/body.ts'
 
 async function listen(server: Server | http2.Http2Server): Promise<number> {
   server.listen(0, '127.0.0.1')
@@ -17,7 +17,7 @@ async function listen(server: Server | http2.Http2Server): Promise<number> {
 /** Reads the body of a request once its sender has gone, as a call does that has waited for something else before. */
 async function readLate(body: Readable): Promise<Buffer> {
   await once(body, 'close').catch(() => {})
-  return await new StreamBody({ stream: body, headers: {}, refusals }).read(1000)
+  return await streamBody({ stream: body, headers: {}, refusals }).read(1000)
 }
 
 const refusal = { reason: 'INVALID_REQUEST', message: 'The request ended before its body did' }

@@ -1,10 +1,10 @@
-import http, { type IncomingHttpHeaders, type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
+import http, { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { retryAfterSeconds } from '../../rpc/errors.ts'
 import { type ErrorReason, serverBusy } from '../../shared/errors.ts'
 import type { RequestHandler } from '../exchange.ts'
 import {
-  Arrival,
+  type Arrival,
   type Ceilings,
   type Client,
   type ConnectionTimeouts,
@@ -174,7 +174,7 @@ export class Http1Connections {
       socket.destroy()
       return
     }
-    const arrival = new Http1Arrival(connection, request)
+    const arrival = arrivalOf(connection, request)
     // Not once(), which allocates two more objects: a response closes only once.
     response.on('close', () => {
       this.#ceilings.leave(arrival)
@@ -317,34 +317,15 @@ function written({ status, reason, message, retryAfterMs }: PortRefusal): {
 }
 
 /** A request as the ceilings see it. */
-class Http1Arrival extends Arrival {
-  readonly #request: IncomingMessage
-  readonly #unanswered: readonly ServerResponse[]
-
-  constructor({ client, unanswered }: Http1Connection, request: IncomingMessage) {
-    super(client)
-    this.#request = request
-    this.#unanswered = unanswered
-  }
-
-  headers(): IncomingHttpHeaders {
-    return this.#request.headers
-  }
-
-  unhinderedTarget(): string | undefined {
-    return this.#unanswered.length === 1 && !this.hasBody() ? this.#request.url : undefined
-  }
-
-  hasBody(): boolean {
-    const { headers } = this.#request
-    return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
-  }
-
-  bodyArrived(): boolean {
-    return this.#request.complete
-  }
-
-  onBodyEnd(listener: () => void): void {
-    this.#request.once('end', listener)
+function arrivalOf({ client, unanswered }: Http1Connection, request: IncomingMessage): Arrival {
+  const { headers } = request
+  const hasBody = headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
+  return {
+    connected: client,
+    headers,
+    unhinderedTarget: unanswered.length === 1 && !hasBody ? request.url : undefined,
+    hasBody,
+    bodyArrived: () => request.complete,
+    onBodyEnd: (listener) => request.once('end', listener),
   }
 }

@@ -8,7 +8,7 @@ import type { Socket } from 'node:net'
 import { TimeLimit } from '../../base/timing/time-limit.ts'
 import type { Http2Handler } from '../exchange.ts'
 import {
-  Arrival,
+  type Arrival,
   type Ceilings,
   type Client,
   type ConnectionTimeouts,
@@ -202,7 +202,7 @@ export class Http2Connections {
     connection.streams.set(stream, unread)
     stream.on('drain', () => unread.restart())
     const body = stream.endAfterHeaders ? undefined : this.#bodyTime.enter(() => cutOff(stream))
-    const arrival = new Http2Arrival(connection.client, stream, headers)
+    const arrival = arrivalOf(connection.client, stream, headers)
     stream.once('close', () => {
       connection.streams.delete(stream)
       if (body !== undefined) this.#bodyTime.leave(body)
@@ -248,35 +248,16 @@ function cutOff(stream: ServerHttp2Stream): void {
 }
 
 /** A stream as the ceilings see it. */
-class Http2Arrival extends Arrival {
-  readonly #stream: ServerHttp2Stream
-  readonly #headers: IncomingHttpHeaders
-
-  constructor(client: Client, stream: ServerHttp2Stream, headers: IncomingHttpHeaders) {
-    super(client)
-    this.#stream = stream
-    this.#headers = headers
-  }
-
-  headers(): IncomingHttpHeaders {
-    return this.#headers
-  }
-
-  unhinderedTarget(): string | undefined {
-    return this.hasBody() ? undefined : this.#headers[':path']
-  }
-
-  hasBody(): boolean {
-    return !this.#stream.endAfterHeaders
-  }
-
-  bodyArrived(): boolean {
+function arrivalOf(connected: Client, stream: ServerHttp2Stream, headers: IncomingHttpHeaders): Arrival {
+  const hasBody = !stream.endAfterHeaders
+  return {
+    connected,
+    headers,
+    unhinderedTarget: hasBody ? undefined : headers[':path'],
+    hasBody,
     // Most bodies have been read by then, and asking nghttp2 costs more.
-    return this.#stream.readableEnded || hasArrived(this.#stream)
-  }
-
-  onBodyEnd(listener: () => void): void {
-    this.#stream.once('end', listener)
+    bodyArrived: () => stream.readableEnded || hasArrived(stream),
+    onBodyEnd: (listener) => stream.once('end', listener),
   }
 }
 

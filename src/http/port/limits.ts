@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import type { Logger } from '../../base/log.ts'
 import { clientAddress, networkOf, readAddress, siteOf, unknownNetwork } from '../../base/request.ts'
 import { type CeilingLimits, type CeilingUse, Concurrency, SharedSlots, shareOf } from '../../limits/concurrency.ts'
+import { rawHeaders } from '../exchange.ts'
 
 /** Time limits of a connection, in milliseconds. */
 export interface ConnectionTimeouts {
@@ -107,29 +108,23 @@ export class Client {
   }
 }
 
-/** A request of either HTTP version, for the ceilings to decide on, and what they have counted of it. */
-export abstract class Arrival {
-  /** The slot that it holds while it is in progress. For {@link Ceilings} only. */
-  inProgress: { readonly slots: SharedSlots; readonly site: string } | undefined = undefined
-  /** The site for which it counts until its body has arrived. For {@link Ceilings} only. */
-  pendingFor: string | undefined = undefined
-
+/** A request of either HTTP version, for the ceilings to decide on. */
+export interface Arrival {
   /** The client that connected. */
   readonly connected: Client
-
-  constructor(connected: Client) {
-    this.connected = connected
-  }
-
-  abstract headers(): IncomingHttpHeaders
+  readonly headers: IncomingHttpHeaders
   /** Its target (a path, perhaps with a query) if its answer waits neither for a body nor for earlier requests. */
-  abstract unhinderedTarget(): string | undefined
+  readonly unhinderedTarget: string | undefined
   /** Whether the headers announce a body. */
-  abstract hasBody(): boolean
+  readonly hasBody: boolean
   /** Whether all of the body has arrived, read or not. */
-  abstract bodyArrived(): boolean
+  bodyArrived(): boolean
   /** Registers a listener for the end of the body. */
-  abstract onBodyEnd(listener: () => void): void
+  onBodyEnd(listener: () => void): void
+  /** The slot that it holds while it is in progress. For {@link Ceilings} only, as is the next. */
+  inProgress?: { readonly slots: SharedSlots; readonly site: string } | undefined
+  /** The site for which it counts until its body has arrived. */
+  pendingFor?: string | undefined
 }
 
 /**
@@ -204,7 +199,7 @@ export class Ceilings {
       decide(false)
       return
     }
-    if (!arrival.hasBody()) {
+    if (!arrival.hasBody) {
       decide(true)
       return
     }
@@ -237,7 +232,7 @@ export class Ceilings {
       arrival.inProgress = { slots: this.#requests, site }
       return true
     }
-    const reserve = this.#probes.get(arrival.unhinderedTarget()?.split('?', 1)[0] ?? '')
+    const reserve = this.#probes.get(arrival.unhinderedTarget?.split('?', 1)[0] ?? '')
     if (reserve?.tryTake(site) === true) {
       arrival.inProgress = { slots: reserve, site }
       return true
@@ -274,12 +269,8 @@ export class Ceilings {
    * proxy itself, such as with a probe of its own. One that the proxy names unreadably is unknown.
    */
   #senderOf(arrival: Arrival): Client {
-    const headers = this.behindProxy ? arrival.headers() : {}
-    if (headers['x-forwarded-for'] === undefined) return arrival.connected
-    const get = (name: string): string | null => {
-      const value = headers[name]
-      return value === undefined ? null : String(value)
-    }
-    return new Client(clientAddress({ get }, undefined, this.#trustedProxies))
+    const { headers, connected } = arrival
+    if (!this.behindProxy || headers['x-forwarded-for'] === undefined) return connected
+    return new Client(clientAddress(rawHeaders(headers), undefined, this.#trustedProxies))
   }
 }

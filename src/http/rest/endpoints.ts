@@ -32,23 +32,11 @@ export interface RestPaths {
 
 /** All REST endpoints. WatchOrder's answers with server-sent events. */
 export function restEndpoints({ basePath, endpointPrefix }: RestPaths): RestEndpoint[] {
-  const post = (path: string, rpc: DescMethod): RestEndpoint => ({
-    httpMethod: 'POST',
-    path: basePath + path,
-    rpc,
-    input: jsonBody,
-  })
-  const get = (path: string, rpc: DescMethod, input: ReadJson): RestEndpoint => ({
-    httpMethod: 'GET',
-    path: basePath + path,
-    rpc,
-    input,
-  })
   const signIn = SignInService.method
   const order = OrderService.method
   const session = SessionService.method
   const wallet = WalletService.method
-  return [
+  const endpoints = [
     post(endpointPrefix + signInPaths.nonce, signIn.issueNonce),
     post(endpointPrefix + signInPaths.verify, signIn.verifySignIn),
     get(endpointPrefix + walletPaths.list, wallet.listWallets, noInput),
@@ -76,4 +64,13 @@ export function restEndpoints({ basePath, endpointPrefix }: RestPaths): RestEndp
     get(appPaths.list, session.listConnectedApps, noInput),
     post(appPaths.disconnect, session.disconnectApp),
   ]
+  return endpoints.map((endpoint) => ({ ...endpoint, path: basePath + endpoint.path }))
+}
+
+function post(path: string, rpc: DescMethod): RestEndpoint {
+  return { httpMethod: 'POST', path, rpc, input: jsonBody }
+}
+
+function get(path: string, rpc: DescMethod, input: ReadJson): RestEndpoint {
+  return { httpMethod: 'GET', path, rpc, input }
 }

@@ -1,80 +1,86 @@
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import type { JsonObject, MessageInitShape } from '@bufbuild/protobuf'
 import {
-  type OrderService,
-  type WatchOrderRequest,
   WatchOrderRequestSchema,
   WatchOrderResponseSchema,
 } from '../../../gen/server/countersign/v1/order_service_pb.ts'
 import { headerOf } from '../../base/request.ts'
 import { toFailure } from '../../rpc/errors.ts'
-import type { Call, CallLimit, StreamHandler, StreamMethod } from '../../rpc/methods.ts'
+import type { InvokedMethod, Invoker } from '../../rpc/invoke.ts'
+import type { Call, StreamMethod } from '../../rpc/methods.ts'
 import { invalidField } from '../../shared/errors.ts'
 import { withoutOws } from '../../shared/header-text.ts'
-import { writeAll } from '../../wire/output.ts'
+import { type Output, writeAll } from '../../wire/output.ts'
 import { HttpCall } from '../exchange.ts'
 import { inputFromRest, queryOf, restFromOutput } from './json.ts'
 import { type RestCall, sendFailure, sendJson } from './serve.ts'
 
-/** Serves an order's events: to a long poll as JSON, else as server-sent events. */
-export async function serveEvents(watchOrder: StreamMethod, call: RestCall): Promise<void> {
-  const serve = isLongPoll(headerOf(call.exchange.context, 'accept')) ? serveLongPoll : serveEventStream
-  await serve(watchOrder, call)
+/** Serves an order's events over HTTP. */
+export async function serveEvents(watchOrder: StreamMethod, { input, exchange, invoker }: RestCall): Promise<void> {
+  const { context, output } = exchange
+  const call = new HttpCall({ protocol: 'rest', request: context, answering: output.answering })
+  const order = async (): Promise<JsonObject> => (await input(exchange)) as JsonObject
+  await sendEvents({ watchOrder, call, invoker, order, queried: queryOf(exchange) }, output).catch((thrown: unknown) =>
+    sendFailure(output, toFailure(thrown)),
+  )
 }
 
-async function serveLongPoll(watchOrder: StreamMethod, { input, exchange, invoker }: RestCall): Promise<void> {
-  const { context, output } = exchange
-  const queried = queryOf(exchange)
-  try {
-    const answer = await invoker.unary({
-      name: watchOrder.name,
-      schema: WatchOrderRequestSchema,
-      handler: longPoll(watchOrder, queried('wait')),
-      call: new HttpCall({ protocol: 'rest', request: context, answering: output.answering }),
-      readInput: async () =>
-        inputFromRest(WatchOrderRequestSchema, withAfter((await input(exchange)) as JsonObject, queried('after'))),
-      write: pollAnswer,
-    })
-    sendJson(output, 200, {}, answer)
-  } catch (thrown) {
-    sendFailure(output, toFailure(thrown))
-  }
+/** A call for an order's events. */
+export interface EventsCall {
+  readonly watchOrder: StreamMethod
+  readonly call: Call
+  readonly invoker: Invoker
+  /** Reads the JSON of the RPC's message. */
+  readonly order: () => JsonObject | Promise<JsonObject>
+  /** Reads a parameter of the query. */
+  readonly queried: (name: string) => string | undefined
 }
 
 /**
- * Serves an order's events as server-sent events: see `encodeEvent`. A client that comes back after the terminal event
- * gets 204, which makes an EventSource stop.
+ * Sends an order's events: to a long poll as JSON, else as server-sent events. Rejects with a failure before the first
+ * event, which can still be an HTTP status.
  */
-async function serveEventStream(watchOrder: StreamMethod, { input, exchange, invoker }: RestCall): Promise<void> {
-  const { context, output } = exchange
-  const call = new HttpCall({ protocol: 'rest', request: context, answering: output.answering })
-  const events = invoker.stream({
-    name: watchOrder.name,
-    schema: WatchOrderRequestSchema,
-    handler: watchOrder,
+export async function sendEvents(events: EventsCall, output: Output): Promise<void> {
+  const send = isLongPoll(headerOf(events.call.request, 'accept')) ? sendPolled : sendStream
+  await send(events, output)
+}
+
+async function sendPolled({ watchOrder, call, invoker, order, queried }: EventsCall, output: Output): Promise<void> {
+  const answer = await invoker.unary({
+    method: longPoll(watchOrder, queried('wait')),
     call,
-    readInput: async () => inputFromRest(WatchOrderRequestSchema, await input(exchange)),
+    readInput: async () => inputFromRest(WatchOrderRequestSchema, withAfter(await order(), queried('after'))),
+    write: pollAnswer,
+  })
+  sendJson(output, 200, {}, answer)
+}
+
+/** A client that comes back after the terminal event gets 204, which makes an EventSource stop. */
+async function sendStream({ watchOrder, call, invoker, order }: EventsCall, output: Output): Promise<void> {
+  const events = invoker.stream({
+    method: watchOrder,
+    call,
+    readInput: async () => inputFromRest(WatchOrderRequestSchema, await order()),
     write: encodeEvent,
   })
   try {
-    // Until the first event, a failure can still be an HTTP status.
     await writeAll(events, output, eventStreamHeaders, call.signal)
     if (output.begun) output.end()
     else output.send({ status: 204, headers: { 'cache-control': 'no-store' } })
   } catch (thrown) {
-    if (!output.begun) sendFailure(output, toFailure(thrown))
+    if (!output.begun) throw thrown
     // The headers are sent, so the stream ends. The client comes back with Last-Event-ID and then gets the error.
-    else output.end()
+    output.end()
   }
 }
 
 /** The headers of a stream of server-sent events. */
-export const eventStreamHeaders: Readonly<Record<'content-type' | 'cache-control' | 'x-accel-buffering', string>> = {
+const eventStreamHeaders = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-store, no-transform',
   // Turns off the buffering of nginx.
   'x-accel-buffering': 'no',
-}
+} as const
 
 /**
  * An order's event as a server-sent event (WHATWG HTML, 9.2).
@@ -83,16 +89,14 @@ export const eventStreamHeaders: Readonly<Record<'content-type' | 'cache-control
  * nothing. Heartbeats are events named `heartbeat`. An event named `reconnect` is the last of a stream that the server
  * ends although the order is still live.
  */
-export function encodeEvent(event: MessageInitShape<typeof WatchOrderResponseSchema>): string {
+function encodeEvent(event: MessageInitShape<typeof WatchOrderResponseSchema>): string {
   const data = JSON.stringify(restFromOutput(WatchOrderResponseSchema, event))
   const name = event.heartbeat ? 'event: heartbeat\n' : event.reconnect ? 'event: reconnect\n' : ''
   const id = name === '' ? `id: ${event.sequence}\n` : ''
   return `${name}${id}data: ${data}\n\n`
 }
 
-type WatchOrder = typeof OrderService.method.watchOrder
-type WatchHandler = StreamHandler<WatchOrder['input'], WatchOrder['output']>
-type WatchReply = MessageInitShape<WatchOrder['output']>
+type WatchReply = MessageInitShape<typeof WatchOrderResponseSchema>
 
 /** Longest wait of a poll for an event, in seconds, and the default. */
 const maxWaitSeconds = 25
@@ -102,7 +106,7 @@ const maxWaitSeconds = 25
  * hold them back: its Accept header names `application/json`, and not `text/event-stream`. Any other request gets the
  * stream; wildcards name neither.
  */
-export function isLongPoll(accept: string | undefined): boolean {
+function isLongPoll(accept: string | undefined): boolean {
   const types = (accept ?? '').split(',').map((range) => withoutOws(range.split(';', 1)[0] as string).toLowerCase())
   return types.includes('application/json') && !types.includes('text/event-stream')
 }
@@ -110,7 +114,7 @@ export function isLongPoll(accept: string | undefined): boolean {
 /**
  * The input of a poll that continues after an event, with its sequence in `?after=`. INVALID_REQUEST for other text.
  */
-export function withAfter(order: JsonObject, after: string | undefined): JsonObject {
+function withAfter(order: JsonObject, after: string | undefined): JsonObject {
   if (after === undefined) return order
   if (/^\d{1,10}$/.test(after)) return { ...order, afterSequence: Number(after) }
   throw invalidField('after', 'after: must be the sequence of the last event')
@@ -124,9 +128,13 @@ export function withAfter(order: JsonObject, after: string | undefined): JsonObj
  * Ends early, without an event, when the server stops, when the order is over, and when the caller leaves. Rejects with
  * INVALID_REQUEST if `wait` is out of bounds.
  */
-export function longPoll(watchOrder: WatchHandler, wait: string | undefined): LongPollHandler {
+function longPoll(
+  watchOrder: StreamMethod,
+  wait: string | undefined,
+): InvokedMethod<typeof WatchOrderRequestSchema, Promise<WatchReply[]>> {
   return {
-    limit: watchOrder.limit,
+    ...watchOrder,
+    desc: { input: WatchOrderRequestSchema },
     async handle(input, { protocol, request, responseHeaders, signal }) {
       const waitMs = waitMsOf(wait)
       const answered = new AbortController()
@@ -144,14 +152,8 @@ export function longPoll(watchOrder: WatchHandler, wait: string | undefined): Lo
   }
 }
 
-/** See {@link longPoll}. */
-interface LongPollHandler {
-  readonly limit: CallLimit
-  handle(input: WatchOrderRequest, call: Call): Promise<WatchReply[]>
-}
-
 /** A poll's answer: events in the form of the stream's data. */
-export function pollAnswer(events: readonly WatchReply[]): JsonObject {
+function pollAnswer(events: readonly WatchReply[]): JsonObject {
   return { events: events.map((event) => restFromOutput(WatchOrderResponseSchema, event)) }
 }
 

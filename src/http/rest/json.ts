@@ -8,7 +8,7 @@ import {
   type MessageInitShape,
   type MessageShape,
 } from '@bufbuild/protobuf'
-import { bearerToken, headerOf } from '../../base/request.ts'
+import { bearerToken, headerOf, type RequestContext } from '../../base/request.ts'
 import { maxBodyBytes } from '../../limits/limits.ts'
 import { inputFromJson, parseJson } from '../../rpc/read-input.ts'
 import { descEnumWords } from '../../shared/enum-words.ts'
@@ -97,17 +97,9 @@ export function sessionQuery(exchange: Exchange): JsonValue {
   return queryOf(exchange)('allowSignedOut') === 'true' ? { allowSignedOut: true } : {}
 }
 
-/**
- * Input of a GET for one order: `?orderId=`, and the token as `Authorization: Bearer`. A phone that cannot set headers
- * can send the challenge token in the query, beside the wallet that is to sign. The desktop's token can make a session,
- * and the claim token takes the order, so they are never accepted in a URL.
- */
+/** Input of a GET for one order. */
 export function orderQuery(tokenField: OrderTokenField): ReadJson {
-  return (exchange) => {
-    const { context } = exchange
-    const order = orderInput(tokenField, bearerToken(context), queryOf(exchange))
-    return tokenField === 'desktopToken' ? withLastEventId(order, headerOf(context, 'last-event-id')) : order
-  }
+  return (exchange) => orderInput(tokenField, exchange.context, queryOf(exchange))
 }
 
 /** The parameters in a request's query, by their names. */
@@ -119,22 +111,27 @@ export function queryOf({ query }: Pick<Exchange, 'query'>): (name: string) => s
 /** The tokens of an order that a GET takes. */
 export type OrderTokenField = 'claimToken' | 'challengeToken' | 'desktopToken'
 
-/** Input for one order from its token and parameters. */
+/**
+ * The order that a GET names: `?orderId=`, and the token as `Authorization: Bearer`. A phone that cannot set headers
+ * can send the challenge token in the query, in addition to the wallet that is to sign. The desktop's token can make a
+ * session, and the claim token takes the order, so they are never accepted in a URL. A desktop that watches can name
+ * the last event that it has.
+ */
 export function orderInput(
   tokenField: OrderTokenField,
-  bearer: string | undefined,
+  request: RequestContext,
   queried: (name: string) => string | undefined,
 ): JsonObject {
   const orderId = queried('orderId') ?? ''
-  if (tokenField !== 'challengeToken') return { orderId, [tokenField]: bearer ?? '' }
+  const bearer = bearerToken(request)
+  const lastEventId = headerOf(request, 'last-event-id')
+  if (tokenField === 'claimToken') return { orderId, claimToken: bearer ?? '' }
+  if (tokenField === 'desktopToken') {
+    return { orderId, desktopToken: bearer ?? '', ...(lastEventId ? { afterSequence: lastEventId } : {}) }
+  }
   const wallet = walletFields.map((name) => [name, queried(name)] as const).filter(([, value]) => value !== undefined)
   return { orderId, challengeToken: bearer ?? queried('challengeToken') ?? '', ...Object.fromEntries(wallet) }
 }
 
 /** Parameters of a challenge that name the wallet that is to sign. */
 const walletFields = ['adapterId', 'address', 'chainId'] as const
-
-/** The input of a watch that resumes after the client's last event. */
-export function withLastEventId(order: JsonObject, lastEventId: string | undefined): JsonObject {
-  return lastEventId === undefined || lastEventId === '' ? order : { ...order, afterSequence: lastEventId }
-}

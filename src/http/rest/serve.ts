@@ -22,13 +22,11 @@ export interface RestCall {
 /** Serves a REST endpoint. */
 export async function serveRest(method: UnaryMethod, { input, exchange, invoker }: RestCall): Promise<void> {
   const { output, context } = exchange
-  const { name, desc } = method
+  const { desc } = method
   const call = new HttpCall({ protocol: 'rest', request: context, answering: output.answering })
   try {
     const text = await invoker.unary({
-      name,
-      schema: desc.input,
-      handler: method,
+      method,
       call,
       readInput: async () => inputFromRest(desc.input, await input(exchange)),
       write: (reply) => JSON.stringify(restFromOutput(desc.output, reply)),

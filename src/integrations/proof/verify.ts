@@ -247,18 +247,8 @@ export interface ProofOwner {
   readonly address?: string
 }
 
-/** Options that were checked. */
-interface CheckedOptions {
-  readonly appName: string
-  readonly origin: string
-  readonly payloadHash: string | undefined
-  /** Canonical form. */
-  readonly payload: string | undefined
-  readonly owner: ProofOwner | undefined
-  readonly notBefore: number
-  readonly adapters: readonly WalletAdapter[]
-  readonly evmRpc: Readonly<Record<string, string>>
-}
+/** Options that were checked; a payload in its canonical form. */
+type CheckedOptions = ReturnType<typeof checkOptions>
 
 const optionNames = {
   appName: true,
@@ -271,10 +261,8 @@ const optionNames = {
   evmRpc: true,
 } as const satisfies Record<keyof ProofOptions, true>
 
-const defaultAdapters = adapterIds
-
 /** Checks the options. Throws a `TypeError` of one line that names the one that is wrong. */
-function checkOptions(options: ProofOptions): CheckedOptions {
+function checkOptions(options: ProofOptions) {
   for (const [name, value] of Object.entries(options)) {
     if (!Object.hasOwn(optionNames, name)) throw new TypeError(`${name} is not an option`)
     if (value === undefined) throw new TypeError(`${name} is undefined; leave it out if it is not to be checked`)
@@ -291,7 +279,7 @@ function checkOptions(options: ProofOptions): CheckedOptions {
       throw new TypeError('evmRpc must have http or https addresses by chain id')
     }
   }
-  const adapters = walletAdapters(options.adapters ?? defaultAdapters, { evmRpc })
+  const adapters = walletAdapters(options.adapters ?? adapterIds, { evmRpc })
   return {
     appName: textOf(options, 'appName'),
     origin,

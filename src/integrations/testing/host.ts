@@ -64,15 +64,13 @@ export function describeHostContract({ describe, test }: TestRunner, options: Ho
     })
   }
 
-  const signIn = async (host: Host, identity: ProvenIdentity = newIdentity()): Promise<SignedIn> => {
-    const user = await host.resolveUser(identity, request())
-    return { user, identity, ...(await host.createSession(user, identity, request())) }
-  }
-
-  const finalize = async (host: Host, order: OrderGrant, identity = newIdentity()): Promise<SignedIn> => {
+  const signIn = async (host: Host, identity = newIdentity(), order?: OrderGrant): Promise<SignedIn> => {
     const user = await host.resolveUser(identity, request())
     return { user, identity, ...(await host.createSession(user, identity, request(), order)) }
   }
+
+  const finalize = (host: Host, order: OrderGrant, identity?: ProvenIdentity): Promise<SignedIn> =>
+    signIn(host, identity, order)
 
   /** The session that an order has or will have, as the order keeps it. */
   const sessionOf = async (host: Host, order: OrderGrant, user: HostUser): Promise<OrderSession> => ({

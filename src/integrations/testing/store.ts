@@ -36,6 +36,12 @@ const hours = (count: number): Life => ({ ttlMs: count * 3_600_000 })
 export function describeStoreContract({ describe, test }: TestRunner, options: StoreContractOptions): void {
   const { name, open, keyPrefix = 'test:' } = options
   const newKey = (): string => `${keyPrefix}${randomUUID()}`
+  /** Creates a value `a` with a long life, and returns its key. */
+  const keyOf = async (store: Store): Promise<string> => {
+    const key = newKey()
+    assert.equal(await store.create(key, 'a', long), true)
+    return key
+  }
 
   const check = (fact: string, run: (store: Store, other: Store) => Promise<void>): void => {
     test(fact, async () => {
@@ -53,8 +59,7 @@ export function describeStoreContract({ describe, test }: TestRunner, options: S
    */
   const fence = async (store: Store, other: Store): Promise<void> => {
     for (const handle of new Set([store, other])) {
-      const key = newKey()
-      await store.create(key, 'a', long)
+      const key = await keyOf(store)
       const woken = Promise.withResolvers<void>()
       const unwatch = await handle.watch(key, woken.resolve)
       await other.compareAndSet(key, 1, 'b', long, { wake: true })
@@ -83,8 +88,7 @@ export function describeStoreContract({ describe, test }: TestRunner, options: S
       })
 
       check('reads the value and its version', async (store, other) => {
-        const key = newKey()
-        await store.create(key, 'a', long)
+        const key = await keyOf(store)
         await assertHolds(other, key, 'a', 1)
       })
 
@@ -139,8 +143,7 @@ export function describeStoreContract({ describe, test }: TestRunner, options: S
 
     describe('take', () => {
       check('returns the value and removes it', async (store, other) => {
-        const key = newKey()
-        await store.create(key, 'a', long)
+        const key = await keyOf(store)
         assert.equal(await other.take(key), 'a')
         assert.equal(await store.take(key), undefined)
         await assertAbsent(store, key)
@@ -148,8 +151,7 @@ export function describeStoreContract({ describe, test }: TestRunner, options: S
       })
 
       check('gives the value to one of 200 concurrent calls', async (store, other) => {
-        const key = newKey()
-        await store.create(key, 'a', long)
+        const key = await keyOf(store)
         const taken = await race(200, (i) => (i % 2 ? store : other).take(key))
         assert.deepEqual(
           taken.filter((value) => value !== undefined),
@@ -160,16 +162,14 @@ export function describeStoreContract({ describe, test }: TestRunner, options: S
 
     describe('compareAndSet', () => {
       check('replaces the value and adds 1 to the version', async (store, other) => {
-        const key = newKey()
-        await store.create(key, 'a', long)
+        const key = await keyOf(store)
         assert.equal(await other.compareAndSet(key, 1, 'b', long), true)
         assert.equal(await store.compareAndSet(key, 2, 'c', long), true)
         await assertHolds(store, key, 'c', 3)
       })
 
       check('counts on beyond a single digit', async (store) => {
-        const key = newKey()
-        await store.create(key, 'a', long)
+        const key = await keyOf(store)
         for (let version = 1; version < 120; version++) {
           assert.equal(await store.compareAndSet(key, version, `v${version + 1}`, long), true)
         }
@@ -178,8 +178,7 @@ export function describeStoreContract({ describe, test }: TestRunner, options: S
 
       for (const version of [0, 2, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY]) {
         check(`changes nothing and resolves with false if version 1 is called ${version}`, async (store) => {
-          const key = newKey()
-          await store.create(key, 'a', long)
+          const key = await keyOf(store)
           assert.equal(await store.compareAndSet(key, version, 'b', short), false)
           await sleep(afterShortMs)
           await assertHolds(store, key, 'a', 1)
@@ -211,16 +210,14 @@ export function describeStoreContract({ describe, test }: TestRunner, options: S
       })
 
       check('lets one of 200 concurrent calls with the same version win', async (store, other) => {
-        const key = newKey()
-        await store.create(key, 'a', long)
+        const key = await keyOf(store)
         const set = await race(200, (i) => (i % 2 ? store : other).compareAndSet(key, 1, String(i), long))
         await assertHolds(store, key, onlyWinner(set), 2)
       })
 
       check('and take exclude each other', async (store, other) => {
         for (let round = 0; round < 50; round++) {
-          const key = newKey()
-          await store.create(key, 'a', long)
+          const key = await keyOf(store)
           const [taken, set] = await Promise.all([store.take(key), other.compareAndSet(key, 1, 'b', long)])
           assert.equal(taken, set ? 'b' : 'a')
           await assertAbsent(store, key)
@@ -281,8 +278,7 @@ export function describeStoreContract({ describe, test }: TestRunner, options: S
     describe('watch', () => {
       check('calls after a compareAndSet with wake, by any handle', async (store, other) => {
         for (const writer of [store, other]) {
-          const key = newKey()
-          await store.create(key, 'a', long)
+          const key = await keyOf(store)
           const woken = Promise.withResolvers<void>()
           const unwatch = await store.watch(key, woken.resolve)
           await writer.compareAndSet(key, 1, 'b', long, { wake: true })
@@ -310,8 +306,7 @@ export function describeStoreContract({ describe, test }: TestRunner, options: S
       )
 
       check('calls after the change can be read, and not from within the call that made it', async (store) => {
-        const key = newKey()
-        await store.create(key, 'a', long)
+        const key = await keyOf(store)
         const read = Promise.withResolvers<void>()
         let returned = false
         const unwatch = await store.watch(key, () => {
@@ -326,8 +321,7 @@ export function describeStoreContract({ describe, test }: TestRunner, options: S
       })
 
       check('calls every watcher of the key, also if two are the same function', async (store, other) => {
-        const key = newKey()
-        await store.create(key, 'a', long)
+        const key = await keyOf(store)
         const calls: string[] = []
         const again = (): void => void calls.push('again')
         const unwatches = await Promise.all([
@@ -342,8 +336,7 @@ export function describeStoreContract({ describe, test }: TestRunner, options: S
       })
 
       check('is ended by its own function, which may be called twice and ends no other watch', async (store, other) => {
-        const key = newKey()
-        await store.create(key, 'a', long)
+        const key = await keyOf(store)
         const calls: string[] = []
         const first = await store.watch(key, () => void calls.push('first'))
         const second = await store.watch(key, () => void calls.push('second'))
@@ -380,8 +373,7 @@ export function describeStoreContract({ describe, test }: TestRunner, options: S
       check(
         'misses nothing once it has resolved, however watches of the same key begin and end around it',
         async (store, other) => {
-          const key = newKey()
-          await store.create(key, 'a', long)
+          const key = await keyOf(store)
           const around: Promise<() => void>[] = []
           for (let version = 1; version <= 200; version++) {
             // Others come and go, sometimes leaving none but this one, sometimes in the middle of its beginning.
@@ -398,8 +390,7 @@ export function describeStoreContract({ describe, test }: TestRunner, options: S
       )
 
       check('lets a reader that reads at every call see the last of many changes', async (store, other) => {
-        const key = newKey()
-        await store.create(key, 'a', long)
+        const key = await keyOf(store)
         const last = Promise.withResolvers<void>()
         const unwatch = await store.watch(key, () => {
           store.get(key).then((entry) => entry?.version === 301 && last.resolve(), last.reject)
@@ -558,8 +549,7 @@ export function describeStoreContract({ describe, test }: TestRunner, options: S
 
     describe('close', () => {
       check('may be called twice; later calls reject, and watches are over', async (closed, writer) => {
-        const key = newKey()
-        await writer.create(key, 'a', long)
+        const key = await keyOf(writer)
         let calls = 0
         const unwatch = await closed.watch(key, () => calls++)
         await closed.close()
