@@ -70,7 +70,7 @@ const rows: Readonly<
       'e2e/sign-in contract/standalone',
     ],
     ['requireOneOf', '&& expected.includes(request.origin)', '', 'shared/origin'],
-    ['requesterOf', 'origins.requireTrusted(request)', "request.origin ?? ''", 'core/order/start core/order/orders'],
+    ['callingDesktop', 'origins.requireTrusted(request)', "request.origin ?? ''", 'core/order/start core/order/orders'],
     ['challengeMessage', '`Origin: ${challenge.origin}`,', '', 'core/challenge'],
     ['predicateOf', 'origins.has(origin)', '[...origins].some((one) => origin.startsWith(one))', 'e2e/origins'],
   ],
@@ -441,6 +441,17 @@ const rows: Readonly<
     ['publicLookup', 'found.some(({ address }) => isUnreachable(address))', 'false', 'oidc/back-channel'],
     ['queueLogouts', 'if ((await lives) !== undefined) continue', '', 'oidc/back-channel'],
     ['lineOf', 'this.#lines.get(clientId)', '[...this.#lines.values()][0]', 'oidc/back-channel'],
+  ],
+  47: [
+    ['newOrder', "kind === 'link' ||", '', 'core/order/link-orders relay/relay'],
+    [
+      'starterOf',
+      'this.#parts.links.freshSession(request)',
+      'this.#parts.host.currentSession(request)',
+      'core/order/link-orders',
+    ],
+    ['requireStarter', 'current.session.id === starter?.sessionId', 'true', 'core/order/link-orders relay/relay'],
+    ['link', 'await requireWanted()', '', 'core/order/link-orders'],
   ],
 }
 

@@ -41,7 +41,8 @@ export const calls: Calls<typeof SignInService> &
   listWallets: { security: session, cookie: extended },
   linkWallet: { security: session, cookie: extended },
   unlinkWallet: { security: session, cookie: extended },
-  startOrder: { security: [{}, { startKey: [] }] },
+  // Only a link order takes a session.
+  startOrder: { security: [{}, { startKey: [] }, ...session], cookie: extended },
   previewOrder: { security: [{ claimToken: [] }] },
   claimOrder: { security: [] },
   getOrderChallenge: { security: [{ challengeToken: [] }, { challengeTokenInUrl: [] }] },
@@ -49,7 +50,8 @@ export const calls: Calls<typeof SignInService> &
   rejectOrder: { security: [] },
   cancelOrder: { security: [] },
   finalizeOrder: {
-    security: [],
+    // Only a link order takes a session.
+    security: [{}, ...session],
     authToken: 'sometimes',
     cookie: 'The session cookie, if the order is a login.',
   },

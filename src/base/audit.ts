@@ -34,7 +34,7 @@ export interface AuditWallet {
 /** An order and what it is for. */
 export interface AuditOrder {
   readonly orderId: string
-  readonly kind: 'login' | 'sign'
+  readonly kind: 'login' | 'sign' | 'link'
 }
 
 /** What happened. */
@@ -73,7 +73,7 @@ export type AuditFacts =
   | ({ readonly type: 'order.cancelled' } & AuditOrder)
   /**
    * The desktop got the result. Of a login, `sessionId` is the session that is made of it, unless its host does not
-   * tell before.
+   * tell before; of a link, the one that started the order.
    */
   | ({
       readonly type: 'order.finalized'
@@ -81,7 +81,7 @@ export type AuditFacts =
       readonly sessionId?: string | undefined
     } & AuditOrder &
       AuditWallet)
-  /** The phone's user took a finalized login back. */
+  /** The phone's user took a finalized login or link back. */
   | ({
       readonly type: 'order.taken_back'
       readonly userId?: string | undefined
@@ -100,8 +100,20 @@ export type AuditFacts =
       readonly bySessionId?: string | undefined
       readonly orderId?: string | undefined
     }
-  | ({ readonly type: 'wallet.linked'; readonly userId: string; readonly sessionId: string } & AuditWallet)
-  | ({ readonly type: 'wallet.unlinked'; readonly userId: string; readonly sessionId: string } & AuditWallet)
+  /** `orderId` is there if an order brought the wallet. */
+  | ({
+      readonly type: 'wallet.linked'
+      readonly userId: string
+      readonly sessionId: string
+      readonly orderId?: string | undefined
+    } & AuditWallet)
+  /** `orderId` is there if the phone's user took that order back; `sessionId` is then the one that started it. */
+  | ({
+      readonly type: 'wallet.unlinked'
+      readonly userId: string
+      readonly sessionId: string
+      readonly orderId?: string | undefined
+    } & AuditWallet)
   /** A computer needs no return code for this wallet from now on. */
   | ({ readonly type: 'computer.remembered'; readonly computerId: string; readonly orderId: string } & AuditWallet)
   /** A user let computers be forgotten; without `computerId`, all but the one of the user's own session. */

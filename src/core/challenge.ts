@@ -1,3 +1,4 @@
+import type { OrderKind } from '../shared/orders.ts'
 import { isPlainLine } from '../shared/plain-line.ts'
 import type { NonceChallenge } from '../shared/session.ts'
 
@@ -15,7 +16,7 @@ export interface Challenge extends Omit<NonceChallenge, 'action' | 'nonceId' | '
 /** What an order's challenge says in addition. */
 export interface OrderLines {
   readonly orderId: string
-  readonly kind: 'login' | 'sign'
+  readonly kind: OrderKind
   readonly displayTitle?: string | undefined
   readonly displaySummary?: string | undefined
   /** Absent if the phone's user has to enter it, which the message would give away, and with return codes. */
@@ -34,9 +35,11 @@ export interface LinkLines {
 /**
  * The text that the wallet signs. Proofs are verified against the stored text, never against text that a client sends.
  */
-export function challengeMessage(appName: string, challenge: Challenge, added?: OrderLines | LinkLines): string {
-  const order = added !== undefined && 'orderId' in added ? added : undefined
-  const link = added !== undefined && 'userId' in added ? added : undefined
+export function challengeMessage(
+  appName: string,
+  challenge: Challenge,
+  { order, link }: { readonly order?: OrderLines; readonly link?: LinkLines | undefined } = {},
+): string {
   const lines = [
     `${appName} requests ${order === undefined ? 'authentication' : 'approval'}`,
     `Action: ${challenge.action}`,

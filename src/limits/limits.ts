@@ -1,7 +1,7 @@
 import { CountersignError, reasons } from '../shared/errors.ts'
 
 /** Group of calls with one limit in common, for each client address. */
-export type RateLimitGroup = 'sign-in' | 'start-order' | 'order' | 'session'
+export type RateLimitGroup = 'sign-in' | 'start-order' | 'start-link' | 'order' | 'session'
 
 /** Limit of a rate, in a window of a minute: calls, wrong tokens and codes, sign-ins of a wallet. */
 export type RateLimit = RateLimitGroup | 'wrong-token' | 'order-wrong-token' | 'wallet-sign-in'
@@ -22,6 +22,7 @@ export type Limits = Readonly<Record<LimitName, number>>
 export const defaultLimits: Limits = {
   'sign-in': 240,
   'start-order': 120,
+  'start-link': 30,
   order: 1200,
   session: 2400,
   'wrong-token': 300,

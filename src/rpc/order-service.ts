@@ -4,7 +4,8 @@ import type { Proof } from '../core/wallet/wallet.ts'
 import { enumWords } from '../shared/enum-words.ts'
 import { CountersignError } from '../shared/errors.ts'
 import type * as shared from '../shared/orders.ts'
-import { limited, type ServiceHandlers, sessionFields, setSession, withTimes } from './methods.ts'
+import { limited, type ServiceHandlers, sessionFields, setCookies, setSession, withTimes } from './methods.ts'
+import { walletFields } from './wallet-service.ts'
 
 const kinds = enumWords(OrderKind)
 const statuses = enumWords(OrderStatus)
@@ -14,7 +15,8 @@ export function orderHandlers(orders: Orders): ServiceHandlers<typeof OrderServi
   return {
     // A backend starts the orders of all its users from one address.
     startOrder: limited(orders.startTakesKey ? 'unlimited' : 'start-order', async ({ kind, ...input }, call) => {
-      const started = await orders.start({ ...input, kind: kindOf(kind) }, call.request)
+      const { cookies = [], ...started } = await orders.start({ ...input, kind: kindOf(kind) }, call.request)
+      setCookies(call, cookies)
       return { ...statusOf(withTimes(started, 'expiresAt')), kind }
     }),
     previewOrder: limited('order', async (input, call) => {
@@ -59,6 +61,9 @@ export function orderHandlers(orders: Orders): ServiceHandlers<typeof OrderServi
           setSession(call, issued)
           return { ...common, token: issued.token, session: sessionFields(issued.session, true) }
         }
+        case 'link':
+          setCookies(call, finalized.cookies)
+          return { ...common, wallet: walletFields(finalized.wallet) }
       }
     }),
     watchOrder: limited('order', async function* (input, call) {

@@ -32,7 +32,7 @@ export function walletHandlers(wallets?: UserWallets): ServiceHandlers<typeof Wa
 }
 
 /** A wallet as the API shows it. */
-function walletFields(wallet: ListedWallet): MessageInitShape<typeof WalletSchema> {
+export function walletFields(wallet: ListedWallet): MessageInitShape<typeof WalletSchema> {
   const { subject: _subject, ...shown } = wallet
   return withTimes(shown, 'linkedAt')
 }

@@ -5,6 +5,7 @@ import type { Keyring } from '../base/token.ts'
 import type { Tracing } from '../base/tracing.ts'
 import { AccessTokens, type SigningKeys } from '../core/access-tokens.ts'
 import { KnownComputers } from '../core/order/known-computers.ts'
+import { LinkOrders } from '../core/order/link-orders.ts'
 import type { OrderRecord } from '../core/order/order.ts'
 import { Orders } from '../core/order/orders.ts'
 import { storedOrders } from '../core/order/records.ts'
@@ -131,6 +132,7 @@ export function makeDomain(settings: Settings, store: Store, parts: DomainParts)
     origins,
     host,
     computers,
+    links: wallets && new LinkOrders({ links: wallets.links, host: standalone }),
     requireNotBlocked,
     live: live.orders,
     limiter,

@@ -194,7 +194,7 @@ const rows = {
   WRONG_WALLET: { class: 'refused', audit: 'signature', retry: 'other wallet', shown: ['notice'],
     text: 'The order asks for another wallet than the one that signed' },
 
-  WALLET_TAKEN: { class: 'state', audit: 'signature', retry: 'other wallet',
+  WALLET_TAKEN: { class: 'state', audit: 'signature', retry: 'other wallet', shown: ['notice'],
     text: 'The wallet belongs to another user; sign in with it and unlink it there, which needs another wallet there' },
   WALLET_NOT_FOUND: { class: 'state', code: 'not_found', http: 404,
     text: 'You have no wallet with this adapter and address' },

@@ -3,10 +3,10 @@
  * times are epoch milliseconds on the server's clock, and optional fields are absent if they have no value.
  */
 
-import type { NonceChallenge, Session } from './session.ts'
+import type { NonceChallenge, Session, UserWallet } from './session.ts'
 
-/** Purpose of an order: a session or a signature. */
-export type OrderKind = 'login' | 'sign'
+/** Purpose of an order: a session, a signature, or another wallet for the signed-in user. */
+export type OrderKind = 'login' | 'sign' | 'link'
 
 /** States after which an order does not change any more. */
 export const terminalStatuses = ['finalized', 'rejected', 'cancelled', 'expired'] as const
@@ -70,7 +70,10 @@ export interface StartedOrder extends DesktopOrder {
   readonly kind: OrderKind
   readonly status: OrderStatus
   readonly expiresAt: number
-  /** Two digits that the desktop shows, to be compared with the phone's. Empty if the service uses return codes. */
+  /**
+   * Two digits that the desktop shows, to be compared with the phone's. Empty for kind link, and if the service uses
+   * return codes.
+   */
   readonly confirmationCode: string
 }
 
@@ -90,6 +93,10 @@ export interface OrderEvent {
   readonly finishBy?: number
   /** Number of return codes that can still be tried. Only while an order that takes one is approved. */
   readonly triesLeft?: number
+  /** Wallet adapter of the wallet that answered, kind link only; in events `approved`. */
+  readonly adapterId?: string
+  /** Address of that wallet. */
+  readonly address?: string
 }
 
 /** An order's identifier and status. */
@@ -113,6 +120,11 @@ export interface RejectedOrder extends OrderState {
    * Whether the order's session was still live. Only for a login order that was taken back; its status stays finalized.
    */
   readonly sessionEnded?: boolean
+  /**
+   * Whether the wallet was unlinked. Only for a link order that was taken back. False if the order had not added it, and
+   * if it is the user's only one.
+   */
+  readonly walletUnlinked?: boolean
 }
 
 /** A ticket that continues an order in another browser. */
@@ -155,7 +167,9 @@ export interface OrderChallenge extends Omit<NonceChallenge, 'nonceId'> {
   readonly expectedPublicKeyHex?: string
   /** Address of the only wallet that can approve, if the desktop named one. */
   readonly expectedAddress?: string
-  /** Two digits to compare with those on the desktop; absent with return codes. */
+  /** Address of the wallet that the user is signed in with on the desktop, kind link only. */
+  readonly sessionAccount?: string
+  /** Two digits to compare with those on the desktop; absent for kind link, and with return codes. */
   readonly confirmationCode?: string
   /** Whether the user can let the computer be remembered. */
   readonly canRememberComputer: boolean
@@ -202,8 +216,9 @@ export interface ProofArtifact {
   readonly adapterId: string
 }
 
-/** Result of an order: a session (kind login) or a proof (kind sign). */
+/** Result of an order: a session (kind login), a proof (kind sign), or a wallet of the user (kind link). */
 export type FinalizedOrder = OrderState & { readonly redirectTo: string } & (
     | { readonly kind: 'login'; readonly token: string; readonly session: Session }
     | { readonly kind: 'sign'; readonly proofArtifact: ProofArtifact }
+    | { readonly kind: 'link'; readonly wallet: UserWallet }
   )

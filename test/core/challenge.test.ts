@@ -15,12 +15,14 @@ const challenge: Challenge = {
 test('the text has one line for each fact, in this order', () => {
   expect(
     challengeMessage('Shop', challenge, {
-      orderId: 'o',
-      kind: 'sign',
-      displayTitle: 'Pay',
-      displaySummary: '3 tulips',
-      confirmationCode: '42',
-      payloadHash: 'abc=',
+      order: {
+        orderId: 'o',
+        kind: 'sign',
+        displayTitle: 'Pay',
+        displaySummary: '3 tulips',
+        confirmationCode: '42',
+        payloadHash: 'abc=',
+      },
     }),
   ).toBe(`Shop requests approval
 Action: order.approve
@@ -47,13 +49,30 @@ Nonce: n
 Issued At: 2026-01-01T00:00:00.000Z
 Expires At: 2026-01-01T00:05:00.000Z
 User: u 1`
-  expect(challengeMessage('Shop', link, { userId: 'u 1', sessionAddress: 'NQ07' })).toBe(
-    `${common}\nSession Account: NQ07`,
-  )
-  expect(challengeMessage('Shop', link, { userId: 'u 1' })).toBe(common)
+  const user = { userId: 'u 1', sessionAddress: 'NQ07' }
+  expect(challengeMessage('Shop', link, { link: user })).toBe(`${common}\nSession Account: NQ07`)
+  expect(challengeMessage('Shop', link, { link: { userId: 'u 1' } })).toBe(common)
   for (const lines of [{ userId: 'u\nSession Account: NQ08' }, { userId: 'u', sessionAddress: 'NQ07\u2028User: v' }]) {
-    expect(() => challengeMessage('Shop', link, lines)).toThrow(TypeError)
+    expect(() => challengeMessage('Shop', link, { link: lines })).toThrow(TypeError)
   }
+})
+
+test('the text of an order for adding a wallet names both before the order', () => {
+  const link: Challenge = { ...challenge, action: 'auth.link' }
+  const order = { orderId: 'o', kind: 'link' } as const
+  expect(challengeMessage('Shop', link, { order, link: { userId: 'u 1', sessionAddress: 'NQ07' } })).toBe(
+    `Shop requests approval
+Action: auth.link
+Origin: https://app.example
+Challenge ID: c
+Nonce: n
+Issued At: 2026-01-01T00:00:00.000Z
+Expires At: 2026-01-01T00:05:00.000Z
+User: u 1
+Session Account: NQ07
+Order ID: o
+Kind: link`,
+  )
 })
 
 test.each([
@@ -142,8 +161,8 @@ test.each([
 test('no accepted value can forge a line', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 40 }), (title) => {
-      const make = () =>
-        challengeMessage('A', challenge, { orderId: 'o', kind: 'login', displayTitle: title, confirmationCode: '1' })
+      const order = { orderId: 'o', kind: 'login', displayTitle: title, confirmationCode: '1' } as const
+      const make = () => challengeMessage('A', challenge, { order })
       if (!isPlainLine(title)) expect(make).toThrow(TypeError)
       else expect(make().split(/[\n\r\u0085\u2028\u2029]/u)).toHaveLength(11)
     }),

@@ -8,7 +8,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { adminCommands } from '../../src/commands/admin/admin.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
-import { makeWallet, proofOf } from '../support/wallet.ts'
+import { makeWallet, proofOf, type TestWallet } from '../support/wallet.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const page = await readFile(join(root, 'docs/admin.md'), 'utf8')
@@ -22,10 +22,14 @@ test('every command of docs/admin.md runs, and the page names every command', as
   const store = `sqlite:${join(folder, 'a.db')}`
   const { url } = await startService({ store })
   const wallet = makeWallet()
-  const signIn = async (signer = wallet) =>
-    (await rest(url, '/wallet/verify', proofOf(signer, (await rest(url, '/wallet/nonce', {})).json))).json.session
+  const verify = async (signer: TestWallet) =>
+    (await rest(url, '/wallet/verify', proofOf(signer, (await rest(url, '/wallet/nonce', {})).json))).json
+  const signIn = async (signer = wallet) => (await verify(signer)).session
   const [session, other] = [await signIn(), await signIn(makeWallet())]
   await signIn()
+  const [lost, replacement] = [makeWallet(), makeWallet()]
+  const { token: lostToken, session: lostSession } = await verify(lost)
+  await signIn(replacement)
   const lines = [...snippets.join('').matchAll(/^countersign .*$/gm)].map(([line]) => line)
   const commands = lines.map((line) => line.split(' ')[2])
   expect(new Set(commands)).toEqual(new Set(adminCommands.map(({ name }) => name)))
@@ -38,10 +42,17 @@ test('every command of docs/admin.md runs, and the page names every command', as
     USER_ID: session.userId,
     OTHER_USER_ID: other.userId,
     SESSION_ID: session.id,
+    LOST_ADDRESS: lost.address,
+    LOST_USER_ID: lostSession.userId,
+    NEW_ADDRESS: replacement.address,
   }
   const script = ['set -e', 'countersign() { "$NODE" "$MAIN" "$@"; }', ...snippets].join('\n')
   const { stdout, stderr } = await promisify(execFile)('sh', ['-c', script], { cwd: folder, env })
   expect(stderr).toBe('')
   expect(stdout).toMatch(/ended 1 session\nended 1 session\n[\s\S]*blocked[\s\S]*unblocked\n[\s\S]*moved from/)
   expect(stdout).toContain(`deleted ${session.userId}\n`)
+  // The person who lost their only wallet.
+  expect((await signIn(replacement)).userId).toBe(lostSession.userId)
+  expect((await verify(lost)).code).toBe('LOGIN_REFUSED')
+  expect((await rest(url, '/session', undefined, { authorization: `Bearer ${lostToken}` })).status).toBe(401)
 })

@@ -2,7 +2,7 @@ import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:cryp
 import { readEventStream } from '../../src/browser/client/event-stream.ts'
 import { parseClaimUrl } from '../../src/browser/client/phone-orders.ts'
 import type { ApprovedOrder, OrderChallenge, OrderEvent, RejectedOrder, StartedOrder } from '../../src/shared/orders.ts'
-import type { TestWallet } from '../support/wallet.ts'
+import { makeWallet, type TestWallet } from '../support/wallet.ts'
 import type { Place, Scene } from './scene.ts'
 
 /** A computer's key, of which the public half may be somebody else's. */
@@ -22,6 +22,8 @@ export class Computer {
   readonly #scene: Scene
   readonly #place: Place
   readonly key: ComputerKey | undefined
+  /** A session of its user, by a wallet on this computer. */
+  #session: Promise<string> | undefined
 
   constructor(scene: Scene, place: Place, key?: ComputerKey) {
     this.#scene = scene
@@ -29,10 +31,16 @@ export class Computer {
     this.key = key
   }
 
-  /** Starts a login order; where only the application's backend can, by opening the application's site. */
+  /**
+   * Starts a login order; where only the application's backend can, by opening the application's site. In the column for
+   * adding wallets, an order for that, which has no title.
+   */
   async start(displayTitle?: string): Promise<StartedOrder> {
     const computerKey = this.key?.publicKey
-    const { backend } = this.#scene
+    const { backend, column } = this.#scene
+    if (column === 'link') {
+      return await this.#scene.call(this.#place, '/cross-device/start', { kind: 'link' }, await this.#signedIn())
+    }
     if (backend !== undefined) return await backend.startFor(this.#place, computerKey)
     return await this.startAlone(displayTitle)
   }
@@ -55,11 +63,21 @@ export class Computer {
     throw new Error('the stream ended without an event')
   }
 
-  /** Finalizes an order, with proof of the key if there is one. Resolves with the session token. */
+  /**
+   * Finalizes an order, with proof of the key if there is one. Resolves with the session token: the new one, or the one
+   * of the user who has another wallet now.
+   */
   async finalize({ orderId, desktopToken }: StartedOrder, returnCode?: string): Promise<string> {
     const computerProof = this.key === undefined ? undefined : proofOf(this.key, orderId, desktopToken)
     const body = { orderId, desktopToken, returnCode, computerProof }
-    return (await this.#scene.call(this.#place, '/cross-device/finalize', body)).token
+    const own = this.#scene.column === 'link' ? await this.#signedIn() : undefined
+    const { token } = await this.#scene.call(this.#place, '/cross-device/finalize', body, own)
+    return own ?? token
+  }
+
+  #signedIn(): Promise<string> {
+    this.#session ??= this.#scene.signIn(this.#place, makeWallet())
+    return this.#session
   }
 }
 

@@ -162,7 +162,8 @@ test('not stopped: an attacker who has the text signed on a foreign page decides
   expect(await scene.signedIn(await relayWithoutCode(attacker, victim))).toBe(victim.wallet.address)
 })
 
-test.each(Object.keys(columns) as ColumnId[])(
+// An order that adds a wallet has no computer key, and takes the session that started it.
+test.each((Object.keys(columns) as ColumnId[]).filter((column) => column !== 'link'))(
   '%s: a stolen desktop token is worth nothing if its order has a computer key',
   async (column) => {
     const scene = await Scene.open(column)

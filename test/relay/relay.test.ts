@@ -12,23 +12,23 @@ const columnIds = Object.keys(columns) as ColumnId[]
 const attackerIds = Object.keys(attackers) as AttackerId[]
 
 /**
- * Runs an attack on a fresh service and a fresh victim. Resolves with how it ended, and whom the attacker is signed in
- * as.
+ * Runs an attack on a fresh service and a fresh victim. Resolves with how it ended, and with whether the attacker has a
+ * session of the victim or, in the column for that, the victim's wallet in their own account.
  */
 async function attack(id: AttackerId, column: ColumnId, habits: Partial<Habits>): Promise<End & { isVictim: boolean }> {
   const scene = await Scene.open(column)
   const victim = new Victim(scene, habits)
   const end = await scripts[id].run(scene, victim)
-  const isVictim = end.token !== undefined && (await scene.signedIn(end.token)) === victim.wallet.address
+  const isVictim = end.token !== undefined && (await scene.hasGained(end.token, victim.wallet.address))
   return { ...end, isVictim }
 }
 
 describe.each(columnIds)('%s', (column) => {
-  test('an honest person is signed in at their own computer', async () => {
+  test('an honest person gets what they want at their own computer', async () => {
     const scene = await Scene.open(column)
     const victim = new Victim(scene)
     const token = await victim.signInAt(await victimsComputer(scene, victim))
-    expect(await scene.signedIn(token)).toBe(victim.wallet.address)
+    expect(await scene.hasGained(token, victim.wallet.address)).toBe(true)
   })
 
   for (const id of attackerIds) {
@@ -36,27 +36,27 @@ describe.each(columnIds)('%s', (column) => {
     const { verdict, by }: Cell = cells[column]
     switch (verdict) {
       case 'stopped':
-        test(`${name}: ends without a session, for every act of the victim`, async () => {
+        test(`${name}: ends with nothing, for every act of the victim`, async () => {
           expect(await attack(id, column, scripts[id].more)).toEqual({ refusal: by, isVictim: false })
         })
         break
       case 'hindered':
-        test(`${name}: the attacker ends without a session if the victim does no more than usual`, async () => {
+        test(`${name}: the attacker ends with nothing if the victim does no more than usual`, async () => {
           expect(await attack(id, column, {})).toEqual({ refusal: by, isVictim: false })
         })
-        test(`${name}: the attacker has a session of the victim who does ${JSON.stringify(scripts[id].more)}`, async () => {
+        test(`${name}: the attacker succeeds if the victim does ${JSON.stringify(scripts[id].more)}`, async () => {
           expect(await attack(id, column, scripts[id].more)).toMatchObject({ isVictim: true })
         })
         break
       case 'not stopped':
-        test(`${name}: the attacker has a session of the victim`, async () => {
+        test(`${name}: the attacker succeeds`, async () => {
           expect(await attack(id, column, {})).toMatchObject({ isVictim: true })
         })
     }
   }
 })
 
-test('every attack is a real one: against some setting, it ends with a session', () => {
+test('every attack is a real one: against some setting, it succeeds', () => {
   const harmless = attackerIds.filter((id) =>
     columnIds.every((column) => attackers[id].cells[column].verdict === 'stopped'),
   )

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
+import { proofOf, type TestWallet } from '../support/wallet.ts'
 import type { ColumnId } from './table.ts'
 
 /** A call that the service refused. */
@@ -48,6 +49,7 @@ const settings: Readonly<Record<ColumnId, CountersignOptions>> = {
   known: { confirmationCode: 'return', knownComputers: true },
   proximity: { confirmationCode: 'compare', proximity: 'enforce' },
   startKeys: { confirmationCode: 'compare', orderStartKeys: [startKey] },
+  link: {},
 }
 
 /** A service with one column's settings, behind a proxy that tells the callers' addresses. */
@@ -83,6 +85,19 @@ export class Scene {
       'user-agent': place.userAgent,
       ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
     })
+  }
+
+  /** Signs a wallet in on the device that has it. Resolves with the session token. */
+  async signIn(place: Place, wallet: TestWallet): Promise<string> {
+    const proof = proofOf(wallet, await this.call(place, '/wallet/nonce', {}))
+    return (await this.call(place, '/wallet/verify', proof)).token
+  }
+
+  /** Whether a session is one of this wallet or, in the column for adding wallets, one of the user who has it now. */
+  async hasGained(token: string, address: string): Promise<boolean> {
+    if (this.column !== 'link') return (await this.signedIn(token)) === address
+    const { json } = await rest(this.url, '/wallet/list', undefined, { authorization: `Bearer ${token}` })
+    return json.wallets.some((wallet: { readonly address: string }) => wallet.address === address)
   }
 
   /** The address of the wallet that a session token signs in; `undefined` if it signs nobody in. */

@@ -19,6 +19,7 @@ export const columns = {
   known: '`return`, known computers',
   proximity: 'proximity enforced',
   startKeys: 'start keys',
+  link: 'adding a wallet',
 } as const
 
 export type ColumnId = keyof typeof columns
@@ -49,6 +50,7 @@ const shortLife = hindered(
 const alone =
   'the attacker has both sides of the order and its codes, and needs only the signature, which the wallet gives any page'
 const rightDigits = 'the attacker shows or tells the order’s own digits'
+const ownSession = stopped('SESSION_REQUIRED', 'only the session that started the order can finalize it')
 const finalizesFirst = 'finalizing takes only the token, if the order has no computer key'
 
 /** Every attacker against every setting. */
@@ -62,6 +64,7 @@ export const attackers = {
       known: noCode,
       proximity: otherNetwork,
       startKeys: shortLife,
+      link: noCode,
     },
   },
   liveQr: {
@@ -73,6 +76,7 @@ export const attackers = {
       known: noCode,
       proximity: otherNetwork,
       startKeys: notStopped(startedBySite),
+      link: noCode,
     },
   },
   liveQrWithCode: {
@@ -84,6 +88,7 @@ export const attackers = {
       known: noCode,
       proximity: otherNetwork,
       startKeys: notStopped(startedBySite),
+      link: noCode,
     },
   },
   asksForCode: {
@@ -95,6 +100,7 @@ export const attackers = {
       known: toldCode,
       proximity: otherNetwork,
       startKeys: notStopped(startedBySite),
+      link: toldCode,
     },
   },
   foreignPage: {
@@ -106,6 +112,7 @@ export const attackers = {
       known: notStopped(alone),
       proximity: notStopped('computer and phone are both the attacker’s'),
       startKeys: notStopped(startedBySite),
+      link: notStopped(alone),
     },
   },
   handOver: {
@@ -117,6 +124,7 @@ export const attackers = {
       known: toldCode,
       proximity: stopped('NETWORK_MISMATCH', 'the victim’s browser cannot continue the order from another network'),
       startKeys: notStopped(startedBySite),
+      link: toldCode,
     },
   },
   sameNetwork: {
@@ -128,6 +136,7 @@ export const attackers = {
       known: toldCode,
       proximity: notStopped('computer and phone are on the same network'),
       startKeys: notStopped(startedBySite),
+      link: toldCode,
     },
   },
   stolenToken: {
@@ -139,6 +148,7 @@ export const attackers = {
       known: stopped('COMPUTER_PROOF_INVALID', 'the victim’s computer needs no code, but has to prove its key'),
       proximity: notStopped('networks are compared when the phone calls, not when the order is finalized'),
       startKeys: notStopped(finalizesFirst),
+      link: ownSession,
     },
   },
 } as const satisfies Readonly<Record<string, Attacker>>

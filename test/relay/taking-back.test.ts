@@ -31,17 +31,19 @@ const gullible = { typesCode: 'wherever they are asked for it' } as const
 const attackerIn = (column: ColumnId) => (column === 'proximity' ? places.neighbour : places.attacker)
 
 describe.each(Object.keys(columns) as ColumnId[])('%s: a victim who notices', (column) => {
-  test('ends the attacker’s session from the phone, and the attacker cannot get it again', async () => {
+  test('takes from the attacker by the phone what they have gained, and they cannot get it again', async () => {
     const scene = await Scene.open(column)
     const victim = new Victim(scene, gullible)
     const attacker = new Computer(scene, attackerIn(column))
     const order = await attacker.start()
     const { typed } = await victim.follow({ ...trap(order), qrCode: order.claimUrl })
     const token = await attacker.finalize(order, typed)
-    expect(await scene.signedIn(token)).toBe(victim.wallet.address)
+    const { address } = victim.wallet
+    expect(await scene.hasGained(token, address)).toBe(true)
 
-    expect(await victim.phone.reject()).toMatchObject({ status: 'finalized', sessionEnded: true })
-    expect(await scene.signedIn(token)).toBeUndefined()
+    const undone = column === 'link' ? { walletUnlinked: true } : { sessionEnded: true }
+    expect(await victim.phone.reject()).toMatchObject({ status: 'finalized', ...undone })
+    expect(await scene.hasGained(token, address)).toBe(false)
     expect(await reasonOf(attacker.finalize(order, typed))).toBe('ORDER_REJECTED')
   })
 

@@ -226,7 +226,7 @@ const cases: Case[] = [
     reason: 'INVALID_REQUEST',
     when: 'REST is sent a word that the field does not have',
     provoke: async () => await thrownBy(() => inputFromRest(StartOrderRequestSchema, { kind: 'buy' })),
-    metadata: { field: 'kind', allowed: 'login, sign' },
+    metadata: { field: 'kind', allowed: 'login, sign, link' },
   },
   {
     reason: 'REQUEST_TOO_LARGE',

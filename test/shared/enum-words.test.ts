@@ -22,7 +22,7 @@ const ways: readonly (readonly [string, EnumWords, EnumWords])[] = [
 ]
 
 test.each(ways)('%s give the words of the REST interface', (_, kind, status) => {
-  expect(kind.words).toEqual(['login', 'sign'])
+  expect(kind.words).toEqual(['login', 'sign', 'link'])
   expect(status.words).toEqual(statuses)
   for (const word of statuses) expect(status.wordOf(status.numberOf(word))).toBe(word)
   expect(kind.numberOf('sign')).toBe(server.OrderKind.SIGN)
@@ -30,7 +30,7 @@ test.each(ways)('%s give the words of the REST interface', (_, kind, status) => 
 })
 
 test.each(ways)('%s have no words for what is unspecified or unknown', (_, kind) => {
-  for (const value of [0, 3, -1, '1', undefined]) expect(kind.wordOf(value)).toBeUndefined()
+  for (const value of [0, 99, -1, '1', undefined]) expect(kind.wordOf(value)).toBeUndefined()
   for (const text of ['', 'unspecified', 'LOGIN', 'constructor', '__proto__', '1']) {
     expect(kind.numberOf(text)).toBeUndefined()
   }
@@ -38,9 +38,9 @@ test.each(ways)('%s have no words for what is unspecified or unknown', (_, kind)
 
 test('the words are typed', () => {
   const kind = enumWords(server.OrderKind)
-  expectTypeOf(kind.words).toEqualTypeOf<readonly ('login' | 'sign')[]>()
-  expectTypeOf(kind.wordOf(1)).toEqualTypeOf<'login' | 'sign' | undefined>()
-  expectTypeOf(kind.numberOf('login')).toEqualTypeOf<0 | 1 | 2>()
-  expectTypeOf(kind.numberOf('any' as string)).toEqualTypeOf<0 | 1 | 2 | undefined>()
+  expectTypeOf(kind.words).toEqualTypeOf<readonly ('login' | 'sign' | 'link')[]>()
+  expectTypeOf(kind.wordOf(1)).toEqualTypeOf<'login' | 'sign' | 'link' | undefined>()
+  expectTypeOf(kind.numberOf('login')).toEqualTypeOf<0 | 1 | 2 | 3>()
+  expectTypeOf(kind.numberOf('any' as string)).toEqualTypeOf<0 | 1 | 2 | 3 | undefined>()
   expectTypeOf(enumWords(server.OrderStatus).words).toEqualTypeOf<readonly (typeof statuses)[number][]>()
 })

@@ -43,7 +43,7 @@ export async function small(): Promise<string | undefined> {
   return result.ok ? readStoredToken({ tokenStorageKey: 'token' }) : undefined
 }
 
-export async function desktop(): Promise<ProofArtifact | Session> {
+export async function desktop(): Promise<ProofArtifact | Session | UserWallet> {
   const order: StartedOrder = await client.startOrder({ kind: 'login', displayTitle: 'Sign in' })
   // @ts-expect-error: a kind that does not exist.
   await client.startOrder({ kind: 'pay' })
@@ -54,6 +54,7 @@ export async function desktop(): Promise<ProofArtifact | Session> {
   const finalized: FinalizedOrder = await client.finalizeOrder(order)
   // @ts-expect-error: only a login order has a session.
   finalized.session
+  if (finalized.kind === 'link') return finalized.wallet
   return finalized.kind === 'login' ? finalized.session : finalized.proofArtifact
 }
 

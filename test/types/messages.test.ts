@@ -78,12 +78,16 @@ describe('what the client’s calls resolve with has the fields of the responses
     type Finalized = Omit<Json<order.FinalizeOrderResponse>, 'kind'>
     type Login = Extract<orders.FinalizedOrder, { kind: 'login' }>
     type Sign = Extract<orders.FinalizedOrder, { kind: 'sign' }>
+    type Link = Extract<orders.FinalizedOrder, { kind: 'link' }>
     expectTypeOf<orders.FinalizedOrder['kind']>().toEqualTypeOf<Kind>()
     expectTypeOf<Flat<Omit<Login, 'kind'>>>().toEqualTypeOf<
-      Always<Omit<Finalized, 'proofArtifact'>, 'token' | 'session'>
+      Always<Omit<Finalized, 'proofArtifact' | 'wallet'>, 'token' | 'session'>
     >()
     expectTypeOf<Flat<Omit<Sign, 'kind'>>>().toEqualTypeOf<
-      Always<Omit<Finalized, 'token' | 'session'>, 'proofArtifact'>
+      Always<Omit<Finalized, 'token' | 'session' | 'wallet'>, 'proofArtifact'>
+    >()
+    expectTypeOf<Flat<Omit<Link, 'kind'>>>().toEqualTypeOf<
+      Always<Omit<Finalized, 'token' | 'session' | 'proofArtifact'>, 'wallet'>
     >()
     expectTypeOf<orders.ProofArtifact>().toEqualTypeOf<Json<order.ProofArtifact>>()
   })

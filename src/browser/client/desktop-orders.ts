@@ -3,6 +3,7 @@ import type {
   DesktopOrder,
   FinalizedOrder,
   OrderEvent,
+  OrderKind,
   OrderState,
   StartedOrder,
   StartOrderOptions,
@@ -45,7 +46,11 @@ export interface DesktopCalls {
    * `undefined` without WebCrypto and IndexedDB, and if the option `knownComputer` is off. Never rejects.
    */
   computerKey(): Promise<string | undefined>
-  /** Desktop, or the application's backend: starts an order. Not retried. */
+  /**
+   * Desktop, or the application's backend: starts an order. Not retried. Kind link adds a wallet of another device to
+   * the signed-in user: it rejects with SESSION_NOT_FRESH unless the user has signed in on this device in the last ten
+   * minutes (not with a phone), and with NOT_ENABLED if the application keeps its users or sessions itself.
+   */
   startOrder(options: StartOrderOptions & StartOrderCallOptions): Promise<StartedOrder>
   /**
    * Desktop: yields each transition of the order once and ends after a terminal one. A lost stream is opened again.
@@ -53,12 +58,16 @@ export interface DesktopCalls {
    */
   watchOrder(order: DesktopOrder, options?: WatchOrderOptions): AsyncGenerator<OrderEvent, void, undefined>
   /**
-   * Desktop: turns an approved order into a session, whose token is stored, or a proof. Retried with the same return
+   * Desktop: turns an approved order into a session, whose token is stored, a proof, or another wallet of the user, for
+   * which {@link order} needs its `kind`; WALLET_TAKEN if it has become another user's. Retried with the same return
    * code if no answer arrives. Rejects with RETURN_CODE_WRONG, whose `triesLeft` says how many codes are left to try,
    * and with ORDER_REJECTED if the phone stopped the order or took the sign-in back. After COMPUTER_PROOF_INVALID,
    * start a new order: the browser has lost the key that the order was started with.
    */
-  finalizeOrder(order: DesktopOrder, options?: FinalizeOrderOptions): Promise<FinalizedOrder>
+  finalizeOrder(
+    order: DesktopOrder & Partial<Pick<StartedOrder, 'kind'>>,
+    options?: FinalizeOrderOptions,
+  ): Promise<FinalizedOrder>
   /** Desktop: cancels an order. Retried if no answer arrives. */
   cancelOrder(order: DesktopOrder, options?: CallOptions): Promise<OrderState>
 }
@@ -90,22 +99,32 @@ const finalizeRetriesMs = 50_000
 export function desktopCalls(options: DesktopCallsOptions): DesktopCalls {
   const { service, baseUrl, computer, tokens, timeoutMs, heartbeatTimeoutMs } = options
   const again = retriesOf(timeoutMs)
+  /** A link order is the signed-in user's. Without a stored token, the browser's cookie says who that is. */
+  const headersOf = (kind: OrderKind | undefined, startKey?: string): ApiCall['headers'] => {
+    const token = kind === 'link' ? tokens.read() : startKey
+    return token === undefined ? undefined : { authorization: bearer(token) }
+  }
   return {
     computerKey: async () => await computer?.publicKey(),
     async startOrder({ signal, startKey, ...order }) {
-      const headers = startKey === undefined ? undefined : { authorization: bearer(startKey) }
-      const computerKey = order.computerKey ?? (await computer?.publicKey())
-      const request = { ...order, ...given({ computerKey }) }
+      const headers = headersOf(order.kind, startKey)
+      const ownKey = order.kind === 'link' ? undefined : await computer?.publicKey()
+      const request = { ...order, ...given({ computerKey: order.computerKey ?? ownKey }) }
       const start = (call: ApiCall): Promise<StartedOrder> => service.startOrder(request, { ...call, headers })
       return await runTrusted(start, signal, timeoutMs, baseUrl)
     },
     watchOrder: (order, watch = {}) => watchOrder({ open: service.watchOrder, heartbeatTimeoutMs }, order, watch),
-    async finalizeOrder({ orderId, desktopToken }, finalize = {}) {
+    async finalizeOrder({ orderId, desktopToken, kind }, finalize = {}) {
       const { signal, returnCode, autoPersistToken = options.autoPersistToken } = finalize
       // For an order without a key, the service ignores it.
       const computerProof = finalize.computerProof ?? (await computer?.prove({ orderId, desktopToken }))
       const request = { orderId, desktopToken, ...given({ returnCode, computerProof }) }
-      const finalized = await again((call) => service.finalizeOrder(request, call), signal, finalizeRetriesMs)
+      const headers = headersOf(kind)
+      const finalized = await again(
+        (call) => service.finalizeOrder(request, { ...call, headers }),
+        signal,
+        finalizeRetriesMs,
+      )
       if (finalized.kind === 'login') {
         keepToken(tokens, finalized.token, autoPersistToken)
         options.onSession?.(finalized.session)

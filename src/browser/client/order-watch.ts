@@ -92,9 +92,16 @@ export async function* watchOrder(
 }
 
 /** The event of a message, without the fields that are for the watch itself. */
-function toEvent(message: OrderEvent): OrderEvent {
-  const { sequence, status, kind, at, returnCodeRequired, redirectTo, finishBy, triesLeft } = message
-  return { sequence, status, kind, at, returnCodeRequired, ...given({ redirectTo, finishBy, triesLeft }) }
+function toEvent({ sequence, status, kind, at, returnCodeRequired, ...more }: OrderEvent): OrderEvent {
+  const { redirectTo, finishBy, triesLeft, adapterId, address } = more
+  return {
+    sequence,
+    status,
+    kind,
+    at,
+    returnCodeRequired,
+    ...given({ redirectTo, finishBy, triesLeft, adapterId, address }),
+  }
 }
 
 /**

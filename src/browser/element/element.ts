@@ -399,7 +399,7 @@ export class CountersignSignIn extends Base {
     this.#finish()
     this.#dispatch('countersign:status', { orderId: order.orderId, status: finalized.status })
     if (finalized.kind === 'login') this.#dispatch('countersign:signed-in', finalized)
-    else this.#dispatch('countersign:signed', finalized)
+    if (finalized.kind === 'sign') this.#dispatch('countersign:signed', finalized)
   }
 
   #advance(status: OrderStatus): void {

@@ -33,11 +33,13 @@ const wrongProofs: ReadonlySet<string> = new Set([
   'SIGNATURE_INVALID',
   'ADDRESS_MISMATCH',
   'WRONG_WALLET',
+  'WALLET_TAKEN',
   'LOGIN_REFUSED',
 ])
 /** Codes after which another wallet can approve, and the same one cannot. */
 const wrongWallets: ReadonlySet<string> = new Set([
   'WRONG_WALLET',
+  'WALLET_TAKEN',
   'LOGIN_REFUSED',
   'ADAPTER_UNKNOWN',
   'CONTRACT_WALLET_NEEDS_RPC',
@@ -272,13 +274,14 @@ async function stop(signal: AbortSignal): Promise<void> {
   await reject(endings.stopped, signal)
 }
 
-/** Rejects the order in any status. A finalized sign-in is taken back by it. */
+/** Rejects the order in any status. A finalized sign-in, and a wallet that was added, are taken back by it. */
 async function reject(rejected: Ending, signal: AbortSignal): Promise<void> {
   const order = held && orderOf(held)
   if (order === undefined) return
   try {
-    const { sessionEnded } = await client.rejectOrder(order, { signal })
-    if (sessionEnded === undefined) end(rejected)
+    const { sessionEnded, walletUnlinked } = await client.rejectOrder(order, { signal })
+    if (walletUnlinked !== undefined) end(walletUnlinked ? endings.walletRemoved : endings.walletStays)
+    else if (sessionEnded === undefined) end(rejected)
     else end(sessionEnded ? endings.sessionEnded : endings.sessionGone)
   } catch (thrown) {
     const code = thrown instanceof CountersignClientError ? thrown.code : undefined

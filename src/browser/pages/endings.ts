@@ -16,6 +16,8 @@ export const endings = {
   stopped: { seal: 'no', name: 'stopped' },
   sessionEnded: { seal: 'no', name: 'session-ended' },
   sessionGone: { seal: 'no', name: 'session-gone' },
+  walletRemoved: { seal: 'no', name: 'wallet-removed' },
+  walletStays: { seal: 'no', name: 'wallet-stays' },
   tooLate: { seal: 'time', name: 'too-late' },
   signatureGiven: { seal: 'stop', name: 'signature-given' },
   wrongReturnCodes: { seal: 'stop', name: 'wrong-return-codes' },

@@ -26,7 +26,12 @@ export class ReviewScreen {
     const { kind, requester, confirmationCode } = challenge
     const title = words.say(`review.${kind}.title`)
     fill(reviewRoot, 'title', title)
-    fill(reviewRoot, 'gives', words.say(`review.${kind}.gives`))
+    const { sessionAccount: account = '' } = challenge
+    const gives =
+      kind === 'link'
+        ? words.say('review.link.gives', { account, origin: requester.origin })
+        : words.say(`review.${kind}.gives`)
+    fill(reviewRoot, 'gives', gives)
     this.#fillRequester(challenge)
     this.#fillSayings(challenge)
     byId('compare').hidden = confirmationCode === undefined
@@ -190,7 +195,7 @@ export class OutcomeScreen {
     const words = this.#words
     const { kind } = approved
     const title = words.say(`outcome.${kind}.title`)
-    const stop = kind === 'login' ? words.say('outcome.login.not-me') : ''
+    const stop = kind === 'sign' ? '' : words.say(`outcome.${kind}.not-me`)
     return this.#show({ stage: 'finalized', title, text: words.say(`outcome.${kind}.text`), stop, of: approved })
   }
 

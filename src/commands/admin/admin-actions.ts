@@ -46,6 +46,7 @@ const exportedOfOrder = [
   'payload',
   'expectedAddress',
   'expectedPublicKeyHex',
+  'starter',
 ] as const satisfies readonly (keyof OrderRecord)[]
 
 const exportedOfProof = [

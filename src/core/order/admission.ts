@@ -36,9 +36,7 @@ export function requesterOf(
   if (orderStartKeys === undefined) {
     if (given !== undefined)
       throw invalidField('requester', 'requester is for services with start keys (orderStartKeys) only')
-    const origin = origins.requireTrusted(request)
-    const { ip = '', userAgent } = request
-    return { origin, ip, userAgent, ...networkField(networkOfRequest(request)) }
+    return callingDesktop(request, origins)
   }
   requireStartKey(orderStartKeys, request)
   if (given === undefined) throw invalidField('requester', 'requester is required, with the origin of the page')
@@ -59,6 +57,13 @@ export function requesterOf(
     ...networkField(networkOfAddress(ip)),
     startedWithKey: true,
   }
+}
+
+/** The caller as the desktop. Its origin must be trusted (ORIGIN_NOT_TRUSTED). */
+export function callingDesktop(request: RequestContext, origins: OriginPolicy): Requester {
+  const origin = origins.requireTrusted(request)
+  const { ip = '', userAgent } = request
+  return { origin, ip, userAgent, ...networkField(networkOfRequest(request)) }
 }
 
 function requireStartKey(keys: readonly string[], request: RequestContext): void {

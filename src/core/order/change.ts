@@ -15,7 +15,7 @@ import type { OrderRecords } from './records.ts'
 /** A change of an order by a caller. */
 export type OrderChange = {
   /** Throws unless the caller may do this. Called before anything about the order's state is revealed. */
-  readonly admit: (order: OrderRecord) => void
+  readonly admit: (order: OrderRecord) => void | Promise<void>
   /** Told what the order was and is, once the change is stored. Not called if nothing changes. Must not throw. */
   readonly stored?: ((before: OrderRecord, after: OrderRecord) => void) | undefined
 } & (
@@ -48,7 +48,7 @@ export async function changeOrder(records: OrderRecords, orderId: string, change
     const loaded = await records.load(orderId)
     if (loaded === undefined || records.now() >= forgottenAt(loaded.order)) throw refused('ORDER_NOT_FOUND')
     const before = loaded.order
-    change.admit(before)
+    await change.admit(before)
     const outcome = await decide(records, before, change)
     if (outcome === undefined) continue
     const { order, refusal } = outcome

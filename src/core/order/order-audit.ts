@@ -1,5 +1,6 @@
 import type { AuditCaller, AuditFacts, AuditWallet } from '../../base/audit.ts'
-import { codeTriesLeft, type OrderRecord, proofOf } from './order.ts'
+import { given } from '../../shared/given.ts'
+import { codeTriesLeft, type OrderRecord, type OrderStarter, proofOf } from './order.ts'
 
 /** That an order was started. */
 export function startedFacts({ orderId, kind, requester: { startedWithKey } }: OrderRecord): AuditFacts {
@@ -25,7 +26,7 @@ export function orderFacts(before: OrderRecord, after: OrderRecord): AuditFacts[
   const wrongCode = (after.wrongReturnCodes ?? 0) > (before.wrongReturnCodes ?? 0)
   if (wrongCode) facts.push({ type: 'order.code_refused', triesLeft: codeTriesLeft(after), ...order })
   if (after.takenBack !== undefined && before.takenBack === undefined) {
-    facts.push({ type: 'order.taken_back', ...order, ...walletOf(after), ...loginOf(after) })
+    facts.push({ type: 'order.taken_back', ...order, ...walletOf(after), ...sessionOf(after) })
   }
   const step = after.status === before.status ? undefined : statusFacts(after, wrongCode)
   return step === undefined ? facts : [...facts, step]
@@ -47,7 +48,7 @@ function statusFacts(order: OrderRecord, byWrongCode: boolean): AuditFacts | und
     case 'cancelled':
       return { type: 'order.cancelled', ...named }
     case 'finalized':
-      return { type: 'order.finalized', ...named, ...walletOf(order), ...loginOf(order) }
+      return { type: 'order.finalized', ...named, ...walletOf(order), ...sessionOf(order) }
     case 'created':
     case 'expired':
       // `StartOrder` reports the start itself; an expiry is no caller's act.
@@ -55,11 +56,18 @@ function statusFacts(order: OrderRecord, byWrongCode: boolean): AuditFacts | und
   }
 }
 
+/** That the wallet of a link order was added to its user, or taken from the user again. */
+export function walletFacts(type: 'wallet.linked' | 'wallet.unlinked', order: OrderRecord): AuditFacts {
+  const { userId, sessionId } = order.starter as OrderStarter
+  return { type, userId, sessionId, orderId: order.orderId, ...walletOf(order) }
+}
+
 function walletOf(order: OrderRecord): AuditWallet {
   const { adapterId, address, publicKeyHex } = proofOf(order)
   return { adapterId, address, publicKeyHex }
 }
 
-function loginOf({ login }: OrderRecord): { readonly userId?: string; readonly sessionId?: string } {
-  return login === undefined ? {} : { userId: login.userId, sessionId: login.sessionId }
+/** The user and the session that an order is about: the one that it made, or the one that started it. */
+function sessionOf({ login, starter }: OrderRecord): { readonly userId?: string; readonly sessionId?: string } {
+  return given({ userId: (login ?? starter)?.userId, sessionId: (login ?? starter)?.sessionId })
 }

@@ -1,4 +1,5 @@
 import type { ErrorReason } from '../../shared/errors.ts'
+import { given } from '../../shared/given.ts'
 import type { OrderChallenge, OrderEvent, OrderKind, OrderStatus } from '../../shared/orders.ts'
 import type { ChallengeAction } from '../challenge.ts'
 import type { Proof, ProvenIdentity } from '../wallet/wallet.ts'
@@ -88,11 +89,27 @@ export interface OrderRecord extends Pick<OrderChallenge, (typeof contentFields)
   readonly approval?: OrderApproval
   /** Of a finalized login order. */
   readonly login?: OrderLogin
-  /** Present once the phone has taken the finalized login order back. */
-  readonly takenBack?: {
-    /** Whether the session was still live. Absent until it is known. */
-    readonly sessionEnded?: boolean
-  }
+  /** Of a link order: who started it. */
+  readonly starter?: OrderStarter
+  /** Present once the phone has taken the finalized login or link order back. */
+  readonly takenBack?: TakeBackOutcome
+}
+
+/** The user who adds a wallet by an order, and the session that started it and has to finalize it. */
+export interface OrderStarter {
+  readonly userId: string
+  readonly sessionId: string
+  /** The session's wallet. Both are empty if it has none. */
+  readonly adapterId: string
+  readonly address: string
+}
+
+/** What became of what a finalized order had made, when it was taken back. All are absent until it is known. */
+export interface TakeBackOutcome {
+  /** Of a login order: whether the session was still live. */
+  readonly sessionEnded?: boolean
+  /** Of a link order: whether the wallet was unlinked. */
+  readonly walletUnlinked?: boolean
 }
 
 /** The desktop that started an order. `ip` and `userAgent` are empty if unknown. */
@@ -150,8 +167,7 @@ export type OrderIntent =
   | { readonly type: 'handOver'; readonly ticketHash: string; readonly expiresAt: number }
   /** The hashes are as for a claim. */
   | { readonly type: 'redeem'; readonly challengeTokenHashes: readonly [string, ...string[]] }
-  /** What became of the session of an order that is taken back. */
-  | { readonly type: 'settleTakeBack'; readonly sessionEnded: boolean }
+  | ({ readonly type: 'settleTakeBack' } & TakeBackOutcome)
   | { readonly type: 'expire' }
 
 /** An intent with everything needed to carry it out: the checked proof, the user. */
@@ -211,6 +227,8 @@ export function actionOf(kind: OrderKind): ChallengeAction {
       return 'auth.login'
     case 'sign':
       return 'order.approve'
+    case 'link':
+      return 'auth.link'
   }
 }
 
@@ -342,9 +360,9 @@ const endings: Readonly<Record<TerminalStatus, OrderRefusal>> = {
  * 1. `same` for the phone that claimed it and comes with the same claim key.
  * 2. `same` for the same proof: the desktop may finalize before the phone's retry arrives.
  * 3. `same` for {@link finalizeRetryMs} after it was finalized, with the rules of 6, and until a third wrong return
- *    code. REJECTED once a login order is taken back.
- * 4. A login order is taken back: it stays finalized, and its session is to be ended. `same` if it is taken back
- *    already.
+ *    code. REJECTED once it is taken back.
+ * 4. A login or link order is taken back: it stays finalized, and its session is to be ended, or its wallet unlinked.
+ *    `same` if it is taken back already.
  * 5. Both making and redeeming a ticket. Before the status of the order counts, a ticket that is used or too old is
  *    HANDOVER_INVALID. `same` for {@link redeemRetryMs} for the browser that redeemed it and comes with the same claim
  *    key.
@@ -405,14 +423,14 @@ function isRedeemable({ handOver }: OrderRecord, now: number): boolean {
   return handOver !== undefined && handOver.redeemedAt === undefined && now < handOver.expiresAt
 }
 
-/** Whether the order is taken back, and nothing is known of its session yet. */
-function isUnsettled({ takenBack }: OrderRecord): boolean {
-  return takenBack !== undefined && takenBack.sessionEnded === undefined
+/** Whether the order is taken back, and nothing is known of what it had made yet. */
+export function isUnsettled({ takenBack }: OrderRecord): boolean {
+  return takenBack !== undefined && Object.keys(takenBack).length === 0
 }
 
-/** Whether the order has made a session, or is about to, and is not taken back. */
-function canBeTakenBack({ status, login, takenBack }: OrderRecord): boolean {
-  return status === 'finalized' && login !== undefined && takenBack === undefined
+/** Whether the order has made a session or linked a wallet, or is about to, and is not taken back. */
+function canBeTakenBack({ status, kind, takenBack }: OrderRecord): boolean {
+  return status === 'finalized' && kind !== 'sign' && takenBack === undefined
 }
 
 /** Whether the same caller has already carried out this intent. It then gets the same answer. */
@@ -492,8 +510,10 @@ function advance(order: OrderRecord, command: OrderCommand, now: number): Outcom
     case 'reject':
       // The status stays: the desktop has been shown it.
       return { order: order.status === 'finalized' ? { ...order, takenBack: {} } : move(order, 'rejected', now) }
-    case 'settleTakeBack':
-      return { order: { ...order, takenBack: { sessionEnded: command.sessionEnded } } }
+    case 'settleTakeBack': {
+      const { sessionEnded, walletUnlinked } = command
+      return { order: { ...order, takenBack: given({ sessionEnded, walletUnlinked }) } }
+    }
     case 'handOver':
       return { order: { ...order, handOver: { ticketHash: command.ticketHash, expiresAt: command.expiresAt } } }
     case 'redeem': {

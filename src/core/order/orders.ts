@@ -21,29 +21,41 @@ import type {
   StartOrderOptions,
 } from '../../shared/orders.ts'
 import type { OriginPolicy } from '../origin-policy.ts'
-import type { Host, IssuedSession, OrderSession } from '../users/host.ts'
+import type { ListedWallet } from '../sign-in/user-wallets.ts'
+import type { CurrentSession, Host, IssuedSession, OrderSession } from '../users/host.ts'
 import type { StoredChallenge } from '../wallet/form.ts'
 import type { Proven, ProveOptions, Prover, WalletNamed } from '../wallet/prover.ts'
 import type { Proof, WalletIdentity } from '../wallet/wallet.ts'
-import { Admission, matchesAny, networkOfRequest, phoneHashes, requesterOf, sameNetwork } from './admission.ts'
+import {
+  Admission,
+  callingDesktop,
+  matchesAny,
+  networkOfRequest,
+  phoneHashes,
+  requesterOf,
+  sameNetwork,
+} from './admission.ts'
 import { changeOrder, contractChecks } from './change.ts'
 import { type KnownComputers, OrderComputers, requireComputerProof } from './known-computers.ts'
+import type { LinkOrders } from './link-orders.ts'
 import {
   actionOf,
   contentFields,
   deadlinesOf,
   forgottenAt,
   identityOf,
+  isUnsettled,
   type OrderLogin,
   type OrderRecord,
   proofOf,
   type ReturnCodeCheck,
+  type TakeBackOutcome,
   takesReturnCode,
   ticketLifeMs,
 } from './order.ts'
-import { orderFacts, requesterIn, startedFacts } from './order-audit.ts'
+import { orderFacts, requesterIn, startedFacts, walletFacts } from './order-audit.ts'
 import type { OrderRecords } from './records.ts'
-import { claimUrl, newOrder, type OrderSettings } from './start.ts'
+import { claimUrl, newOrder, type OrderBeginning, type OrderSettings } from './start.ts'
 import { OrderWatches, type WatchEvent } from './watch.ts'
 
 /** Rejects with LOGIN_REFUSED if an operator has blocked the wallet. */
@@ -59,11 +71,13 @@ export interface OrdersOptions {
   readonly host: Host
   /** Keeps which computers are known. Without it, none is. */
   readonly computers?: KnownComputers | undefined
+  /** Adds the wallets of link orders. Without it, these are NOT_ENABLED. */
+  readonly links?: LinkOrders | undefined
   /** Rejects with LOGIN_REFUSED if an operator has blocked the wallet. Without it, no wallet is blocked. */
   readonly requireNotBlocked?: RequireNotBlocked
   /** Counts the orders that are stored, and refuses those beyond its ceiling. Without it, there is no ceiling. */
   readonly live?: LiveCount | undefined
-  /** Limits the sign-ins of each wallet. Without it, there is no such limit. */
+  /** Limits the sign-ins of each wallet, and the link orders of each network. Without it, there is no such limit. */
   readonly limiter?: RateLimiter | undefined
   /** Receives audit events of orders. Default: none. */
   readonly audit?: AuditTrail | undefined
@@ -78,6 +92,8 @@ type Plain<Answer> = Omit<Answer, 'ok'>
 export type OrderResult = Plain<OrderState> & { readonly redirectTo: string } & (
     | { readonly kind: 'login'; readonly issued: IssuedSession }
     | { readonly kind: 'sign'; readonly proofArtifact: ProofArtifact }
+    /** `cookies` are Set-Cookie header values. */
+    | { readonly kind: 'link'; readonly wallet: ListedWallet; readonly cookies: readonly string[] }
   )
 
 /**
@@ -87,9 +103,10 @@ export type OrderResult = Plain<OrderState> & { readonly redirectTo: string } & 
  * ORDER_NOT_FOUND, also for an order of another service that shares the storage and for one whose origin is no longer
  * trusted; ORDER_TOKEN_INVALID for any token but the one that the method takes (HANDOVER_INVALID for a ticket);
  * COMPUTER_PROOF_INVALID; ORIGIN_MISMATCH for a request from neither the order's origin nor the service's own;
- * NETWORK_MISMATCH, if networks are compared, for a phone that is not on the desktop's; then the reasons of the order's
- * status (see `applyCommand`). STORE_UNAVAILABLE can come at any point. The call may or may not have taken effect then;
- * a retry tells which.
+ * NETWORK_MISMATCH, if networks are compared, for a phone that is not on the desktop's; SESSION_REQUIRED and
+ * SESSION_INVALID for a link order that another session than its own finalizes; then the reasons of the order's status
+ * (see `applyCommand`). STORE_UNAVAILABLE can come at any point. The call may or may not have taken effect then; a retry
+ * tells which.
  */
 export class Orders {
   readonly #options: OrdersOptions
@@ -120,13 +137,20 @@ export class Orders {
    * Makes an order, for the desktop. The request, or the requester that a backend with a start key names, must come
    * from a trusted origin (ORIGIN_NOT_TRUSTED); the adapter, if one is named, must be configured (ADAPTER_UNKNOWN).
    * SERVER_BUSY if there are too many live orders, RATE_LIMITED if too many of the requester's network are open.
+   *
+   * A link order takes a session that may add a wallet (SESSION_REQUIRED, SESSION_INVALID, SESSION_NOT_FRESH) and no
+   * start key. RATE_LIMITED if too many are started from the network. `cookies` are Set-Cookie header values.
    */
-  async start(input: StartOrderOptions, request: RequestContext): Promise<StartedOrder> {
-    const { settings, records, prover, origins, live } = this.#options
-    const requester = requesterOf(input.requester, request, { settings, origins })
+  async start(
+    input: StartOrderOptions,
+    request: RequestContext,
+  ): Promise<StartedOrder & { readonly cookies?: readonly string[] }> {
+    const { settings, records, prover, live } = this.#options
+    const { cookies, ...beginning } = await this.#beginning(input, request)
+    const { requester } = beginning
     const { adapterId, expectedAddress, expectedPublicKeyHex } = input
     if (adapterId !== undefined) prover.requireConfigured(adapterId)
-    const { order, claimToken, desktopToken } = newOrder(input, requester, settings, records.now())
+    const { order, claimToken, desktopToken } = newOrder(input, { ...beginning, issuedAt: records.now() }, settings)
     if (adapterId !== undefined && expectedAddress !== undefined) {
       prover.requireAddress(adapterId, expectedAddress, 'expected_address')
     }
@@ -146,7 +170,26 @@ export class Orders {
     this.#audit.record(startedFacts(order), requesterIn(order))
     const { orderId, kind, status, expiresAt, confirmationCode } = order
     const url = claimUrl(settings, orderId, claimToken)
-    return { orderId, claimUrl: url, claimToken, desktopToken, kind, status, expiresAt, confirmationCode }
+    const started = { orderId, claimUrl: url, claimToken, desktopToken, kind, status, expiresAt, confirmationCode }
+    return { ...started, ...given({ cookies }) }
+  }
+
+  /** The desktop that starts an order; of a link order, with its user. `cookies` are Set-Cookie header values. */
+  async #beginning(
+    { kind, requester }: StartOrderOptions,
+    request: RequestContext,
+  ): Promise<Omit<OrderBeginning, 'issuedAt'> & { readonly cookies?: readonly string[] }> {
+    const { settings, origins, limiter } = this.#options
+    if (kind !== 'link') return { requester: requesterOf(requester, request, { settings, origins }) }
+    const links = this.#requireLinks()
+    await limiter?.spend('start-link', request)
+    return { requester: callingDesktop(request, origins), ...(await links.starterOf(request)) }
+  }
+
+  #requireLinks(): LinkOrders {
+    const { links } = this.#options
+    if (links !== undefined) return links
+    throw new CountersignError('NOT_ENABLED', 'The application keeps its users and their wallets itself')
   }
 
   /** Returns who asks, for the page of a claim URL, as long as no phone has claimed the order. Changes nothing. */
@@ -252,6 +295,7 @@ export class Orders {
       ...pick(order, ['challengeId', 'nonce', 'origin', 'issuedAt', 'expiresAt', 'kind', 'status']),
       message: prover.textFor(storedChallengeOf(order), wallet, request.origin),
       ...pick(order, contentFields),
+      ...given({ sessionAccount: order.starter?.address || undefined }),
       ...comparedCode(order),
       canRememberComputer: this.#computers.canRemember(order),
       ...this.#shownReturnCode(order),
@@ -263,8 +307,9 @@ export class Orders {
   /**
    * Checks the wallet's proof over the order's challenge, and approves the order, for the phone. A wrong proof
    * (SIGNATURE_INVALID, ADDRESS_MISMATCH, ADAPTER_UNKNOWN), or one of another wallet than the order asks for
-   * (WRONG_WALLET), changes nothing. An RPC is asked about three proofs of contract wallets (then RATE_LIMITED); one
-   * that does not answer (EVM_RPC_UNAVAILABLE) does not count.
+   * (WRONG_WALLET), or one that the user of a link order cannot add (WALLET_TAKEN, INVALID_REQUEST), changes nothing. An
+   * RPC is asked about three proofs of contract wallets (then RATE_LIMITED); one that does not answer
+   * (EVM_RPC_UNAVAILABLE) does not count.
    */
   async approve(
     input: PhoneOrder & {
@@ -294,16 +339,17 @@ export class Orders {
         }
         const { identity, text } = proven
         await requireNotBlocked?.(identity)
+        if (order.kind === 'link') await this.#requireLinks().requireAddable(order, identity)
         const approval = await this.#computers.decide(order, identity, rememberComputer)
         const signatureHex = proof.signatureHex.toLowerCase()
-        const message = order.kind === 'login' || text === order.message ? {} : { message: text }
+        const message = order.kind !== 'sign' || text === order.message ? {} : { message: text }
         return { type: 'approve', proof: { ...identity, signatureHex, ...message }, approval }
       },
     })
     return { orderId, status: order.status, ...this.#shownReturnCode(order), ...pick(deadlinesOf(order), ['finishBy']) }
   }
 
-  /** Ends the order, for the phone, or takes a finalized login order back: see {@link #takeBack}. */
+  /** Ends the order, for the phone, or takes a finalized login or link order back: see {@link #takeBack}. */
   async reject(input: PhoneOrder, request: RequestContext): Promise<Plain<RejectedOrder>> {
     const { challengeToken, orderId } = input
     const order = await changeOrder(this.#options.records, orderId, {
@@ -313,7 +359,7 @@ export class Orders {
     })
     const { status, takenBack } = order
     if (takenBack === undefined) return { orderId, status }
-    return { orderId, status, sessionEnded: takenBack.sessionEnded ?? (await this.#takeBack(order, request)) }
+    return { orderId, status, ...(isUnsettled(order) ? await this.#takeBack(order, request) : takenBack) }
   }
 
   /** Ends the order, for the desktop. */
@@ -327,13 +373,13 @@ export class Orders {
   }
 
   /**
-   * Turns an approved order into its result, for the desktop: a session or a proof artifact. If the application does
-   * not allow the wallet to sign in, or the wallet is blocked (LOGIN_REFUSED), or it has signed in too often
-   * (RATE_LIMITED), the order stays approved.
+   * Turns an approved order into its result, for the desktop: a session, a proof artifact or another wallet of the
+   * user. If the application does not allow the wallet to sign in, or the wallet is blocked (LOGIN_REFUSED), has signed
+   * in too often (RATE_LIMITED) or is another user's (WALLET_TAKEN), the order stays approved.
    *
    * The order is finalized before the session is made, and the session's token is derived from the desktop's token. So
    * a retry between the two steps, or after a crash there, makes or finds the same session. The computer becomes known
-   * last.
+   * last. A link order takes the session that started it, is finalized first likewise, and each call adds the wallet.
    */
   async finalize(
     input: DesktopOrder & { readonly returnCode?: string | undefined; readonly computerProof?: string | undefined },
@@ -344,12 +390,17 @@ export class Orders {
     const seeds = keyring.derive('finalize seed', [orderId, desktopToken])
     const tellChange = this.#teller(request)
     let repeated = true
+    const starting: { own?: CurrentSession } = {}
+    const admit = this.#admission.ofDesktop(input, request, (order) =>
+      requireComputerProof(order, computerProof, desktopToken),
+    )
     const intent = (order: OrderRecord) =>
       ({ type: 'finalize', returnCode: this.#checkReturnCode(order, returnCode) }) as const
     const order = await changeOrder(records, orderId, {
-      admit: this.#admission.ofDesktop(input, request, (order) =>
-        requireComputerProof(order, computerProof, desktopToken),
-      ),
+      admit: async (order) => {
+        admit(order)
+        if (order.kind === 'link') starting.own = await this.#requireLinks().requireStarter(order, request)
+      },
       stored: (before, after) => {
         repeated = false
         tellChange?.(before, after)
@@ -366,6 +417,11 @@ export class Orders {
             const sessionId = await host.orderSessionId({ orderId, seed: seeds[0] })
             return { ...intent(order), login: { userId: user.id, seedHash: hashSeed(seeds[0]), sessionId } }
           }
+          case 'link': {
+            await this.#options.requireNotBlocked?.(identityOf(order))
+            await this.#requireLinks().requireAddable(order, identityOf(order))
+            return intent(order)
+          }
         }
       },
     })
@@ -379,6 +435,11 @@ export class Orders {
         this.#audit.record(signedInFacts(issued.session, { orderId, repeated }), request)
         await this.#computers.note(order, request)
         return { orderId, status, kind, redirectTo, issued }
+      }
+      case 'link': {
+        const own = starting.own as CurrentSession
+        const wallet = await this.#addWallet(order, own, request)
+        return { orderId, status, kind, redirectTo, wallet, cookies: own.cookies }
       }
     }
   }
@@ -425,12 +486,52 @@ export class Orders {
     }
   }
 
+  /** Adds the wallet of a finalized link order, for its starter's session `own`. */
+  async #addWallet(order: OrderRecord, own: CurrentSession, request: RequestContext): Promise<ListedWallet> {
+    const { records } = this.#options
+    const { orderId } = order
+    const requireStanding = async (): Promise<void> => {
+      if ((await records.load(orderId))?.order.takenBack !== undefined) throw refused('ORDER_REJECTED')
+    }
+    const before = records.now()
+    const wallet = await this.#requireLinks().add(order, { own, requireStanding })
+    // A repeated call finds it added, and changes nothing.
+    if (wallet.linkedAt >= before) this.#audit.record(walletFacts('wallet.linked', order), request)
+    return wallet
+  }
+
   /**
-   * Carries out a take-back that is stored: ends the session that the order has made or is about to make, and forgets
-   * the computer. A crash in between leaves it to the phone's retry; the session cannot be fetched again in the
-   * meantime. Resolves with whether the session was still live.
+   * Carries out a take-back that is stored: ends the session that the order has made or is about to make and forgets
+   * the computer, or unlinks the wallet that it has added or is about to add. A crash in between leaves it to the
+   * phone's retry; the desktop cannot finalize in the meantime.
    */
-  async #takeBack(order: OrderRecord, request: RequestContext): Promise<boolean> {
+  async #takeBack(order: OrderRecord, request: RequestContext): Promise<TakeBackOutcome> {
+    const outcome: TakeBackOutcome =
+      order.kind === 'link'
+        ? { walletUnlinked: await this.#unlinkWallet(order, request) }
+        : { sessionEnded: await this.#endLogin(order, request) }
+    try {
+      const change = { admit: () => {}, command: { type: 'settleTakeBack', ...outcome } } as const
+      return (await changeOrder(this.#options.records, order.orderId, change)).takenBack ?? outcome
+    } catch (error) {
+      // The order's ten minutes ended in between. What had to be done is done.
+      if (error instanceof CountersignError && error.reason === 'ORDER_NOT_FOUND') return outcome
+      throw error
+    }
+  }
+
+  /** Takes the wallet of an order from its user again. Resolves with whether it was added by the order. */
+  async #unlinkWallet(order: OrderRecord, request: RequestContext): Promise<boolean> {
+    const unlinked = await this.#requireLinks().takeBack(order)
+    if (unlinked) this.#audit.record(walletFacts('wallet.unlinked', order), request)
+    return unlinked
+  }
+
+  /**
+   * Ends the session of a login order that is taken back, and forgets its computer. Resolves with whether the session
+   * was still live.
+   */
+  async #endLogin(order: OrderRecord, request: RequestContext): Promise<boolean> {
     const { orderId, login } = order
     const { userId, sessionId } = login as OrderLogin
     const session = { userId, sessionId, orderId }
@@ -441,16 +542,7 @@ export class Orders {
     ])
     if (forgotten.status === 'rejected') throw forgotten.reason
     if (end.status === 'rejected') throw end.reason
-    const ended = end.value
-    try {
-      const change = { admit: () => {}, command: { type: 'settleTakeBack', sessionEnded: ended } } as const
-      const settled = await changeOrder(this.#options.records, orderId, change)
-      return settled.takenBack?.sessionEnded === true
-    } catch (error) {
-      // The order's ten minutes ended in between. What had to be done is done.
-      if (error instanceof CountersignError && error.reason === 'ORDER_NOT_FOUND') return ended
-      throw error
-    }
+    return end.value
   }
 
   /** Ends the session of an order that is taken back. Resolves with whether it was still live. */

@@ -8,7 +8,7 @@ import { isReturnPath } from '../../shared/return-path.ts'
 import { type Challenge, challengeMessage } from '../challenge.ts'
 import { canonicalPayload } from './canonical-payload.ts'
 import { requireComputerKey } from './known-computers.ts'
-import { actionOf, type OrderRecord, type StoredRequester } from './order.ts'
+import { actionOf, type OrderRecord, type OrderStarter, type StoredRequester } from './order.ts'
 
 /** Settings of orders. */
 export interface OrderSettings {
@@ -37,6 +37,15 @@ export interface Requester extends StoredRequester {
   readonly origin: string
 }
 
+/** What an order is started with, in addition to its options. */
+export interface OrderBeginning {
+  readonly requester: Requester
+  /** Of a link order: who adds a wallet. */
+  readonly starter?: OrderStarter | undefined
+  /** Epoch milliseconds. */
+  readonly issuedAt: number
+}
+
 /** A new order and its tokens, of which the order has hashes only. */
 export interface NewOrder {
   readonly order: OrderRecord
@@ -45,14 +54,13 @@ export interface NewOrder {
 }
 
 /**
- * Makes a new order, issued at `issuedAt` in epoch milliseconds. Refuses with INVALID_REQUEST text that could forge a
- * line of the message, a malformed payload or computer key, and fields that do not go together.
+ * Makes a new order. Refuses with INVALID_REQUEST text that could forge a line of the message, a malformed payload or
+ * computer key, and fields that do not go together.
  */
 export function newOrder(
   input: StartOrderOptions,
-  { origin, ...requester }: Requester,
+  { requester: { origin, ...requester }, starter, issuedAt }: OrderBeginning,
   settings: OrderSettings,
-  issuedAt: number,
 ): NewOrder {
   const { kind, adapterId, computerKey, expectedAddress } = input
   requireTogether(input)
@@ -74,15 +82,19 @@ export function newOrder(
     issuedAt,
     expiresAt: issuedAt + settings.orderTtlSeconds * 1000,
   }
-  const returnCodes = settings.confirmationCode === 'return'
+  // Always: a relayed link would lead every later sign-in of the wallet to the attacker's account.
+  const returnCodes = kind === 'link' || settings.confirmationCode === 'return'
   const confirmationCode = returnCodes ? '' : newCode()
   const message = challengeMessage(settings.appName, challenge, {
-    orderId,
-    kind,
-    displayTitle,
-    displaySummary,
-    payloadHash,
-    confirmationCode: returnCodes ? undefined : confirmationCode,
+    order: {
+      orderId,
+      kind,
+      displayTitle,
+      displaySummary,
+      payloadHash,
+      confirmationCode: returnCodes ? undefined : confirmationCode,
+    },
+    link: starter && { userId: starter.userId, sessionAddress: starter.address || undefined },
   })
   const claimToken = newToken('claim')
   const desktopToken = newToken('desktop')
@@ -97,7 +109,7 @@ export function newOrder(
     returnTo,
     ...given({ adapterId, displayTitle, displaySummary, payloadHash, payload }),
     ...given({ payloadAsWritten: asWritten === payload ? undefined : asWritten }),
-    ...given({ expectedPublicKeyHex, expectedAddress, computerKey }),
+    ...given({ expectedPublicKeyHex, expectedAddress, computerKey, starter }),
     challengeId: challenge.challengeId,
     nonce: challenge.nonce,
     issuedAt,
@@ -120,8 +132,18 @@ export function claimUrl(settings: OrderSettings, orderId: string, claimToken: s
   )
 }
 
-/** Refuses what only a sign order can have, and fields that need or exclude each other. */
+/** Refuses what an order of this kind cannot have, and fields that need or exclude each other. */
 function requireTogether({ kind, adapterId, payload, payloadHash, ...input }: StartOrderOptions): void {
+  const notOfLink = {
+    display_title: input.displayTitle,
+    display_summary: input.displaySummary,
+    payload_hash: payloadHash,
+    computer_key: input.computerKey,
+    requester: input.requester,
+  }
+  for (const [field, value] of Object.entries(notOfLink)) {
+    if (kind === 'link' && value !== undefined) throw invalidField(field, `${field} is not for orders of kind link`)
+  }
   const signOnly = {
     payload,
     expected_public_key_hex: input.expectedPublicKeyHex,

@@ -1,9 +1,18 @@
 import { randomInt } from 'node:crypto'
 import { Sleep, turns } from '../../base/timing/turns.ts'
 import { CountersignError, invalidField } from '../../shared/errors.ts'
+import { pick } from '../../shared/given.ts'
 import type { OrderEvent, OrderStatus } from '../../shared/orders.ts'
 import { changeOrder } from './change.ts'
-import { deadlineOf, deadlinesOf, isTerminal, newestTransition, type OrderRecord, takesReturnCode } from './order.ts'
+import {
+  deadlineOf,
+  deadlinesOf,
+  isTerminal,
+  newestTransition,
+  type OrderRecord,
+  proofOf,
+  takesReturnCode,
+} from './order.ts'
 import type { OrderRecords } from './records.ts'
 
 /** A message of a watch. Its `sequence` and `at` are those of a transition, unless it is one of the two others. */
@@ -196,6 +205,7 @@ function eventOf(order: OrderRecord, status: OrderStatus): Omit<WatchEvent, 'seq
     returnCodeRequired: status === 'approved' && takesReturnCode(order),
     // Of an approved order only: one that has gone on since has no deadline any more.
     ...(status === 'approved' && order.status === 'approved' ? deadlinesOf(order) : {}),
+    ...(status === 'approved' && order.kind === 'link' ? pick(proofOf(order), ['adapterId', 'address']) : {}),
     heartbeat: false,
     reconnect: false,
   }

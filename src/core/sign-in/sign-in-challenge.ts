@@ -28,7 +28,7 @@ export function makeChallenge({ appName, origin, ttlSeconds, now, link }: Challe
     issuedAt: now,
     expiresAt: now + ttlSeconds * 1000,
   }
-  return { appName, ...challenge, message: challengeMessage(appName, challenge, link) }
+  return { appName, ...challenge, message: challengeMessage(appName, challenge, { link }) }
 }
 
 /** Refuses a challenge whose time is over with NONCE_EXPIRED. `now` is epoch milliseconds. */

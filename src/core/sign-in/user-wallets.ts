@@ -187,7 +187,8 @@ export class UserWallets {
   }
 }
 
-function listed(wallet: HeldWallet, session: Session): ListedWallet {
+/** A wallet as the caller with this session sees it. */
+export function listed(wallet: HeldWallet, session: Session): ListedWallet {
   const { adapterId, address } = session
   return { ...wallet, current: wallet.adapterId === adapterId && wallet.address === address }
 }

@@ -152,6 +152,25 @@ export interface WalletHost extends LinkingHost<HeldWallet> {
   listWallets(session: Session): Promise<HeldWallet[]>
 
   /**
+   * As in {@link LinkingHost}. `requireWanted` rejects if the wallet must not be added any more: it is called after the
+   * wallet's state was read and before that is changed, and its rejection is passed on. See {@link withdrawWallet}.
+   */
+  linkWallet(session: Session, identity: ProvenIdentity, requireWanted?: () => Promise<void>): Promise<HeldWallet>
+
+  /**
+   * Refuses a wallet that {@link linkWallet} would not add to the user of a session now: WALLET_TAKEN for another
+   * user's, INVALID_REQUEST if the user has as many as a user can have. Changes nothing.
+   */
+  requireLinkable(session: Pick<Session, 'userId'>, identity: ProvenIdentity): Promise<void>
+
+  /**
+   * Takes a wallet from a user again that was added at `since` (epoch milliseconds) or later, as {@link unlinkWallet}
+   * does. A call of {@link linkWallet} in progress, on any instance, adds it no more if its `requireWanted` rejects by
+   * now. Resolves with false if the wallet is not the user's, was added before, or is the only one.
+   */
+  withdrawWallet(session: Pick<Session, 'userId'>, identity: ProvenIdentity, since: number): Promise<boolean>
+
+  /**
    * Takes a wallet from the user of a session. Rejects with WALLET_NOT_FOUND if `pick` finds none among the user's, and
    * with LAST_WALLET if the user has no other; of concurrent calls, none takes the last. Afterwards the wallet's
    * sessions have ended, the computers that are known for it are forgotten, and if it signs in again, it is a new user.

@@ -238,8 +238,20 @@ export class StandaloneHost implements WalletHost {
     if (this.#store.now() - createdAt >= freshMs) throw refused('SESSION_NOT_FRESH')
   }
 
-  async linkWallet(session: Session, identity: ProvenIdentity): Promise<HeldWallet> {
-    return await this.#users.link(session, identity)
+  async linkWallet(
+    session: Session,
+    identity: ProvenIdentity,
+    requireWanted?: () => Promise<void>,
+  ): Promise<HeldWallet> {
+    return await this.#users.link(session, identity, requireWanted)
+  }
+
+  async requireLinkable(session: Pick<Session, 'userId'>, identity: ProvenIdentity): Promise<void> {
+    await this.#users.requireLinkable(session, identity)
+  }
+
+  async withdrawWallet(session: Pick<Session, 'userId'>, identity: ProvenIdentity, since: number): Promise<boolean> {
+    return await this.#users.withdraw(session, identity, since)
   }
 
   async listWallets(session: Session): Promise<HeldWallet[]> {

@@ -184,6 +184,14 @@ export class WalletClaims {
   }
 
   /**
+   * Puts a new tombstone in place of what was found, which was no claim: a call that has read that finds another
+   * version. Resolves with false if another caller was faster. A wallet that is blocked stays so.
+   */
+  async touch(wallet: WalletIdentity, found: FoundClaim | undefined): Promise<boolean> {
+    return await this.#write(wallet, { unlinkedAt: this.#store.now(), ...(found && blockOf(found)) }, found)
+  }
+
+  /**
    * Blocks a wallet, in place of what was found. Resolves with false if another caller was faster. A wallet that never
    * had a claim gets a tombstone, so that there is something to block.
    */

@@ -1,4 +1,4 @@
-import { type CountersignError, refused } from '../../shared/errors.ts'
+import { CountersignError, type ErrorReason, refused } from '../../shared/errors.ts'
 import type { Store } from '../../store/store.ts'
 import type { ProvenIdentity, WalletIdentity } from '../wallet/wallet.ts'
 import type { HeldWallet, HostUser, Session } from './host.ts'
@@ -21,6 +21,9 @@ import {
 
 /** Most wallets of a user. A record of so many stays below 64 KiB. */
 export const maxWallets = 20
+
+/** Why a wallet that is taken back stays as it is. SESSION_INVALID: its user is being deleted. */
+const notUnlinked: ReadonlySet<ErrorReason> = new Set(['WALLET_NOT_FOUND', 'LAST_WALLET', 'SESSION_INVALID'])
 
 /** What {@link Users} needs. */
 export interface UsersParts {
@@ -72,6 +75,8 @@ interface UserAsRead {
  * - Giving a wallet to a user begins with the claim: by `create`, or by `compareAndSet` over a tombstone. So of many
  *   callers one succeeds. The entry follows. After a crash in between, the next sign-in or link of the wallet writes
  *   it.
+ * - Taking back a wallet that an order added unlinks it, or changes what stands for it: a link in progress that has
+ *   read that before begins anew, and asks first whether the order still stands.
  * - Unlinking a wallet begins with marking the entry as leaving, by `compareAndSet` on the user's record. So of two
  *   callers who unlink a user's last two wallets, one is refused. What the wallet left is ended next; then a tombstone
  *   takes the place of the claim; then the entry goes. After a crash in between, the next call that finds the entry
@@ -150,14 +155,20 @@ export class Users {
 
   /**
    * Gives a wallet to a session's user. Rejects with WALLET_TAKEN if it is another's, with
-   * LOGIN_REFUSED if it is blocked, and with INVALID_REQUEST if the user has as many as a user can have.
+   * LOGIN_REFUSED if it is blocked, with INVALID_REQUEST if the user has as many as a user can have, and with what
+   * `requireWanted` rejects with: see `WalletHost.linkWallet`.
    */
-  async link(session: Session, identity: ProvenIdentity): Promise<HeldWallet> {
+  async link(
+    session: Pick<Session, 'userId'>,
+    identity: ProvenIdentity,
+    requireWanted: () => Promise<void> = async () => {},
+  ): Promise<HeldWallet> {
     const { userId } = session
     await this.#current(session)
     for (;;) {
       const found = await this.#claims.of(identity)
       if (found?.blockedAt !== undefined) throw refused('LOGIN_REFUSED')
+      await requireWanted()
       if (found?.claim === undefined) {
         await this.#claims.make(identity, found, userId)
         continue
@@ -176,8 +187,57 @@ export class Users {
     }
   }
 
+  /** Refuses a wallet that {@link link} would not give to a session's user now: see `WalletHost.requireLinkable`. */
+  async requireLinkable({ userId }: Pick<Session, 'userId'>, identity: ProvenIdentity): Promise<void> {
+    const { staying } = await this.#current({ userId })
+    const { claim } = (await this.#claims.of(identity)) ?? {}
+    if (claim?.userId === userId) return
+    // A link finishes what a crash left of an unlink.
+    const isLeaving = claim && entryOf((await this.#records.load(claim.userId))?.record, claim)?.leaving
+    if (claim !== undefined && !isLeaving) throw refused('WALLET_TAKEN')
+    if (staying.length >= maxWallets) throw tooManyWallets(maxWallets)
+  }
+
+  /** Takes a wallet back that an order gave to a user, or is about to: see `WalletHost.withdrawWallet`. */
+  async withdraw(user: Pick<Session, 'userId'>, identity: ProvenIdentity, since: number): Promise<boolean> {
+    const { userId } = user
+    for (;;) {
+      const found = await this.#claims.of(identity)
+      const { claim } = found ?? {}
+      if (claim === undefined) {
+        if (!(await this.#claims.touch(identity, found))) continue
+        // Of a sign-in while the claim below was there.
+        await this.#unlinked(userId, identity)
+        return false
+      }
+      if (claim.userId !== userId) return false
+      if (entryOf((await this.#records.load(userId))?.record, claim) !== undefined) {
+        return await this.#unlinkSince(user, identity, since)
+      }
+      // The link has not written its entry, and writes it for a claim that is over.
+      await this.#claims.writeTombstone(identity, claim)
+    }
+  }
+
+  /** Unlinks a wallet that became the user's at `since` or later. Resolves with false if there is none, or no other. */
+  async #unlinkSince(user: Pick<Session, 'userId'>, wallet: WalletIdentity, since: number): Promise<boolean> {
+    const { adapterId, subject } = wallet
+    try {
+      await this.unlink(user, (wallets) =>
+        wallets.find((each) => each.adapterId === adapterId && each.subject === subject && each.linkedAt >= since),
+      )
+      return true
+    } catch (thrown) {
+      if (thrown instanceof CountersignError && notUnlinked.has(thrown.reason)) return false
+      throw thrown
+    }
+  }
+
   /** Takes a wallet from a session's user: see `WalletHost.unlinkWallet`. */
-  async unlink(session: Session, pick: (wallets: readonly HeldWallet[]) => HeldWallet | undefined): Promise<void> {
+  async unlink(
+    session: Pick<Session, 'userId'>,
+    pick: (wallets: readonly HeldWallet[]) => HeldWallet | undefined,
+  ): Promise<void> {
     const { userId } = session
     for (;;) {
       const { stored, staying } = await this.#current(session)

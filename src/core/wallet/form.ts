@@ -13,8 +13,8 @@ export interface StoredChallenge extends Omit<Challenge, 'challengeId'> {
 }
 
 /**
- * The form of a sign-in, a link or a login order, for the page at `pageOrigin` that calls the wallet. It follows from
- * what is stored and the page's origin alone.
+ * The form of a sign-in, a link, or an order for either, for the page at `pageOrigin` that calls the wallet. It follows
+ * from what is stored and the page's origin alone.
  */
 export function signInForm(challenge: StoredChallenge, pageOrigin: string): SignInForm {
   const { message, nonce, origin, issuedAt, expiresAt } = challenge
@@ -33,7 +33,11 @@ export function signInForm(challenge: StoredChallenge, pageOrigin: string): Sign
 
 /** Fixed, because EIP-4361 allows few characters here and wallets show it prominently. */
 function statementOf({ action, orderId }: StoredChallenge): string {
-  if (action === 'auth.link') return 'Add this wallet to your account.'
+  if (action === 'auth.link') {
+    return orderId === undefined
+      ? 'Add this wallet to your account.'
+      : 'Add this wallet to an account on another device.'
+  }
   return orderId === undefined ? 'Sign in.' : 'Sign in on another device.'
 }
 

@@ -24,6 +24,9 @@ export const german: Texts = {
   'review.login.gives': 'Wer diesen Computer benutzt, ist dann mit deinem Konto angemeldet.',
   'review.sign.title': 'Mit deiner Wallet signieren?',
   'review.sign.gives': 'Der Computer bekommt die Signatur deiner Wallet.',
+  'review.link.title': 'Deine Wallet zu einem Konto hinzufügen?',
+  'review.link.gives':
+    'Diese Wallet zum Konto {account} bei {origin} hinzufügen? Wenn du dich danach mit ihr anmeldest, öffnet sich dieses Konto. Fahre nur fort, wenn es deins ist.',
   'review.asks': 'Anfrage von',
   'review.unverified': 'Nicht geprüft: Warst du gerade auf dieser Website?',
   'review.says.computer': 'Nachricht der Website:',
@@ -247,6 +250,10 @@ export const german: Texts = {
   'outcome.login.not-me': 'Warst du das nicht? Computer abmelden',
   'outcome.sign.title': 'Dein Computer hat die Signatur',
   'outcome.sign.text': 'Die Website hat die Signatur deiner Wallet. Du kannst diese Seite schließen.',
+  'outcome.link.title': 'Deine Wallet ist hinzugefügt',
+  'outcome.link.text':
+    'Ab jetzt öffnet sie dieses Konto. Melde dich zur Probe einmal mit ihr an. Du kannst diese Seite schließen.',
+  'outcome.link.not-me': 'Nicht dein Konto? Wallet entfernen',
   'outcome.moved.title': 'In einem anderen Browser fortgesetzt',
   'outcome.moved.wallet': 'In deiner Wallet fortgesetzt',
   'outcome.moved.text': 'Beantworte die Anfrage dort. Hier kannst du sie nur noch abbrechen.',
@@ -259,6 +266,11 @@ export const german: Texts = {
   'ending.session-ended.text': 'Er kann dein Konto nicht mehr verwenden.',
   'ending.session-gone.title': 'Die Sitzung war schon beendet',
   'ending.session-gone.text': 'Niemand ist angemeldet.',
+  'ending.wallet-removed.title': 'Die Wallet ist entfernt',
+  'ending.wallet-removed.text': 'Sie öffnet dieses Konto nicht mehr.',
+  'ending.wallet-stays.title': 'Es wurde nichts entfernt',
+  'ending.wallet-stays.text':
+    'Die Wallet wurde nicht durch diese Anfrage hinzugefügt, oder sie ist die einzige dieses Kontos.',
   'ending.too-late.title': 'Das kannst du hier nicht mehr rückgängig machen',
   'ending.too-late.text': 'Ist es nicht dein Computer, melde dich auf deinem Gerät an und beende seine Sitzung dort.',
   'ending.signature-given.title': 'Zum Abbrechen ist es zu spät',
@@ -332,6 +344,7 @@ export const german: Texts = {
   'notice.ORIGIN_NOT_TRUSTED':
     'Diese Website ist für die Anmeldung hier nicht eingerichtet. Bitte sag der Website Bescheid.',
   'notice.LOGIN_REFUSED': 'Diese Wallet darf sich nicht anmelden.',
+  'notice.WALLET_TAKEN': 'Diese Wallet hat hier schon ein Konto. Nimm eine, die sich hier noch nicht angemeldet hat.',
   'notice.NETWORK_MISMATCH':
     'Dieses Handy ist nicht im Netz deines Computers. Verbinde es mit demselben WLAN und versuche es noch einmal.',
   'notice.NONCE_EXPIRED': 'Das hat zu lange gedauert. Versuche es noch einmal.',

@@ -53,7 +53,7 @@ describe.each(Object.entries(kinds))('with %s', (_, make) => {
     const challenge = await client.getOrderChallenge(claim)
     await client.approveOrder(claim, { challenge })
     const done = await client.finalizeOrder(order)
-    const signer = done.kind === 'login' ? done.session : done.proofArtifact
+    const signer = 'session' in done ? done.session : 'proofArtifact' in done ? done.proofArtifact : done.wallet
     expect(signer).toMatchObject({ adapterId: wallet.adapterId, address })
   })
 

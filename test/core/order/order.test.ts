@@ -104,6 +104,7 @@ const states = {
   'approved, known computer': { ...withCode, approval: { knownComputer: true, rememberComputer: false } },
   finalized,
   'finalized, sign': { ...finalized, kind: 'sign', login: undefined },
+  'finalized, link': { ...finalized, kind: 'link', login: undefined },
   'finalized, with a return code': following(withCode, 'finalize'),
   'finalized, with two wrong return codes': following(guessedAt, 'finalize'),
   'finalized, with three wrong return codes': { ...following(guessedAt, 'finalize'), wrongReturnCodes: 3 },
@@ -307,6 +308,14 @@ describe('what a move leaves in the order', () => {
     const last = [13, 14, 15, 16, 17, 18, 19].map((n) => `browser ${n}`)
     expect(order.formerTokenHashes).toEqual(['phone', ...last])
     expect(order.challengeTokenHash).toBe('browser 20')
+  })
+
+  test('that a link was taken back, and then what became of the wallet', () => {
+    const { order } = applyCommand({ ...finalized, kind: 'link' }, commands.reject, start + 5000)
+    expect(order.takenBack).toEqual({})
+    const settled = applyCommand(order, { type: 'settleTakeBack', walletUnlinked: false }, start + 5000).order
+    expect(settled.takenBack).toEqual({ walletUnlinked: false })
+    expect(applyCommand(settled, { type: 'settleTakeBack', walletUnlinked: true }, start + 5000).order).toBe(settled)
   })
 
   test('that it was taken back, and then what became of the session', () => {

@@ -1,12 +1,18 @@
 import { createHash, generateKeyPairSync, hash, type KeyObject, sign } from 'node:crypto'
 import { vi } from 'vitest'
+import type { AuditTrail } from '../../../src/base/audit.ts'
 import type { RequestContext } from '../../../src/base/request.ts'
 import { Keyring } from '../../../src/base/token.ts'
 import { KnownComputers } from '../../../src/core/order/known-computers.ts'
+import { LinkOrders } from '../../../src/core/order/link-orders.ts'
 import { type OrderResult, Orders } from '../../../src/core/order/orders.ts'
 import { type OrderRecords, storedOrders } from '../../../src/core/order/records.ts'
 import type { OrderSettings } from '../../../src/core/order/start.ts'
 import { OriginPolicy } from '../../../src/core/origin-policy.ts'
+import { Nonces } from '../../../src/core/sign-in/nonce.ts'
+import { SignIn } from '../../../src/core/sign-in/sign-in.ts'
+import { UserWallets } from '../../../src/core/sign-in/user-wallets.ts'
+import type { IssuedSession } from '../../../src/core/users/host.ts'
 import { Sessions } from '../../../src/core/users/sessions.ts'
 import { StandaloneHost, type StandaloneSettings } from '../../../src/core/users/standalone.ts'
 import { walletAdapters } from '../../../src/core/wallet/adapters.ts'
@@ -54,12 +60,15 @@ export interface InstanceOptions {
   readonly blocks?: boolean
   /** Beside the adapters for Nimiq and for plain Ed25519. */
   readonly adapter?: WalletAdapter
+  readonly audit?: AuditTrail
 }
 
 /** An instance of the service's domain, as one process would run it. */
 export interface Instance {
   readonly orders: Orders
   readonly host: StandaloneHost
+  readonly signIn: SignIn
+  readonly wallets: UserWallets
   readonly stop: AbortController
 }
 
@@ -81,6 +90,12 @@ export function makeInstance(store: Store, options: InstanceOptions = {}): Insta
   })
   const host = options.wrapHost?.(standalone) ?? standalone
   const stop = new AbortController()
+  const prover = new Prover(
+    walletAdapters(['nimiq', 'ed25519', ...(options.adapter === undefined ? [] : [options.adapter])]),
+    chooseVerifier('native'),
+  )
+  const nonces = new Nonces({ appName: 'Example', ttlSeconds: 300, store })
+  const wallets = new UserWallets({ nonces, prover, origins, host, audit: options.audit })
   const orders = new Orders({
     settings: {
       appName: 'Example',
@@ -96,17 +111,16 @@ export function makeInstance(store: Store, options: InstanceOptions = {}): Insta
     },
     records: options.records ?? storedOrders(store),
     keyring,
-    prover: new Prover(
-      walletAdapters(['nimiq', 'ed25519', ...(options.adapter === undefined ? [] : [options.adapter])]),
-      chooseVerifier('native'),
-    ),
+    prover,
     origins,
     host,
     computers: options.computers ?? new KnownComputers(store),
+    ...(options.host?.resolveLogin === undefined ? { links: new LinkOrders({ links: wallets.links, host }) } : {}),
+    audit: options.audit,
     ...(options.blocks ? { requireNotBlocked: (wallet) => standalone.requireNotBlocked(wallet) } : {}),
     shutdown: stop.signal,
   })
-  return { orders, host, stop }
+  return { orders, host, signIn: new SignIn({ nonces, prover, origins, host }), wallets, stop }
 }
 
 /** A key that signs messages as they are: the `ed25519` adapter's framing. */
@@ -175,6 +189,17 @@ export async function outcomeOf(call: Promise<unknown>): Promise<{ reason?: stri
   }
 }
 
+/** Signs a wallet in on its own device. */
+export async function signedIn({ signIn }: Instance, signer: Signer = new Signer()): Promise<IssuedSession> {
+  const { nonceId, message } = await signIn.issueNonce(undefined, {}, desktop)
+  return await signIn.verify(nonceId, signer.prove(message), desktop)
+}
+
+/** A request of the desktop with a session. */
+export function withSession({ token }: Pick<IssuedSession, 'token'>): RequestContext {
+  return from(appOrigin, { headers: new Headers({ authorization: `Bearer ${token}` }) })
+}
+
 /** An order on its way, with all that desktop and phone know of it. */
 export interface Going extends StartedOrder {
   readonly challengeToken: string
@@ -187,8 +212,9 @@ export async function untilWaiting(
   { orders }: Instance,
   input: StartOrderOptions = { kind: 'login' },
   signer: Signer = new Signer(),
+  starter: RequestContext = desktop,
 ): Promise<Going> {
-  const started = await orders.start(input, desktop)
+  const started = await orders.start(input, starter)
   const { orderId, claimToken } = started
   const { challengeToken } = await orders.claim({ orderId, claimToken }, phone)
   const { message } = await orders.readChallenge({ orderId, challengeToken }, phone)

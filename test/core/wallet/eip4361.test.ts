@@ -147,6 +147,11 @@ describe.each(origins)('a form for a page of %s', (pageOrigin) => {
     ['a link', { ...direct, action: 'auth.link' as const }, 'Add this wallet to your account.'],
     ['an order', { ...login, origin: 'https://desktop.example' }, 'Sign in on another device.'],
     ['an order of the same page', { ...login, origin: pageOrigin }, 'Sign in on another device.'],
+    [
+      'an order that adds a wallet',
+      { ...login, action: 'auth.link' as const },
+      'Add this wallet to an account on another device.',
+    ],
   ])('to sign for %s keeps the grammar and says what was asked', (_, challenge, statement) => {
     for (const chainId of ['1', '8453', '9007199254740991']) {
       const text = ourText(challenge, pageOrigin, chainId)

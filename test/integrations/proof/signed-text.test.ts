@@ -29,7 +29,7 @@ test('everything that the service writes for a sign order is read back, in any o
       fc.infiniteStream(fc.nat()),
       (appName, given, added, order) => {
         const whole: Challenge = { action: 'order.approve', ...given }
-        const text = challengeMessage(appName, whole, { kind: 'sign', ...added })
+        const text = challengeMessage(appName, whole, { order: { kind: 'sign', ...added } })
         const [heading, ...rest] = text.split('\n')
         const weighed = rest.map((line) => [order.next().value as number, line] as const)
         const shuffled = weighed.sort(([a], [b]) => a - b).map(([, line]) => line)

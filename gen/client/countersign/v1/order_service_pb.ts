@@ -6,13 +6,15 @@ import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobu
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Session } from "./session_service_pb.ts";
 import { file_countersign_v1_session_service } from "./session_service_pb.ts";
+import type { Wallet } from "./wallet_service_pb.ts";
+import { file_countersign_v1_wallet_service } from "./wallet_service_pb.ts";
 import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file countersign/v1/order_service.proto.
  */
 export const file_countersign_v1_order_service: GenFile = /*@__PURE__*/
-  fileDesc("CiJjb3VudGVyc2lnbi92MS9vcmRlcl9zZXJ2aWNlLnByb3RvEg5jb3VudGVyc2lnbi52MSKSBAoRU3RhcnRPcmRlclJlcXVlc3QSJwoEa2luZBgBIAEoDjIZLmNvdW50ZXJzaWduLnYxLk9yZGVyS2luZBIXCgphZGFwdGVyX2lkGAIgASgJSACIAQESFgoJcmV0dXJuX3RvGAMgASgJSAGIAQESGgoNZGlzcGxheV90aXRsZRgEIAEoCUgCiAEBEhwKD2Rpc3BsYXlfc3VtbWFyeRgFIAEoCUgDiAEBEhkKDHBheWxvYWRfaGFzaBgGIAEoCUgEiAEBEhkKDGNvbXB1dGVyX2tleRgHIAEoCUgFiAEBEhQKB3BheWxvYWQYCCABKAlIBogBARIkChdleHBlY3RlZF9wdWJsaWNfa2V5X2hleBgJIAEoCUgHiAEBEh0KEGV4cGVjdGVkX2FkZHJlc3MYCiABKAlICIgBARI2CglyZXF1ZXN0ZXIYCyABKAsyIy5jb3VudGVyc2lnbi52MS5TdGFydE9yZGVyUmVxdWVzdGVyQg0KC19hZGFwdGVyX2lkQgwKCl9yZXR1cm5fdG9CEAoOX2Rpc3BsYXlfdGl0bGVCEgoQX2Rpc3BsYXlfc3VtbWFyeUIPCg1fcGF5bG9hZF9oYXNoQg8KDV9jb21wdXRlcl9rZXlCCgoIX3BheWxvYWRCGgoYX2V4cGVjdGVkX3B1YmxpY19rZXlfaGV4QhMKEV9leHBlY3RlZF9hZGRyZXNzImUKE1N0YXJ0T3JkZXJSZXF1ZXN0ZXISDgoGb3JpZ2luGAEgASgJEg8KAmlwGAIgASgJSACIAQESFwoKdXNlcl9hZ2VudBgDIAEoCUgBiAEBQgUKA19pcEINCgtfdXNlcl9hZ2VudCLqAQoSU3RhcnRPcmRlclJlc3BvbnNlEhAKCG9yZGVyX2lkGAEgASgJEhEKCWNsYWltX3VybBgCIAEoCRITCgtjbGFpbV90b2tlbhgDIAEoCRIVCg1kZXNrdG9wX3Rva2VuGAQgASgJEicKBGtpbmQYBSABKA4yGS5jb3VudGVyc2lnbi52MS5PcmRlcktpbmQSKwoGc3RhdHVzGAYgASgOMhsuY291bnRlcnNpZ24udjEuT3JkZXJTdGF0dXMSEgoKZXhwaXJlc19hdBgHIAEoAxIZChFjb25maXJtYXRpb25fY29kZRgIIAEoCSJgChFDbGFpbU9yZGVyUmVxdWVzdBIQCghvcmRlcl9pZBgBIAEoCRITCgtjbGFpbV90b2tlbhgCIAEoCRIWCgljbGFpbV9rZXkYAyABKAlIAIgBAUIMCgpfY2xhaW1fa2V5IngKEkNsYWltT3JkZXJSZXNwb25zZRIKCgJvaxgBIAEoCBIQCghvcmRlcl9pZBgCIAEoCRIrCgZzdGF0dXMYAyABKA4yGy5jb3VudGVyc2lnbi52MS5PcmRlclN0YXR1cxIXCg9jaGFsbGVuZ2VfdG9rZW4YBCABKAkiPAoTUHJldmlld09yZGVyUmVxdWVzdBIQCghvcmRlcl9pZBgBIAEoCRITCgtjbGFpbV90b2tlbhgCIAEoCSLzAQoUUHJldmlld09yZGVyUmVzcG9uc2USJwoEa2luZBgBIAEoDjIZLmNvdW50ZXJzaWduLnYxLk9yZGVyS2luZBIOCgZvcmlnaW4YAiABKAkSEgoKdXNlcl9hZ2VudBgDIAEoCRIZCgxzYW1lX25ldHdvcmsYBCABKAhIAIgBARIYChBzdGFydGVkX3dpdGhfa2V5GAUgASgIEh4KEWNvbmZpcm1hdGlvbl9jb2RlGAYgASgJSAGIAQESEgoKZXhwaXJlc19hdBgHIAEoA0IPCg1fc2FtZV9uZXR3b3JrQhQKEl9jb25maXJtYXRpb25fY29kZSKzAQoYR2V0T3JkZXJDaGFsbGVuZ2VSZXF1ZXN0EhAKCG9yZGVyX2lkGAEgASgJEhcKD2NoYWxsZW5nZV90b2tlbhgCIAEoCRIXCgphZGFwdGVyX2lkGAMgASgJSACIAQESFAoHYWRkcmVzcxgEIAEoCUgBiAEBEhUKCGNoYWluX2lkGAUgASgJSAKIAQFCDQoLX2FkYXB0ZXJfaWRCCgoIX2FkZHJlc3NCCwoJX2NoYWluX2lkIpQHChlHZXRPcmRlckNoYWxsZW5nZVJlc3BvbnNlEg4KBmFjdGlvbhgBIAEoCRIUCgxjaGFsbGVuZ2VfaWQYAiABKAkSDQoFbm9uY2UYAyABKAkSDgoGb3JpZ2luGAQgASgJEhEKCWlzc3VlZF9hdBgFIAEoAxISCgpleHBpcmVzX2F0GAYgASgDEg8KB21lc3NhZ2UYByABKAkSJwoEa2luZBgIIAEoDjIZLmNvdW50ZXJzaWduLnYxLk9yZGVyS2luZBIrCgZzdGF0dXMYCSABKA4yGy5jb3VudGVyc2lnbi52MS5PcmRlclN0YXR1cxIXCgphZGFwdGVyX2lkGAogASgJSACIAQESGgoNZGlzcGxheV90aXRsZRgLIAEoCUgBiAEBEhwKD2Rpc3BsYXlfc3VtbWFyeRgMIAEoCUgCiAEBEhkKDHBheWxvYWRfaGFzaBgNIAEoCUgDiAEBEh4KEWNvbmZpcm1hdGlvbl9jb2RlGA4gASgJSASIAQESMQoJcmVxdWVzdGVyGA8gASgLMh4uY291bnRlcnNpZ24udjEuT3JkZXJSZXF1ZXN0ZXISFAoHcGF5bG9hZBgRIAEoCUgFiAEBEiQKF2V4cGVjdGVkX3B1YmxpY19rZXlfaGV4GBIgASgJSAaIAQESHQoQZXhwZWN0ZWRfYWRkcmVzcxgTIAEoCUgHiAEBEh0KFWNhbl9yZW1lbWJlcl9jb21wdXRlchgUIAEoCBIYCgtyZXR1cm5fY29kZRgVIAEoCUgIiAEBEhYKCWZpbmlzaF9ieRgWIAEoA0gJiAEBEhcKCnRyaWVzX2xlZnQYFyABKA1ICogBARIfChJwYXlsb2FkX2FzX3dyaXR0ZW4YGCABKAlIC4gBAUINCgtfYWRhcHRlcl9pZEIQCg5fZGlzcGxheV90aXRsZUISChBfZGlzcGxheV9zdW1tYXJ5Qg8KDV9wYXlsb2FkX2hhc2hCFAoSX2NvbmZpcm1hdGlvbl9jb2RlQgoKCF9wYXlsb2FkQhoKGF9leHBlY3RlZF9wdWJsaWNfa2V5X2hleEITChFfZXhwZWN0ZWRfYWRkcmVzc0IOCgxfcmV0dXJuX2NvZGVCDAoKX2ZpbmlzaF9ieUINCgtfdHJpZXNfbGVmdEIVChNfcGF5bG9hZF9hc193cml0dGVuSgQIEBARUhpjb25maXJtYXRpb25fY29kZV9yZXF1aXJlZCKGAQoOT3JkZXJSZXF1ZXN0ZXISDgoGb3JpZ2luGAEgASgJEgoKAmlwGAIgASgJEhIKCnVzZXJfYWdlbnQYAyABKAkSGQoMc2FtZV9uZXR3b3JrGAQgASgISACIAQESGAoQc3RhcnRlZF93aXRoX2tleRgFIAEoCEIPCg1fc2FtZV9uZXR3b3JrIqkBCgpPcmRlclByb29mEhYKDnB1YmxpY19rZXlfaGV4GAEgASgJEhUKDXNpZ25hdHVyZV9oZXgYAiABKAkSFAoHYWRkcmVzcxgDIAEoCUgAiAEBEhcKCmFkYXB0ZXJfaWQYBCABKAlIAYgBARIVCghjaGFpbl9pZBgFIAEoCUgCiAEBQgoKCF9hZGRyZXNzQg0KC19hZGFwdGVyX2lkQgsKCV9jaGFpbl9pZCK6AQoTQXBwcm92ZU9yZGVyUmVxdWVzdBIQCghvcmRlcl9pZBgBIAEoCRIXCg9jaGFsbGVuZ2VfdG9rZW4YAiABKAkSKQoFcHJvb2YYAyABKAsyGi5jb3VudGVyc2lnbi52MS5PcmRlclByb29mEh4KEXJlbWVtYmVyX2NvbXB1dGVyGAUgASgISACIAQFCFAoSX3JlbWVtYmVyX2NvbXB1dGVySgQIBBAFUhFjb25maXJtYXRpb25fY29kZSKxAQoUQXBwcm92ZU9yZGVyUmVzcG9uc2USCgoCb2sYASABKAgSEAoIb3JkZXJfaWQYAiABKAkSKwoGc3RhdHVzGAMgASgOMhsuY291bnRlcnNpZ24udjEuT3JkZXJTdGF0dXMSGAoLcmV0dXJuX2NvZGUYBCABKAlIAIgBARIWCglmaW5pc2hfYnkYBSABKANIAYgBAUIOCgxfcmV0dXJuX2NvZGVCDAoKX2ZpbmlzaF9ieSI/ChJSZWplY3RPcmRlclJlcXVlc3QSEAoIb3JkZXJfaWQYASABKAkSFwoPY2hhbGxlbmdlX3Rva2VuGAIgASgJIo4BChNSZWplY3RPcmRlclJlc3BvbnNlEgoKAm9rGAEgASgIEhAKCG9yZGVyX2lkGAIgASgJEisKBnN0YXR1cxgDIAEoDjIbLmNvdW50ZXJzaWduLnYxLk9yZGVyU3RhdHVzEhoKDXNlc3Npb25fZW5kZWQYBCABKAhIAIgBAUIQCg5fc2Vzc2lvbl9lbmRlZCI9ChJDYW5jZWxPcmRlclJlcXVlc3QSEAoIb3JkZXJfaWQYASABKAkSFQoNZGVza3RvcF90b2tlbhgCIAEoCSJgChNDYW5jZWxPcmRlclJlc3BvbnNlEgoKAm9rGAEgASgIEhAKCG9yZGVyX2lkGAIgASgJEisKBnN0YXR1cxgDIAEoDjIbLmNvdW50ZXJzaWduLnYxLk9yZGVyU3RhdHVzIpkBChRGaW5hbGl6ZU9yZGVyUmVxdWVzdBIQCghvcmRlcl9pZBgBIAEoCRIVCg1kZXNrdG9wX3Rva2VuGAIgASgJEhgKC3JldHVybl9jb2RlGAMgASgJSACIAQESGwoOY29tcHV0ZXJfcHJvb2YYBCABKAlIAYgBAUIOCgxfcmV0dXJuX2NvZGVCEQoPX2NvbXB1dGVyX3Byb29mIp8CChVGaW5hbGl6ZU9yZGVyUmVzcG9uc2USCgoCb2sYASABKAgSEAoIb3JkZXJfaWQYAiABKAkSKwoGc3RhdHVzGAMgASgOMhsuY291bnRlcnNpZ24udjEuT3JkZXJTdGF0dXMSJwoEa2luZBgEIAEoDjIZLmNvdW50ZXJzaWduLnYxLk9yZGVyS2luZBITCgtyZWRpcmVjdF90bxgFIAEoCRISCgV0b2tlbhgGIAEoCUgAiAEBEigKB3Nlc3Npb24YByABKAsyFy5jb3VudGVyc2lnbi52MS5TZXNzaW9uEjUKDnByb29mX2FydGlmYWN0GAggASgLMh0uY291bnRlcnNpZ24udjEuUHJvb2ZBcnRpZmFjdEIICgZfdG9rZW4iwgEKDVByb29mQXJ0aWZhY3QSFgoOcHVibGljX2tleV9oZXgYASABKAkSFQoNc2lnbmF0dXJlX2hleBgCIAEoCRIPCgdhZGRyZXNzGAMgASgJEg8KB21lc3NhZ2UYBCABKAkSGQoMcGF5bG9hZF9oYXNoGAUgASgJSACIAQESEgoKYWRhcHRlcl9pZBgGIAEoCRIUCgdwYXlsb2FkGAcgASgJSAGIAQFCDwoNX3BheWxvYWRfaGFzaEIKCghfcGF5bG9hZCJsChFXYXRjaE9yZGVyUmVxdWVzdBIQCghvcmRlcl9pZBgBIAEoCRIVCg1kZXNrdG9wX3Rva2VuGAIgASgJEhsKDmFmdGVyX3NlcXVlbmNlGAMgASgNSACIAQFCEQoPX2FmdGVyX3NlcXVlbmNlIsQCChJXYXRjaE9yZGVyUmVzcG9uc2USEAoIc2VxdWVuY2UYASABKA0SKwoGc3RhdHVzGAIgASgOMhsuY291bnRlcnNpZ24udjEuT3JkZXJTdGF0dXMSJwoEa2luZBgDIAEoDjIZLmNvdW50ZXJzaWduLnYxLk9yZGVyS2luZBIKCgJhdBgEIAEoAxIYCgtyZWRpcmVjdF90bxgFIAEoCUgAiAEBEhEKCWhlYXJ0YmVhdBgGIAEoCBIRCglyZWNvbm5lY3QYByABKAgSHAoUcmV0dXJuX2NvZGVfcmVxdWlyZWQYCCABKAgSFgoJZmluaXNoX2J5GAkgASgDSAGIAQESFwoKdHJpZXNfbGVmdBgKIAEoDUgCiAEBQg4KDF9yZWRpcmVjdF90b0IMCgpfZmluaXNoX2J5Qg0KC190cmllc19sZWZ0IkEKFEhhbmRPdmVyT3JkZXJSZXF1ZXN0EhAKCG9yZGVyX2lkGAEgASgJEhcKD2NoYWxsZW5nZV90b2tlbhgCIAEoCSJRChVIYW5kT3Zlck9yZGVyUmVzcG9uc2USDgoGdGlja2V0GAEgASgJEhQKDGhhbmRvdmVyX3VybBgCIAEoCRISCgpleHBpcmVzX2F0GAMgASgDIk0KFVJlZGVlbUhhbmRPdmVyUmVxdWVzdBIOCgZ0aWNrZXQYASABKAkSFgoJY2xhaW1fa2V5GAIgASgJSACIAQFCDAoKX2NsYWltX2tleSJwChZSZWRlZW1IYW5kT3ZlclJlc3BvbnNlEhAKCG9yZGVyX2lkGAEgASgJEhcKD2NoYWxsZW5nZV90b2tlbhgCIAEoCRIrCgZzdGF0dXMYAyABKA4yGy5jb3VudGVyc2lnbi52MS5PcmRlclN0YXR1cypSCglPcmRlcktpbmQSGgoWT1JERVJfS0lORF9VTlNQRUNJRklFRBAAEhQKEE9SREVSX0tJTkRfTE9HSU4QARITCg9PUkRFUl9LSU5EX1NJR04QAiqGAgoLT3JkZXJTdGF0dXMSHAoYT1JERVJfU1RBVFVTX1VOU1BFQ0lGSUVEEAASGAoUT1JERVJfU1RBVFVTX0NSRUFURUQQARIYChRPUkRFUl9TVEFUVVNfQ0xBSU1FRBACEh0KGU9SREVSX1NUQVRVU19XQUlUSU5HX1VTRVIQAxIZChVPUkRFUl9TVEFUVVNfQVBQUk9WRUQQBBIaChZPUkRFUl9TVEFUVVNfRklOQUxJWkVEEAUSGQoVT1JERVJfU1RBVFVTX1JFSkVDVEVEEAYSGgoWT1JERVJfU1RBVFVTX0NBTkNFTExFRBAHEhgKFE9SREVSX1NUQVRVU19FWFBJUkVEEAgynwgKDE9yZGVyU2VydmljZRJTCgpTdGFydE9yZGVyEiEuY291bnRlcnNpZ24udjEuU3RhcnRPcmRlclJlcXVlc3QaIi5jb3VudGVyc2lnbi52MS5TdGFydE9yZGVyUmVzcG9uc2USXgoMUHJldmlld09yZGVyEiMuY291bnRlcnNpZ24udjEuUHJldmlld09yZGVyUmVxdWVzdBokLmNvdW50ZXJzaWduLnYxLlByZXZpZXdPcmRlclJlc3BvbnNlIgOQAgISUwoKQ2xhaW1PcmRlchIhLmNvdW50ZXJzaWduLnYxLkNsYWltT3JkZXJSZXF1ZXN0GiIuY291bnRlcnNpZ24udjEuQ2xhaW1PcmRlclJlc3BvbnNlEm0KEUdldE9yZGVyQ2hhbGxlbmdlEiguY291bnRlcnNpZ24udjEuR2V0T3JkZXJDaGFsbGVuZ2VSZXF1ZXN0GikuY291bnRlcnNpZ24udjEuR2V0T3JkZXJDaGFsbGVuZ2VSZXNwb25zZSIDkAICEl4KDEFwcHJvdmVPcmRlchIjLmNvdW50ZXJzaWduLnYxLkFwcHJvdmVPcmRlclJlcXVlc3QaJC5jb3VudGVyc2lnbi52MS5BcHByb3ZlT3JkZXJSZXNwb25zZSIDkAICElsKC1JlamVjdE9yZGVyEiIuY291bnRlcnNpZ24udjEuUmVqZWN0T3JkZXJSZXF1ZXN0GiMuY291bnRlcnNpZ24udjEuUmVqZWN0T3JkZXJSZXNwb25zZSIDkAICElsKC0NhbmNlbE9yZGVyEiIuY291bnRlcnNpZ24udjEuQ2FuY2VsT3JkZXJSZXF1ZXN0GiMuY291bnRlcnNpZ24udjEuQ2FuY2VsT3JkZXJSZXNwb25zZSIDkAICEmEKDUZpbmFsaXplT3JkZXISJC5jb3VudGVyc2lnbi52MS5GaW5hbGl6ZU9yZGVyUmVxdWVzdBolLmNvdW50ZXJzaWduLnYxLkZpbmFsaXplT3JkZXJSZXNwb25zZSIDkAICEloKCldhdGNoT3JkZXISIS5jb3VudGVyc2lnbi52MS5XYXRjaE9yZGVyUmVxdWVzdBoiLmNvdW50ZXJzaWduLnYxLldhdGNoT3JkZXJSZXNwb25zZSIDkAICMAESXAoNSGFuZE92ZXJPcmRlchIkLmNvdW50ZXJzaWduLnYxLkhhbmRPdmVyT3JkZXJSZXF1ZXN0GiUuY291bnRlcnNpZ24udjEuSGFuZE92ZXJPcmRlclJlc3BvbnNlEl8KDlJlZGVlbUhhbmRPdmVyEiUuY291bnRlcnNpZ24udjEuUmVkZWVtSGFuZE92ZXJSZXF1ZXN0GiYuY291bnRlcnNpZ24udjEuUmVkZWVtSGFuZE92ZXJSZXNwb25zZUI0ChJjb20uY291bnRlcnNpZ24udjFQAVocY291bnRlcnNpZ24vdjE7Y291bnRlcnNpZ252MWIGcHJvdG8z", [file_countersign_v1_session_service]);
+  fileDesc("CiJjb3VudGVyc2lnbi92MS9vcmRlcl9zZXJ2aWNlLnByb3RvEg5jb3VudGVyc2lnbi52MSKSBAoRU3RhcnRPcmRlclJlcXVlc3QSJwoEa2luZBgBIAEoDjIZLmNvdW50ZXJzaWduLnYxLk9yZGVyS2luZBIXCgphZGFwdGVyX2lkGAIgASgJSACIAQESFgoJcmV0dXJuX3RvGAMgASgJSAGIAQESGgoNZGlzcGxheV90aXRsZRgEIAEoCUgCiAEBEhwKD2Rpc3BsYXlfc3VtbWFyeRgFIAEoCUgDiAEBEhkKDHBheWxvYWRfaGFzaBgGIAEoCUgEiAEBEhkKDGNvbXB1dGVyX2tleRgHIAEoCUgFiAEBEhQKB3BheWxvYWQYCCABKAlIBogBARIkChdleHBlY3RlZF9wdWJsaWNfa2V5X2hleBgJIAEoCUgHiAEBEh0KEGV4cGVjdGVkX2FkZHJlc3MYCiABKAlICIgBARI2CglyZXF1ZXN0ZXIYCyABKAsyIy5jb3VudGVyc2lnbi52MS5TdGFydE9yZGVyUmVxdWVzdGVyQg0KC19hZGFwdGVyX2lkQgwKCl9yZXR1cm5fdG9CEAoOX2Rpc3BsYXlfdGl0bGVCEgoQX2Rpc3BsYXlfc3VtbWFyeUIPCg1fcGF5bG9hZF9oYXNoQg8KDV9jb21wdXRlcl9rZXlCCgoIX3BheWxvYWRCGgoYX2V4cGVjdGVkX3B1YmxpY19rZXlfaGV4QhMKEV9leHBlY3RlZF9hZGRyZXNzImUKE1N0YXJ0T3JkZXJSZXF1ZXN0ZXISDgoGb3JpZ2luGAEgASgJEg8KAmlwGAIgASgJSACIAQESFwoKdXNlcl9hZ2VudBgDIAEoCUgBiAEBQgUKA19pcEINCgtfdXNlcl9hZ2VudCLqAQoSU3RhcnRPcmRlclJlc3BvbnNlEhAKCG9yZGVyX2lkGAEgASgJEhEKCWNsYWltX3VybBgCIAEoCRITCgtjbGFpbV90b2tlbhgDIAEoCRIVCg1kZXNrdG9wX3Rva2VuGAQgASgJEicKBGtpbmQYBSABKA4yGS5jb3VudGVyc2lnbi52MS5PcmRlcktpbmQSKwoGc3RhdHVzGAYgASgOMhsuY291bnRlcnNpZ24udjEuT3JkZXJTdGF0dXMSEgoKZXhwaXJlc19hdBgHIAEoAxIZChFjb25maXJtYXRpb25fY29kZRgIIAEoCSJgChFDbGFpbU9yZGVyUmVxdWVzdBIQCghvcmRlcl9pZBgBIAEoCRITCgtjbGFpbV90b2tlbhgCIAEoCRIWCgljbGFpbV9rZXkYAyABKAlIAIgBAUIMCgpfY2xhaW1fa2V5IngKEkNsYWltT3JkZXJSZXNwb25zZRIKCgJvaxgBIAEoCBIQCghvcmRlcl9pZBgCIAEoCRIrCgZzdGF0dXMYAyABKA4yGy5jb3VudGVyc2lnbi52MS5PcmRlclN0YXR1cxIXCg9jaGFsbGVuZ2VfdG9rZW4YBCABKAkiPAoTUHJldmlld09yZGVyUmVxdWVzdBIQCghvcmRlcl9pZBgBIAEoCRITCgtjbGFpbV90b2tlbhgCIAEoCSLzAQoUUHJldmlld09yZGVyUmVzcG9uc2USJwoEa2luZBgBIAEoDjIZLmNvdW50ZXJzaWduLnYxLk9yZGVyS2luZBIOCgZvcmlnaW4YAiABKAkSEgoKdXNlcl9hZ2VudBgDIAEoCRIZCgxzYW1lX25ldHdvcmsYBCABKAhIAIgBARIYChBzdGFydGVkX3dpdGhfa2V5GAUgASgIEh4KEWNvbmZpcm1hdGlvbl9jb2RlGAYgASgJSAGIAQESEgoKZXhwaXJlc19hdBgHIAEoA0IPCg1fc2FtZV9uZXR3b3JrQhQKEl9jb25maXJtYXRpb25fY29kZSKzAQoYR2V0T3JkZXJDaGFsbGVuZ2VSZXF1ZXN0EhAKCG9yZGVyX2lkGAEgASgJEhcKD2NoYWxsZW5nZV90b2tlbhgCIAEoCRIXCgphZGFwdGVyX2lkGAMgASgJSACIAQESFAoHYWRkcmVzcxgEIAEoCUgBiAEBEhUKCGNoYWluX2lkGAUgASgJSAKIAQFCDQoLX2FkYXB0ZXJfaWRCCgoIX2FkZHJlc3NCCwoJX2NoYWluX2lkIsYHChlHZXRPcmRlckNoYWxsZW5nZVJlc3BvbnNlEg4KBmFjdGlvbhgBIAEoCRIUCgxjaGFsbGVuZ2VfaWQYAiABKAkSDQoFbm9uY2UYAyABKAkSDgoGb3JpZ2luGAQgASgJEhEKCWlzc3VlZF9hdBgFIAEoAxISCgpleHBpcmVzX2F0GAYgASgDEg8KB21lc3NhZ2UYByABKAkSJwoEa2luZBgIIAEoDjIZLmNvdW50ZXJzaWduLnYxLk9yZGVyS2luZBIrCgZzdGF0dXMYCSABKA4yGy5jb3VudGVyc2lnbi52MS5PcmRlclN0YXR1cxIXCgphZGFwdGVyX2lkGAogASgJSACIAQESGgoNZGlzcGxheV90aXRsZRgLIAEoCUgBiAEBEhwKD2Rpc3BsYXlfc3VtbWFyeRgMIAEoCUgCiAEBEhkKDHBheWxvYWRfaGFzaBgNIAEoCUgDiAEBEh4KEWNvbmZpcm1hdGlvbl9jb2RlGA4gASgJSASIAQESMQoJcmVxdWVzdGVyGA8gASgLMh4uY291bnRlcnNpZ24udjEuT3JkZXJSZXF1ZXN0ZXISFAoHcGF5bG9hZBgRIAEoCUgFiAEBEiQKF2V4cGVjdGVkX3B1YmxpY19rZXlfaGV4GBIgASgJSAaIAQESHQoQZXhwZWN0ZWRfYWRkcmVzcxgTIAEoCUgHiAEBEh0KFWNhbl9yZW1lbWJlcl9jb21wdXRlchgUIAEoCBIYCgtyZXR1cm5fY29kZRgVIAEoCUgIiAEBEhYKCWZpbmlzaF9ieRgWIAEoA0gJiAEBEhcKCnRyaWVzX2xlZnQYFyABKA1ICogBARIfChJwYXlsb2FkX2FzX3dyaXR0ZW4YGCABKAlIC4gBARIcCg9zZXNzaW9uX2FjY291bnQYGSABKAlIDIgBAUINCgtfYWRhcHRlcl9pZEIQCg5fZGlzcGxheV90aXRsZUISChBfZGlzcGxheV9zdW1tYXJ5Qg8KDV9wYXlsb2FkX2hhc2hCFAoSX2NvbmZpcm1hdGlvbl9jb2RlQgoKCF9wYXlsb2FkQhoKGF9leHBlY3RlZF9wdWJsaWNfa2V5X2hleEITChFfZXhwZWN0ZWRfYWRkcmVzc0IOCgxfcmV0dXJuX2NvZGVCDAoKX2ZpbmlzaF9ieUINCgtfdHJpZXNfbGVmdEIVChNfcGF5bG9hZF9hc193cml0dGVuQhIKEF9zZXNzaW9uX2FjY291bnRKBAgQEBFSGmNvbmZpcm1hdGlvbl9jb2RlX3JlcXVpcmVkIoYBCg5PcmRlclJlcXVlc3RlchIOCgZvcmlnaW4YASABKAkSCgoCaXAYAiABKAkSEgoKdXNlcl9hZ2VudBgDIAEoCRIZCgxzYW1lX25ldHdvcmsYBCABKAhIAIgBARIYChBzdGFydGVkX3dpdGhfa2V5GAUgASgIQg8KDV9zYW1lX25ldHdvcmsiqQEKCk9yZGVyUHJvb2YSFgoOcHVibGljX2tleV9oZXgYASABKAkSFQoNc2lnbmF0dXJlX2hleBgCIAEoCRIUCgdhZGRyZXNzGAMgASgJSACIAQESFwoKYWRhcHRlcl9pZBgEIAEoCUgBiAEBEhUKCGNoYWluX2lkGAUgASgJSAKIAQFCCgoIX2FkZHJlc3NCDQoLX2FkYXB0ZXJfaWRCCwoJX2NoYWluX2lkIroBChNBcHByb3ZlT3JkZXJSZXF1ZXN0EhAKCG9yZGVyX2lkGAEgASgJEhcKD2NoYWxsZW5nZV90b2tlbhgCIAEoCRIpCgVwcm9vZhgDIAEoCzIaLmNvdW50ZXJzaWduLnYxLk9yZGVyUHJvb2YSHgoRcmVtZW1iZXJfY29tcHV0ZXIYBSABKAhIAIgBAUIUChJfcmVtZW1iZXJfY29tcHV0ZXJKBAgEEAVSEWNvbmZpcm1hdGlvbl9jb2RlIrEBChRBcHByb3ZlT3JkZXJSZXNwb25zZRIKCgJvaxgBIAEoCBIQCghvcmRlcl9pZBgCIAEoCRIrCgZzdGF0dXMYAyABKA4yGy5jb3VudGVyc2lnbi52MS5PcmRlclN0YXR1cxIYCgtyZXR1cm5fY29kZRgEIAEoCUgAiAEBEhYKCWZpbmlzaF9ieRgFIAEoA0gBiAEBQg4KDF9yZXR1cm5fY29kZUIMCgpfZmluaXNoX2J5Ij8KElJlamVjdE9yZGVyUmVxdWVzdBIQCghvcmRlcl9pZBgBIAEoCRIXCg9jaGFsbGVuZ2VfdG9rZW4YAiABKAkiwAEKE1JlamVjdE9yZGVyUmVzcG9uc2USCgoCb2sYASABKAgSEAoIb3JkZXJfaWQYAiABKAkSKwoGc3RhdHVzGAMgASgOMhsuY291bnRlcnNpZ24udjEuT3JkZXJTdGF0dXMSGgoNc2Vzc2lvbl9lbmRlZBgEIAEoCEgAiAEBEhwKD3dhbGxldF91bmxpbmtlZBgFIAEoCEgBiAEBQhAKDl9zZXNzaW9uX2VuZGVkQhIKEF93YWxsZXRfdW5saW5rZWQiPQoSQ2FuY2VsT3JkZXJSZXF1ZXN0EhAKCG9yZGVyX2lkGAEgASgJEhUKDWRlc2t0b3BfdG9rZW4YAiABKAkiYAoTQ2FuY2VsT3JkZXJSZXNwb25zZRIKCgJvaxgBIAEoCBIQCghvcmRlcl9pZBgCIAEoCRIrCgZzdGF0dXMYAyABKA4yGy5jb3VudGVyc2lnbi52MS5PcmRlclN0YXR1cyKZAQoURmluYWxpemVPcmRlclJlcXVlc3QSEAoIb3JkZXJfaWQYASABKAkSFQoNZGVza3RvcF90b2tlbhgCIAEoCRIYCgtyZXR1cm5fY29kZRgDIAEoCUgAiAEBEhsKDmNvbXB1dGVyX3Byb29mGAQgASgJSAGIAQFCDgoMX3JldHVybl9jb2RlQhEKD19jb21wdXRlcl9wcm9vZiLHAgoVRmluYWxpemVPcmRlclJlc3BvbnNlEgoKAm9rGAEgASgIEhAKCG9yZGVyX2lkGAIgASgJEisKBnN0YXR1cxgDIAEoDjIbLmNvdW50ZXJzaWduLnYxLk9yZGVyU3RhdHVzEicKBGtpbmQYBCABKA4yGS5jb3VudGVyc2lnbi52MS5PcmRlcktpbmQSEwoLcmVkaXJlY3RfdG8YBSABKAkSEgoFdG9rZW4YBiABKAlIAIgBARIoCgdzZXNzaW9uGAcgASgLMhcuY291bnRlcnNpZ24udjEuU2Vzc2lvbhI1Cg5wcm9vZl9hcnRpZmFjdBgIIAEoCzIdLmNvdW50ZXJzaWduLnYxLlByb29mQXJ0aWZhY3QSJgoGd2FsbGV0GAkgASgLMhYuY291bnRlcnNpZ24udjEuV2FsbGV0QggKBl90b2tlbiLCAQoNUHJvb2ZBcnRpZmFjdBIWCg5wdWJsaWNfa2V5X2hleBgBIAEoCRIVCg1zaWduYXR1cmVfaGV4GAIgASgJEg8KB2FkZHJlc3MYAyABKAkSDwoHbWVzc2FnZRgEIAEoCRIZCgxwYXlsb2FkX2hhc2gYBSABKAlIAIgBARISCgphZGFwdGVyX2lkGAYgASgJEhQKB3BheWxvYWQYByABKAlIAYgBAUIPCg1fcGF5bG9hZF9oYXNoQgoKCF9wYXlsb2FkImwKEVdhdGNoT3JkZXJSZXF1ZXN0EhAKCG9yZGVyX2lkGAEgASgJEhUKDWRlc2t0b3BfdG9rZW4YAiABKAkSGwoOYWZ0ZXJfc2VxdWVuY2UYAyABKA1IAIgBAUIRCg9fYWZ0ZXJfc2VxdWVuY2UijgMKEldhdGNoT3JkZXJSZXNwb25zZRIQCghzZXF1ZW5jZRgBIAEoDRIrCgZzdGF0dXMYAiABKA4yGy5jb3VudGVyc2lnbi52MS5PcmRlclN0YXR1cxInCgRraW5kGAMgASgOMhkuY291bnRlcnNpZ24udjEuT3JkZXJLaW5kEgoKAmF0GAQgASgDEhgKC3JlZGlyZWN0X3RvGAUgASgJSACIAQESEQoJaGVhcnRiZWF0GAYgASgIEhEKCXJlY29ubmVjdBgHIAEoCBIcChRyZXR1cm5fY29kZV9yZXF1aXJlZBgIIAEoCBIWCglmaW5pc2hfYnkYCSABKANIAYgBARIXCgp0cmllc19sZWZ0GAogASgNSAKIAQESFwoKYWRhcHRlcl9pZBgLIAEoCUgDiAEBEhQKB2FkZHJlc3MYDCABKAlIBIgBAUIOCgxfcmVkaXJlY3RfdG9CDAoKX2ZpbmlzaF9ieUINCgtfdHJpZXNfbGVmdEINCgtfYWRhcHRlcl9pZEIKCghfYWRkcmVzcyJBChRIYW5kT3Zlck9yZGVyUmVxdWVzdBIQCghvcmRlcl9pZBgBIAEoCRIXCg9jaGFsbGVuZ2VfdG9rZW4YAiABKAkiUQoVSGFuZE92ZXJPcmRlclJlc3BvbnNlEg4KBnRpY2tldBgBIAEoCRIUCgxoYW5kb3Zlcl91cmwYAiABKAkSEgoKZXhwaXJlc19hdBgDIAEoAyJNChVSZWRlZW1IYW5kT3ZlclJlcXVlc3QSDgoGdGlja2V0GAEgASgJEhYKCWNsYWltX2tleRgCIAEoCUgAiAEBQgwKCl9jbGFpbV9rZXkicAoWUmVkZWVtSGFuZE92ZXJSZXNwb25zZRIQCghvcmRlcl9pZBgBIAEoCRIXCg9jaGFsbGVuZ2VfdG9rZW4YAiABKAkSKwoGc3RhdHVzGAMgASgOMhsuY291bnRlcnNpZ24udjEuT3JkZXJTdGF0dXMqZwoJT3JkZXJLaW5kEhoKFk9SREVSX0tJTkRfVU5TUEVDSUZJRUQQABIUChBPUkRFUl9LSU5EX0xPR0lOEAESEwoPT1JERVJfS0lORF9TSUdOEAISEwoPT1JERVJfS0lORF9MSU5LEAMqhgIKC09yZGVyU3RhdHVzEhwKGE9SREVSX1NUQVRVU19VTlNQRUNJRklFRBAAEhgKFE9SREVSX1NUQVRVU19DUkVBVEVEEAESGAoUT1JERVJfU1RBVFVTX0NMQUlNRUQQAhIdChlPUkRFUl9TVEFUVVNfV0FJVElOR19VU0VSEAMSGQoVT1JERVJfU1RBVFVTX0FQUFJPVkVEEAQSGgoWT1JERVJfU1RBVFVTX0ZJTkFMSVpFRBAFEhkKFU9SREVSX1NUQVRVU19SRUpFQ1RFRBAGEhoKFk9SREVSX1NUQVRVU19DQU5DRUxMRUQQBxIYChRPUkRFUl9TVEFUVVNfRVhQSVJFRBAIMp8ICgxPcmRlclNlcnZpY2USUwoKU3RhcnRPcmRlchIhLmNvdW50ZXJzaWduLnYxLlN0YXJ0T3JkZXJSZXF1ZXN0GiIuY291bnRlcnNpZ24udjEuU3RhcnRPcmRlclJlc3BvbnNlEl4KDFByZXZpZXdPcmRlchIjLmNvdW50ZXJzaWduLnYxLlByZXZpZXdPcmRlclJlcXVlc3QaJC5jb3VudGVyc2lnbi52MS5QcmV2aWV3T3JkZXJSZXNwb25zZSIDkAICElMKCkNsYWltT3JkZXISIS5jb3VudGVyc2lnbi52MS5DbGFpbU9yZGVyUmVxdWVzdBoiLmNvdW50ZXJzaWduLnYxLkNsYWltT3JkZXJSZXNwb25zZRJtChFHZXRPcmRlckNoYWxsZW5nZRIoLmNvdW50ZXJzaWduLnYxLkdldE9yZGVyQ2hhbGxlbmdlUmVxdWVzdBopLmNvdW50ZXJzaWduLnYxLkdldE9yZGVyQ2hhbGxlbmdlUmVzcG9uc2UiA5ACAhJeCgxBcHByb3ZlT3JkZXISIy5jb3VudGVyc2lnbi52MS5BcHByb3ZlT3JkZXJSZXF1ZXN0GiQuY291bnRlcnNpZ24udjEuQXBwcm92ZU9yZGVyUmVzcG9uc2UiA5ACAhJbCgtSZWplY3RPcmRlchIiLmNvdW50ZXJzaWduLnYxLlJlamVjdE9yZGVyUmVxdWVzdBojLmNvdW50ZXJzaWduLnYxLlJlamVjdE9yZGVyUmVzcG9uc2UiA5ACAhJbCgtDYW5jZWxPcmRlchIiLmNvdW50ZXJzaWduLnYxLkNhbmNlbE9yZGVyUmVxdWVzdBojLmNvdW50ZXJzaWduLnYxLkNhbmNlbE9yZGVyUmVzcG9uc2UiA5ACAhJhCg1GaW5hbGl6ZU9yZGVyEiQuY291bnRlcnNpZ24udjEuRmluYWxpemVPcmRlclJlcXVlc3QaJS5jb3VudGVyc2lnbi52MS5GaW5hbGl6ZU9yZGVyUmVzcG9uc2UiA5ACAhJaCgpXYXRjaE9yZGVyEiEuY291bnRlcnNpZ24udjEuV2F0Y2hPcmRlclJlcXVlc3QaIi5jb3VudGVyc2lnbi52MS5XYXRjaE9yZGVyUmVzcG9uc2UiA5ACAjABElwKDUhhbmRPdmVyT3JkZXISJC5jb3VudGVyc2lnbi52MS5IYW5kT3Zlck9yZGVyUmVxdWVzdBolLmNvdW50ZXJzaWduLnYxLkhhbmRPdmVyT3JkZXJSZXNwb25zZRJfCg5SZWRlZW1IYW5kT3ZlchIlLmNvdW50ZXJzaWduLnYxLlJlZGVlbUhhbmRPdmVyUmVxdWVzdBomLmNvdW50ZXJzaWduLnYxLlJlZGVlbUhhbmRPdmVyUmVzcG9uc2VCNAoSY29tLmNvdW50ZXJzaWduLnYxUAFaHGNvdW50ZXJzaWduL3YxO2NvdW50ZXJzaWdudjFiBnByb3RvMw", [file_countersign_v1_session_service, file_countersign_v1_wallet_service]);
 
 /**
  * StartOrderRequest describes the order.
@@ -204,7 +206,8 @@ export type StartOrderResponse = Message<"countersign.v1.StartOrderResponse"> & 
   expiresAt: bigint;
 
   /**
-   * Two digits that desktop and phone show, for the user to compare. Empty if the server uses return codes.
+   * Two digits that desktop and phone show, for the user to compare. Empty for link, and if the server uses return
+   * codes.
    *
    * @generated from field: string confirmation_code = 8;
    */
@@ -365,7 +368,7 @@ export type PreviewOrderResponse = Message<"countersign.v1.PreviewOrderResponse"
   startedWithKey: boolean;
 
   /**
-   * Two digits for the user to compare with those on the desktop. Absent if the server uses return codes.
+   * Two digits for the user to compare with those on the desktop. Absent for link, and if the server uses return codes.
    *
    * @generated from field: optional string confirmation_code = 6;
    */
@@ -443,7 +446,7 @@ export const GetOrderChallengeRequestSchema: GenMessage<GetOrderChallengeRequest
  */
 export type GetOrderChallengeResponse = Message<"countersign.v1.GetOrderChallengeResponse"> & {
   /**
-   * What the signature is for: "auth.login" for login, "order.approve" for sign.
+   * What the signature is for: "auth.login" for login, "order.approve" for sign, "auth.link" for link.
    *
    * @generated from field: string action = 1;
    */
@@ -534,7 +537,7 @@ export type GetOrderChallengeResponse = Message<"countersign.v1.GetOrderChalleng
   payloadHash?: string | undefined;
 
   /**
-   * Two digits for the user to compare with those on the desktop. Absent if the server uses return codes.
+   * Two digits for the user to compare with those on the desktop. Absent for link, and if the server uses return codes.
    *
    * @generated from field: optional string confirmation_code = 14;
    */
@@ -604,6 +607,13 @@ export type GetOrderChallengeResponse = Message<"countersign.v1.GetOrderChalleng
    * @generated from field: optional string payload_as_written = 24;
    */
   payloadAsWritten?: string | undefined;
+
+  /**
+   * Address of the wallet that the user of a link order is signed in with on the desktop.
+   *
+   * @generated from field: optional string session_account = 25;
+   */
+  sessionAccount?: string | undefined;
 };
 
 /**
@@ -860,18 +870,26 @@ export type RejectOrderResponse = Message<"countersign.v1.RejectOrderResponse"> 
   orderId: string;
 
   /**
-   * Status of the order: rejected; or finalized, if a login order was taken back.
+   * Status of the order: rejected; or finalized, if a login or link order was taken back.
    *
    * @generated from field: countersign.v1.OrderStatus status = 3;
    */
   status: OrderStatus;
 
   /**
-   * Whether the session was still live when a login order was taken back. Absent if the order is rejected.
+   * Whether the session was still live when a login order was taken back. Absent otherwise.
    *
    * @generated from field: optional bool session_ended = 4;
    */
   sessionEnded?: boolean | undefined;
+
+  /**
+   * Whether the wallet was unlinked when a link order was taken back: it was the user's by that order, and not the only
+   * one. Absent otherwise.
+   *
+   * @generated from field: optional bool wallet_unlinked = 5;
+   */
+  walletUnlinked?: boolean | undefined;
 };
 
 /**
@@ -1030,25 +1048,32 @@ export type FinalizeOrderResponse = Message<"countersign.v1.FinalizeOrderRespons
   redirectTo: string;
 
   /**
-   * The session token of a login order, for `Authorization: Bearer`. Secret. Absent for a sign order.
+   * The session token of a login order, for `Authorization: Bearer`. Secret. Absent for other kinds.
    *
    * @generated from field: optional string token = 6;
    */
   token?: string | undefined;
 
   /**
-   * The session of a login order. Absent for a sign order.
+   * The session of a login order. Absent for other kinds.
    *
    * @generated from field: countersign.v1.Session session = 7;
    */
   session?: Session | undefined;
 
   /**
-   * The proof artifact of a sign order. Absent for a login order.
+   * The proof artifact of a sign order. Absent for other kinds.
    *
    * @generated from field: countersign.v1.ProofArtifact proof_artifact = 8;
    */
   proofArtifact?: ProofArtifact | undefined;
+
+  /**
+   * The wallet of a link order, which is the user's now. Absent for other kinds.
+   *
+   * @generated from field: countersign.v1.Wallet wallet = 9;
+   */
+  wallet?: Wallet | undefined;
 };
 
 /**
@@ -1231,6 +1256,20 @@ export type WatchOrderResponse = Message<"countersign.v1.WatchOrderResponse"> & 
    * @generated from field: optional uint32 tries_left = 10;
    */
   triesLeft?: number | undefined;
+
+  /**
+   * Id of the wallet adapter of the wallet that answered. In events of approved link orders.
+   *
+   * @generated from field: optional string adapter_id = 11;
+   */
+  adapterId?: string | undefined;
+
+  /**
+   * Address of that wallet. In events of approved link orders.
+   *
+   * @generated from field: optional string address = 12;
+   */
+  address?: string | undefined;
 };
 
 /**
@@ -1392,6 +1431,13 @@ export const OrderKind = {
    * @generated from enum value: ORDER_KIND_SIGN = 2;
    */
   SIGN: 2,
+
+  /**
+   * Adds a wallet to the signed-in user of the desktop: finalizing links it. Takes adapter_id and return_to only.
+   *
+   * @generated from enum value: ORDER_KIND_LINK = 3;
+   */
+  LINK: 3,
 } as const;
 
 /**
@@ -1507,7 +1553,11 @@ export const OrderService: GenService<{
    *
    * Each call creates a new order, so a retry after a lost response leaves an unused one behind, which expires.
    *
-   * Errors: START_KEY_REQUIRED, ORIGIN_NOT_TRUSTED, ADAPTER_UNKNOWN.
+   * A link order takes no start key, but the session of the user who gets the wallet, made by a direct sign-in in the
+   * last 10 minutes (SESSION_NOT_FRESH). It is NOT_ENABLED if the application keeps its users or sessions itself.
+   *
+   * Errors: START_KEY_REQUIRED, ORIGIN_NOT_TRUSTED, ADAPTER_UNKNOWN, NOT_ENABLED, SESSION_REQUIRED, SESSION_INVALID,
+   * SESSION_NOT_FRESH.
    *
    * @generated from rpc countersign.v1.OrderService.StartOrder
    */
@@ -1568,13 +1618,14 @@ export const OrderService: GenService<{
   /**
    * ApproveOrder checks the wallet's proof and moves waiting_user to approved. Called by the phone.
    *
-   * An invalid proof changes nothing, and neither does a wallet that an operator has blocked (LOGIN_REFUSED). A retry
-   * with the same proof gets the same response; once the order is finalized, without the return code.
+   * An invalid proof changes nothing. Neither does a wallet that an operator has blocked (LOGIN_REFUSED) or, for a link
+   * order, one of another user (WALLET_TAKEN). A retry with the same proof gets the same response; once the order is
+   * finalized, without the return code.
    *
    * Errors: ORDER_NOT_FOUND, ORDER_TOKEN_INVALID, ORIGIN_MISMATCH, NETWORK_MISMATCH, ORDER_CHALLENGE_NOT_READ,
    * ORDER_ALREADY_APPROVED, ORDER_FINALIZED, ORDER_REJECTED, ORDER_CANCELLED, ORDER_EXPIRED, ADAPTER_UNKNOWN,
-   * SIGNATURE_INVALID, ADDRESS_MISMATCH, CONTRACT_WALLET_NEEDS_RPC, EVM_RPC_UNAVAILABLE, WRONG_WALLET,
-   * LOGIN_REFUSED.
+   * SIGNATURE_INVALID, ADDRESS_MISMATCH, CONTRACT_WALLET_NEEDS_RPC, EVM_RPC_UNAVAILABLE, WRONG_WALLET, WALLET_TAKEN,
+   * LOGIN_REFUSED, SESSION_INVALID.
    *
    * @generated from rpc countersign.v1.OrderService.ApproveOrder
    */
@@ -1587,11 +1638,11 @@ export const OrderService: GenService<{
    * RejectOrder ends the order: claimed, waiting_user or approved becomes rejected. Called by the phone.
    *
    * A finalized login order is taken back, for as long as it is kept: its session ends, the computer that finalized it
-   * is no longer known, and FinalizeOrder fails with ORDER_REJECTED. The status stays finalized. A retry gets the same
-   * response.
+   * is no longer known, and FinalizeOrder fails with ORDER_REJECTED. So is a link order: the wallet is unlinked, unless
+   * it is the user's only one, and its sessions end. The status stays finalized. A retry gets the same response.
    *
    * Errors: ORDER_NOT_FOUND, ORDER_TOKEN_INVALID, ORIGIN_MISMATCH, ORDER_FINALIZED, ORDER_CANCELLED, ORDER_EXPIRED,
-   * HOST_UNAVAILABLE.
+   * HOST_UNAVAILABLE, NOT_ENABLED.
    *
    * @generated from rpc countersign.v1.OrderService.RejectOrder
    */
@@ -1615,19 +1666,20 @@ export const OrderService: GenService<{
     output: typeof CancelOrderResponseSchema;
   },
   /**
-   * FinalizeOrder turns an approved order into its result: a session (login) or a proof artifact (sign). Called by the
-   * desktop.
+   * FinalizeOrder turns an approved order into its result: a session (login), a proof artifact (sign) or another wallet
+   * of the user (link). Called by the desktop.
    *
    * An order makes at most one session. A retry within 60 seconds gets the same result with the same token. For login,
    * the response also sets the session cookie and a `set-auth-token` header.
    *
    * If the approved event has `return_code_required`, the call and its retries need the return code that the phone
    * shows. The third wrong one rejects an approved order, and ends the retries of a finalized one (ORDER_FINALIZED). If
-   * the order was started with a computer key, they need `computer_proof`.
+   * the order was started with a computer key, they need `computer_proof`. A link order takes the session that started
+   * it, still live, and links the wallet at each of these calls, unless it has become another user's (WALLET_TAKEN).
    *
    * Errors: ORDER_NOT_FOUND, ORDER_TOKEN_INVALID, COMPUTER_PROOF_INVALID, ORIGIN_MISMATCH, ORDER_NOT_APPROVED,
    * ORDER_FINALIZED, ORDER_REJECTED, ORDER_CANCELLED, ORDER_EXPIRED, RETURN_CODE_REQUIRED, RETURN_CODE_WRONG,
-   * LOGIN_REFUSED, HOST_UNAVAILABLE.
+   * LOGIN_REFUSED, HOST_UNAVAILABLE, NOT_ENABLED, SESSION_REQUIRED, SESSION_INVALID, ORIGIN_NOT_TRUSTED, WALLET_TAKEN.
    *
    * @generated from rpc countersign.v1.OrderService.FinalizeOrder
    */

@@ -7,13 +7,15 @@ import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import type { Session } from "./session_service_pb.ts";
 import { file_countersign_v1_session_service } from "./session_service_pb.ts";
+import type { Wallet } from "./wallet_service_pb.ts";
+import { file_countersign_v1_wallet_service } from "./wallet_service_pb.ts";
 import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file countersign/v1/order_service.proto.
  */
 export const file_countersign_v1_order_service: GenFile = /*@__PURE__*/
-  fileDesc("CiJjb3VudGVyc2lnbi92MS9vcmRlcl9zZXJ2aWNlLnByb3RvEg5jb3VudGVyc2lnbi52MSLcBQoRU3RhcnRPcmRlclJlcXVlc3QSNAoEa2luZBgBIAEoDjIZLmNvdW50ZXJzaWduLnYxLk9yZGVyS2luZEILukgIyAEBggECEAESOQoKYWRhcHRlcl9pZBgCIAEoCUIgukgdchsyGV5bYS16MC05XVthLXowLTktXXswLDMxfSRIAIgBARIiCglyZXR1cm5fdG8YAyABKAlCCrpIB3IFEAEYgBBIAYgBARIlCg1kaXNwbGF5X3RpdGxlGAQgASgJQgm6SAZyBBABGHhIAogBARIoCg9kaXNwbGF5X3N1bW1hcnkYBSABKAlCCrpIB3IFEAEY9ANIA4gBARI9CgxwYXlsb2FkX2hhc2gYBiABKAlCIrpIH3IdMhteW0EtWmEtejAtOSsvPV86Li1dezEsMjAwfSRIBIgBARI2Cgxjb21wdXRlcl9rZXkYByABKAlCG7pIGHIWMhReW0EtWmEtejAtOV8tXXsxMjJ9JEgFiAEBEh4KB3BheWxvYWQYCCABKAlCCLpIBXIDKIBASAaIAQESRQoXZXhwZWN0ZWRfcHVibGljX2tleV9oZXgYCSABKAlCH7pIHHIaEAIYgAQyE14oWzAtOWEtZkEtRl17Mn0pKiRIB4gBARIpChBleHBlY3RlZF9hZGRyZXNzGAogASgJQgq6SAdyBRABGIABSAiIAQESNgoJcmVxdWVzdGVyGAsgASgLMiMuY291bnRlcnNpZ24udjEuU3RhcnRPcmRlclJlcXVlc3RlckINCgtfYWRhcHRlcl9pZEIMCgpfcmV0dXJuX3RvQhAKDl9kaXNwbGF5X3RpdGxlQhIKEF9kaXNwbGF5X3N1bW1hcnlCDwoNX3BheWxvYWRfaGFzaEIPCg1fY29tcHV0ZXJfa2V5QgoKCF9wYXlsb2FkQhoKGF9leHBlY3RlZF9wdWJsaWNfa2V5X2hleEITChFfZXhwZWN0ZWRfYWRkcmVzcyKKAQoTU3RhcnRPcmRlclJlcXVlc3RlchIaCgZvcmlnaW4YASABKAlCCrpIB3IFEAEYrAISHgoCaXAYAiABKAlCDbpICnIIGC26AQElcAFIAIgBARIhCgp1c2VyX2FnZW50GAMgASgJQgi6SAVyAxiACEgBiAEBQgUKA19pcEINCgtfdXNlcl9hZ2VudCLqAQoSU3RhcnRPcmRlclJlc3BvbnNlEhAKCG9yZGVyX2lkGAEgASgJEhEKCWNsYWltX3VybBgCIAEoCRITCgtjbGFpbV90b2tlbhgDIAEoCRIVCg1kZXNrdG9wX3Rva2VuGAQgASgJEicKBGtpbmQYBSABKA4yGS5jb3VudGVyc2lnbi52MS5PcmRlcktpbmQSKwoGc3RhdHVzGAYgASgOMhsuY291bnRlcnNpZ24udjEuT3JkZXJTdGF0dXMSEgoKZXhwaXJlc19hdBgHIAEoAxIZChFjb25maXJtYXRpb25fY29kZRgIIAEoCSKoAQoRQ2xhaW1PcmRlclJlcXVlc3QSLgoIb3JkZXJfaWQYASABKAlCHLpIGXIXMhVeW0EtWmEtejAtOV8tXXsxLDY0fSQSHQoLY2xhaW1fdG9rZW4YAiABKAlCCLpIBXIDGIAEEjYKCWNsYWltX2tleRgDIAEoCUIeukgbchkyF15bQS1aYS16MC05Xy1dezIyLDEyOH0kSACIAQFCDAoKX2NsYWltX2tleSJ4ChJDbGFpbU9yZGVyUmVzcG9uc2USCgoCb2sYASABKAgSEAoIb3JkZXJfaWQYAiABKAkSKwoGc3RhdHVzGAMgASgOMhsuY291bnRlcnNpZ24udjEuT3JkZXJTdGF0dXMSFwoPY2hhbGxlbmdlX3Rva2VuGAQgASgJImQKE1ByZXZpZXdPcmRlclJlcXVlc3QSLgoIb3JkZXJfaWQYASABKAlCHLpIGXIXMhVeW0EtWmEtejAtOV8tXXsxLDY0fSQSHQoLY2xhaW1fdG9rZW4YAiABKAlCCLpIBXIDGIAEIvMBChRQcmV2aWV3T3JkZXJSZXNwb25zZRInCgRraW5kGAEgASgOMhkuY291bnRlcnNpZ24udjEuT3JkZXJLaW5kEg4KBm9yaWdpbhgCIAEoCRISCgp1c2VyX2FnZW50GAMgASgJEhkKDHNhbWVfbmV0d29yaxgEIAEoCEgAiAEBEhgKEHN0YXJ0ZWRfd2l0aF9rZXkYBSABKAgSHgoRY29uZmlybWF0aW9uX2NvZGUYBiABKAlIAYgBARISCgpleHBpcmVzX2F0GAcgASgDQg8KDV9zYW1lX25ldHdvcmtCFAoSX2NvbmZpcm1hdGlvbl9jb2RlIqgCChhHZXRPcmRlckNoYWxsZW5nZVJlcXVlc3QSLgoIb3JkZXJfaWQYASABKAlCHLpIGXIXMhVeW0EtWmEtejAtOV8tXXsxLDY0fSQSIQoPY2hhbGxlbmdlX3Rva2VuGAIgASgJQgi6SAVyAxiABBI5CgphZGFwdGVyX2lkGAMgASgJQiC6SB1yGzIZXlthLXowLTldW2EtejAtOS1dezAsMzF9JEgAiAEBEiAKB2FkZHJlc3MYBCABKAlCCrpIB3IFEAEYgAFIAYgBARI0CghjaGFpbl9pZBgFIAEoCUIdukgachgyFl5bQS1aYS16MC05Ol8tXXsxLDY0fSRIAogBAUINCgtfYWRhcHRlcl9pZEIKCghfYWRkcmVzc0ILCglfY2hhaW5faWQilAcKGUdldE9yZGVyQ2hhbGxlbmdlUmVzcG9uc2USDgoGYWN0aW9uGAEgASgJEhQKDGNoYWxsZW5nZV9pZBgCIAEoCRINCgVub25jZRgDIAEoCRIOCgZvcmlnaW4YBCABKAkSEQoJaXNzdWVkX2F0GAUgASgDEhIKCmV4cGlyZXNfYXQYBiABKAMSDwoHbWVzc2FnZRgHIAEoCRInCgRraW5kGAggASgOMhkuY291bnRlcnNpZ24udjEuT3JkZXJLaW5kEisKBnN0YXR1cxgJIAEoDjIbLmNvdW50ZXJzaWduLnYxLk9yZGVyU3RhdHVzEhcKCmFkYXB0ZXJfaWQYCiABKAlIAIgBARIaCg1kaXNwbGF5X3RpdGxlGAsgASgJSAGIAQESHAoPZGlzcGxheV9zdW1tYXJ5GAwgASgJSAKIAQESGQoMcGF5bG9hZF9oYXNoGA0gASgJSAOIAQESHgoRY29uZmlybWF0aW9uX2NvZGUYDiABKAlIBIgBARIxCglyZXF1ZXN0ZXIYDyABKAsyHi5jb3VudGVyc2lnbi52MS5PcmRlclJlcXVlc3RlchIUCgdwYXlsb2FkGBEgASgJSAWIAQESJAoXZXhwZWN0ZWRfcHVibGljX2tleV9oZXgYEiABKAlIBogBARIdChBleHBlY3RlZF9hZGRyZXNzGBMgASgJSAeIAQESHQoVY2FuX3JlbWVtYmVyX2NvbXB1dGVyGBQgASgIEhgKC3JldHVybl9jb2RlGBUgASgJSAiIAQESFgoJZmluaXNoX2J5GBYgASgDSAmIAQESFwoKdHJpZXNfbGVmdBgXIAEoDUgKiAEBEh8KEnBheWxvYWRfYXNfd3JpdHRlbhgYIAEoCUgLiAEBQg0KC19hZGFwdGVyX2lkQhAKDl9kaXNwbGF5X3RpdGxlQhIKEF9kaXNwbGF5X3N1bW1hcnlCDwoNX3BheWxvYWRfaGFzaEIUChJfY29uZmlybWF0aW9uX2NvZGVCCgoIX3BheWxvYWRCGgoYX2V4cGVjdGVkX3B1YmxpY19rZXlfaGV4QhMKEV9leHBlY3RlZF9hZGRyZXNzQg4KDF9yZXR1cm5fY29kZUIMCgpfZmluaXNoX2J5Qg0KC190cmllc19sZWZ0QhUKE19wYXlsb2FkX2FzX3dyaXR0ZW5KBAgQEBFSGmNvbmZpcm1hdGlvbl9jb2RlX3JlcXVpcmVkIoYBCg5PcmRlclJlcXVlc3RlchIOCgZvcmlnaW4YASABKAkSCgoCaXAYAiABKAkSEgoKdXNlcl9hZ2VudBgDIAEoCRIZCgxzYW1lX25ldHdvcmsYBCABKAhIAIgBARIYChBzdGFydGVkX3dpdGhfa2V5GAUgASgIQg8KDV9zYW1lX25ldHdvcmsitQIKCk9yZGVyUHJvb2YSNQoOcHVibGljX2tleV9oZXgYASABKAlCHbpIGnIYGIAEMhNeKFswLTlhLWZBLUZdezJ9KSokEjUKDXNpZ25hdHVyZV9oZXgYAiABKAlCHrpIG3IZGICAAjITXihbMC05YS1mQS1GXXsyfSkqJBIgCgdhZGRyZXNzGAMgASgJQgq6SAdyBRABGIABSACIAQESOQoKYWRhcHRlcl9pZBgEIAEoCUIgukgdchsyGV5bYS16MC05XVthLXowLTktXXswLDMxfSRIAYgBARI0CghjaGFpbl9pZBgFIAEoCUIdukgachgyFl5bQS1aYS16MC05Ol8tXXsxLDY0fSRIAogBAUIKCghfYWRkcmVzc0INCgtfYWRhcHRlcl9pZEILCglfY2hhaW5faWQi6gEKE0FwcHJvdmVPcmRlclJlcXVlc3QSLgoIb3JkZXJfaWQYASABKAlCHLpIGXIXMhVeW0EtWmEtejAtOV8tXXsxLDY0fSQSIQoPY2hhbGxlbmdlX3Rva2VuGAIgASgJQgi6SAVyAxiABBIxCgVwcm9vZhgDIAEoCzIaLmNvdW50ZXJzaWduLnYxLk9yZGVyUHJvb2ZCBrpIA8gBARIeChFyZW1lbWJlcl9jb21wdXRlchgFIAEoCEgAiAEBQhQKEl9yZW1lbWJlcl9jb21wdXRlckoECAQQBVIRY29uZmlybWF0aW9uX2NvZGUisQEKFEFwcHJvdmVPcmRlclJlc3BvbnNlEgoKAm9rGAEgASgIEhAKCG9yZGVyX2lkGAIgASgJEisKBnN0YXR1cxgDIAEoDjIbLmNvdW50ZXJzaWduLnYxLk9yZGVyU3RhdHVzEhgKC3JldHVybl9jb2RlGAQgASgJSACIAQESFgoJZmluaXNoX2J5GAUgASgDSAGIAQFCDgoMX3JldHVybl9jb2RlQgwKCl9maW5pc2hfYnkiZwoSUmVqZWN0T3JkZXJSZXF1ZXN0Ei4KCG9yZGVyX2lkGAEgASgJQhy6SBlyFzIVXltBLVphLXowLTlfLV17MSw2NH0kEiEKD2NoYWxsZW5nZV90b2tlbhgCIAEoCUIIukgFcgMYgAQijgEKE1JlamVjdE9yZGVyUmVzcG9uc2USCgoCb2sYASABKAgSEAoIb3JkZXJfaWQYAiABKAkSKwoGc3RhdHVzGAMgASgOMhsuY291bnRlcnNpZ24udjEuT3JkZXJTdGF0dXMSGgoNc2Vzc2lvbl9lbmRlZBgEIAEoCEgAiAEBQhAKDl9zZXNzaW9uX2VuZGVkImUKEkNhbmNlbE9yZGVyUmVxdWVzdBIuCghvcmRlcl9pZBgBIAEoCUIcukgZchcyFV5bQS1aYS16MC05Xy1dezEsNjR9JBIfCg1kZXNrdG9wX3Rva2VuGAIgASgJQgi6SAVyAxiABCJgChNDYW5jZWxPcmRlclJlc3BvbnNlEgoKAm9rGAEgASgIEhAKCG9yZGVyX2lkGAIgASgJEisKBnN0YXR1cxgDIAEoDjIbLmNvdW50ZXJzaWduLnYxLk9yZGVyU3RhdHVzIvABChRGaW5hbGl6ZU9yZGVyUmVxdWVzdBIuCghvcmRlcl9pZBgBIAEoCUIcukgZchcyFV5bQS1aYS16MC05Xy1dezEsNjR9JBIfCg1kZXNrdG9wX3Rva2VuGAIgASgJQgi6SAVyAxiABBIrCgtyZXR1cm5fY29kZRgDIAEoCUIRukgOcgwyCl5bMC05XXs2fSRIAIgBARI3Cg5jb21wdXRlcl9wcm9vZhgEIAEoCUIaukgXchUyE15bQS1aYS16MC05Xy1dezg2fSRIAYgBAUIOCgxfcmV0dXJuX2NvZGVCEQoPX2NvbXB1dGVyX3Byb29mIp8CChVGaW5hbGl6ZU9yZGVyUmVzcG9uc2USCgoCb2sYASABKAgSEAoIb3JkZXJfaWQYAiABKAkSKwoGc3RhdHVzGAMgASgOMhsuY291bnRlcnNpZ24udjEuT3JkZXJTdGF0dXMSJwoEa2luZBgEIAEoDjIZLmNvdW50ZXJzaWduLnYxLk9yZGVyS2luZBITCgtyZWRpcmVjdF90bxgFIAEoCRISCgV0b2tlbhgGIAEoCUgAiAEBEigKB3Nlc3Npb24YByABKAsyFy5jb3VudGVyc2lnbi52MS5TZXNzaW9uEjUKDnByb29mX2FydGlmYWN0GAggASgLMh0uY291bnRlcnNpZ24udjEuUHJvb2ZBcnRpZmFjdEIICgZfdG9rZW4iwgEKDVByb29mQXJ0aWZhY3QSFgoOcHVibGljX2tleV9oZXgYASABKAkSFQoNc2lnbmF0dXJlX2hleBgCIAEoCRIPCgdhZGRyZXNzGAMgASgJEg8KB21lc3NhZ2UYBCABKAkSGQoMcGF5bG9hZF9oYXNoGAUgASgJSACIAQESEgoKYWRhcHRlcl9pZBgGIAEoCRIUCgdwYXlsb2FkGAcgASgJSAGIAQFCDwoNX3BheWxvYWRfaGFzaEIKCghfcGF5bG9hZCKUAQoRV2F0Y2hPcmRlclJlcXVlc3QSLgoIb3JkZXJfaWQYASABKAlCHLpIGXIXMhVeW0EtWmEtejAtOV8tXXsxLDY0fSQSHwoNZGVza3RvcF90b2tlbhgCIAEoCUIIukgFcgMYgAQSGwoOYWZ0ZXJfc2VxdWVuY2UYAyABKA1IAIgBAUIRCg9fYWZ0ZXJfc2VxdWVuY2UixAIKEldhdGNoT3JkZXJSZXNwb25zZRIQCghzZXF1ZW5jZRgBIAEoDRIrCgZzdGF0dXMYAiABKA4yGy5jb3VudGVyc2lnbi52MS5PcmRlclN0YXR1cxInCgRraW5kGAMgASgOMhkuY291bnRlcnNpZ24udjEuT3JkZXJLaW5kEgoKAmF0GAQgASgDEhgKC3JlZGlyZWN0X3RvGAUgASgJSACIAQESEQoJaGVhcnRiZWF0GAYgASgIEhEKCXJlY29ubmVjdBgHIAEoCBIcChRyZXR1cm5fY29kZV9yZXF1aXJlZBgIIAEoCBIWCglmaW5pc2hfYnkYCSABKANIAYgBARIXCgp0cmllc19sZWZ0GAogASgNSAKIAQFCDgoMX3JlZGlyZWN0X3RvQgwKCl9maW5pc2hfYnlCDQoLX3RyaWVzX2xlZnQiaQoUSGFuZE92ZXJPcmRlclJlcXVlc3QSLgoIb3JkZXJfaWQYASABKAlCHLpIGXIXMhVeW0EtWmEtejAtOV8tXXsxLDY0fSQSIQoPY2hhbGxlbmdlX3Rva2VuGAIgASgJQgi6SAVyAxiABCJRChVIYW5kT3Zlck9yZGVyUmVzcG9uc2USDgoGdGlja2V0GAEgASgJEhQKDGhhbmRvdmVyX3VybBgCIAEoCRISCgpleHBpcmVzX2F0GAMgASgDIncKFVJlZGVlbUhhbmRPdmVyUmVxdWVzdBIYCgZ0aWNrZXQYASABKAlCCLpIBXIDGIAEEjYKCWNsYWltX2tleRgCIAEoCUIeukgbchkyF15bQS1aYS16MC05Xy1dezIyLDEyOH0kSACIAQFCDAoKX2NsYWltX2tleSJwChZSZWRlZW1IYW5kT3ZlclJlc3BvbnNlEhAKCG9yZGVyX2lkGAEgASgJEhcKD2NoYWxsZW5nZV90b2tlbhgCIAEoCRIrCgZzdGF0dXMYAyABKA4yGy5jb3VudGVyc2lnbi52MS5PcmRlclN0YXR1cypSCglPcmRlcktpbmQSGgoWT1JERVJfS0lORF9VTlNQRUNJRklFRBAAEhQKEE9SREVSX0tJTkRfTE9HSU4QARITCg9PUkRFUl9LSU5EX1NJR04QAiqGAgoLT3JkZXJTdGF0dXMSHAoYT1JERVJfU1RBVFVTX1VOU1BFQ0lGSUVEEAASGAoUT1JERVJfU1RBVFVTX0NSRUFURUQQARIYChRPUkRFUl9TVEFUVVNfQ0xBSU1FRBACEh0KGU9SREVSX1NUQVRVU19XQUlUSU5HX1VTRVIQAxIZChVPUkRFUl9TVEFUVVNfQVBQUk9WRUQQBBIaChZPUkRFUl9TVEFUVVNfRklOQUxJWkVEEAUSGQoVT1JERVJfU1RBVFVTX1JFSkVDVEVEEAYSGgoWT1JERVJfU1RBVFVTX0NBTkNFTExFRBAHEhgKFE9SREVSX1NUQVRVU19FWFBJUkVEEAgynwgKDE9yZGVyU2VydmljZRJTCgpTdGFydE9yZGVyEiEuY291bnRlcnNpZ24udjEuU3RhcnRPcmRlclJlcXVlc3QaIi5jb3VudGVyc2lnbi52MS5TdGFydE9yZGVyUmVzcG9uc2USXgoMUHJldmlld09yZGVyEiMuY291bnRlcnNpZ24udjEuUHJldmlld09yZGVyUmVxdWVzdBokLmNvdW50ZXJzaWduLnYxLlByZXZpZXdPcmRlclJlc3BvbnNlIgOQAgISUwoKQ2xhaW1PcmRlchIhLmNvdW50ZXJzaWduLnYxLkNsYWltT3JkZXJSZXF1ZXN0GiIuY291bnRlcnNpZ24udjEuQ2xhaW1PcmRlclJlc3BvbnNlEm0KEUdldE9yZGVyQ2hhbGxlbmdlEiguY291bnRlcnNpZ24udjEuR2V0T3JkZXJDaGFsbGVuZ2VSZXF1ZXN0GikuY291bnRlcnNpZ24udjEuR2V0T3JkZXJDaGFsbGVuZ2VSZXNwb25zZSIDkAICEl4KDEFwcHJvdmVPcmRlchIjLmNvdW50ZXJzaWduLnYxLkFwcHJvdmVPcmRlclJlcXVlc3QaJC5jb3VudGVyc2lnbi52MS5BcHByb3ZlT3JkZXJSZXNwb25zZSIDkAICElsKC1JlamVjdE9yZGVyEiIuY291bnRlcnNpZ24udjEuUmVqZWN0T3JkZXJSZXF1ZXN0GiMuY291bnRlcnNpZ24udjEuUmVqZWN0T3JkZXJSZXNwb25zZSIDkAICElsKC0NhbmNlbE9yZGVyEiIuY291bnRlcnNpZ24udjEuQ2FuY2VsT3JkZXJSZXF1ZXN0GiMuY291bnRlcnNpZ24udjEuQ2FuY2VsT3JkZXJSZXNwb25zZSIDkAICEmEKDUZpbmFsaXplT3JkZXISJC5jb3VudGVyc2lnbi52MS5GaW5hbGl6ZU9yZGVyUmVxdWVzdBolLmNvdW50ZXJzaWduLnYxLkZpbmFsaXplT3JkZXJSZXNwb25zZSIDkAICEloKCldhdGNoT3JkZXISIS5jb3VudGVyc2lnbi52MS5XYXRjaE9yZGVyUmVxdWVzdBoiLmNvdW50ZXJzaWduLnYxLldhdGNoT3JkZXJSZXNwb25zZSIDkAICMAESXAoNSGFuZE92ZXJPcmRlchIkLmNvdW50ZXJzaWduLnYxLkhhbmRPdmVyT3JkZXJSZXF1ZXN0GiUuY291bnRlcnNpZ24udjEuSGFuZE92ZXJPcmRlclJlc3BvbnNlEl8KDlJlZGVlbUhhbmRPdmVyEiUuY291bnRlcnNpZ24udjEuUmVkZWVtSGFuZE92ZXJSZXF1ZXN0GiYuY291bnRlcnNpZ24udjEuUmVkZWVtSGFuZE92ZXJSZXNwb25zZUI0ChJjb20uY291bnRlcnNpZ24udjFQAVocY291bnRlcnNpZ24vdjE7Y291bnRlcnNpZ252MWIGcHJvdG8z", [file_buf_validate_validate, file_countersign_v1_session_service]);
+  fileDesc("CiJjb3VudGVyc2lnbi92MS9vcmRlcl9zZXJ2aWNlLnByb3RvEg5jb3VudGVyc2lnbi52MSLcBQoRU3RhcnRPcmRlclJlcXVlc3QSNAoEa2luZBgBIAEoDjIZLmNvdW50ZXJzaWduLnYxLk9yZGVyS2luZEILukgIyAEBggECEAESOQoKYWRhcHRlcl9pZBgCIAEoCUIgukgdchsyGV5bYS16MC05XVthLXowLTktXXswLDMxfSRIAIgBARIiCglyZXR1cm5fdG8YAyABKAlCCrpIB3IFEAEYgBBIAYgBARIlCg1kaXNwbGF5X3RpdGxlGAQgASgJQgm6SAZyBBABGHhIAogBARIoCg9kaXNwbGF5X3N1bW1hcnkYBSABKAlCCrpIB3IFEAEY9ANIA4gBARI9CgxwYXlsb2FkX2hhc2gYBiABKAlCIrpIH3IdMhteW0EtWmEtejAtOSsvPV86Li1dezEsMjAwfSRIBIgBARI2Cgxjb21wdXRlcl9rZXkYByABKAlCG7pIGHIWMhReW0EtWmEtejAtOV8tXXsxMjJ9JEgFiAEBEh4KB3BheWxvYWQYCCABKAlCCLpIBXIDKIBASAaIAQESRQoXZXhwZWN0ZWRfcHVibGljX2tleV9oZXgYCSABKAlCH7pIHHIaEAIYgAQyE14oWzAtOWEtZkEtRl17Mn0pKiRIB4gBARIpChBleHBlY3RlZF9hZGRyZXNzGAogASgJQgq6SAdyBRABGIABSAiIAQESNgoJcmVxdWVzdGVyGAsgASgLMiMuY291bnRlcnNpZ24udjEuU3RhcnRPcmRlclJlcXVlc3RlckINCgtfYWRhcHRlcl9pZEIMCgpfcmV0dXJuX3RvQhAKDl9kaXNwbGF5X3RpdGxlQhIKEF9kaXNwbGF5X3N1bW1hcnlCDwoNX3BheWxvYWRfaGFzaEIPCg1fY29tcHV0ZXJfa2V5QgoKCF9wYXlsb2FkQhoKGF9leHBlY3RlZF9wdWJsaWNfa2V5X2hleEITChFfZXhwZWN0ZWRfYWRkcmVzcyKKAQoTU3RhcnRPcmRlclJlcXVlc3RlchIaCgZvcmlnaW4YASABKAlCCrpIB3IFEAEYrAISHgoCaXAYAiABKAlCDbpICnIIGC26AQElcAFIAIgBARIhCgp1c2VyX2FnZW50GAMgASgJQgi6SAVyAxiACEgBiAEBQgUKA19pcEINCgtfdXNlcl9hZ2VudCLqAQoSU3RhcnRPcmRlclJlc3BvbnNlEhAKCG9yZGVyX2lkGAEgASgJEhEKCWNsYWltX3VybBgCIAEoCRITCgtjbGFpbV90b2tlbhgDIAEoCRIVCg1kZXNrdG9wX3Rva2VuGAQgASgJEicKBGtpbmQYBSABKA4yGS5jb3VudGVyc2lnbi52MS5PcmRlcktpbmQSKwoGc3RhdHVzGAYgASgOMhsuY291bnRlcnNpZ24udjEuT3JkZXJTdGF0dXMSEgoKZXhwaXJlc19hdBgHIAEoAxIZChFjb25maXJtYXRpb25fY29kZRgIIAEoCSKoAQoRQ2xhaW1PcmRlclJlcXVlc3QSLgoIb3JkZXJfaWQYASABKAlCHLpIGXIXMhVeW0EtWmEtejAtOV8tXXsxLDY0fSQSHQoLY2xhaW1fdG9rZW4YAiABKAlCCLpIBXIDGIAEEjYKCWNsYWltX2tleRgDIAEoCUIeukgbchkyF15bQS1aYS16MC05Xy1dezIyLDEyOH0kSACIAQFCDAoKX2NsYWltX2tleSJ4ChJDbGFpbU9yZGVyUmVzcG9uc2USCgoCb2sYASABKAgSEAoIb3JkZXJfaWQYAiABKAkSKwoGc3RhdHVzGAMgASgOMhsuY291bnRlcnNpZ24udjEuT3JkZXJTdGF0dXMSFwoPY2hhbGxlbmdlX3Rva2VuGAQgASgJImQKE1ByZXZpZXdPcmRlclJlcXVlc3QSLgoIb3JkZXJfaWQYASABKAlCHLpIGXIXMhVeW0EtWmEtejAtOV8tXXsxLDY0fSQSHQoLY2xhaW1fdG9rZW4YAiABKAlCCLpIBXIDGIAEIvMBChRQcmV2aWV3T3JkZXJSZXNwb25zZRInCgRraW5kGAEgASgOMhkuY291bnRlcnNpZ24udjEuT3JkZXJLaW5kEg4KBm9yaWdpbhgCIAEoCRISCgp1c2VyX2FnZW50GAMgASgJEhkKDHNhbWVfbmV0d29yaxgEIAEoCEgAiAEBEhgKEHN0YXJ0ZWRfd2l0aF9rZXkYBSABKAgSHgoRY29uZmlybWF0aW9uX2NvZGUYBiABKAlIAYgBARISCgpleHBpcmVzX2F0GAcgASgDQg8KDV9zYW1lX25ldHdvcmtCFAoSX2NvbmZpcm1hdGlvbl9jb2RlIqgCChhHZXRPcmRlckNoYWxsZW5nZVJlcXVlc3QSLgoIb3JkZXJfaWQYASABKAlCHLpIGXIXMhVeW0EtWmEtejAtOV8tXXsxLDY0fSQSIQoPY2hhbGxlbmdlX3Rva2VuGAIgASgJQgi6SAVyAxiABBI5CgphZGFwdGVyX2lkGAMgASgJQiC6SB1yGzIZXlthLXowLTldW2EtejAtOS1dezAsMzF9JEgAiAEBEiAKB2FkZHJlc3MYBCABKAlCCrpIB3IFEAEYgAFIAYgBARI0CghjaGFpbl9pZBgFIAEoCUIdukgachgyFl5bQS1aYS16MC05Ol8tXXsxLDY0fSRIAogBAUINCgtfYWRhcHRlcl9pZEIKCghfYWRkcmVzc0ILCglfY2hhaW5faWQixgcKGUdldE9yZGVyQ2hhbGxlbmdlUmVzcG9uc2USDgoGYWN0aW9uGAEgASgJEhQKDGNoYWxsZW5nZV9pZBgCIAEoCRINCgVub25jZRgDIAEoCRIOCgZvcmlnaW4YBCABKAkSEQoJaXNzdWVkX2F0GAUgASgDEhIKCmV4cGlyZXNfYXQYBiABKAMSDwoHbWVzc2FnZRgHIAEoCRInCgRraW5kGAggASgOMhkuY291bnRlcnNpZ24udjEuT3JkZXJLaW5kEisKBnN0YXR1cxgJIAEoDjIbLmNvdW50ZXJzaWduLnYxLk9yZGVyU3RhdHVzEhcKCmFkYXB0ZXJfaWQYCiABKAlIAIgBARIaCg1kaXNwbGF5X3RpdGxlGAsgASgJSAGIAQESHAoPZGlzcGxheV9zdW1tYXJ5GAwgASgJSAKIAQESGQoMcGF5bG9hZF9oYXNoGA0gASgJSAOIAQESHgoRY29uZmlybWF0aW9uX2NvZGUYDiABKAlIBIgBARIxCglyZXF1ZXN0ZXIYDyABKAsyHi5jb3VudGVyc2lnbi52MS5PcmRlclJlcXVlc3RlchIUCgdwYXlsb2FkGBEgASgJSAWIAQESJAoXZXhwZWN0ZWRfcHVibGljX2tleV9oZXgYEiABKAlIBogBARIdChBleHBlY3RlZF9hZGRyZXNzGBMgASgJSAeIAQESHQoVY2FuX3JlbWVtYmVyX2NvbXB1dGVyGBQgASgIEhgKC3JldHVybl9jb2RlGBUgASgJSAiIAQESFgoJZmluaXNoX2J5GBYgASgDSAmIAQESFwoKdHJpZXNfbGVmdBgXIAEoDUgKiAEBEh8KEnBheWxvYWRfYXNfd3JpdHRlbhgYIAEoCUgLiAEBEhwKD3Nlc3Npb25fYWNjb3VudBgZIAEoCUgMiAEBQg0KC19hZGFwdGVyX2lkQhAKDl9kaXNwbGF5X3RpdGxlQhIKEF9kaXNwbGF5X3N1bW1hcnlCDwoNX3BheWxvYWRfaGFzaEIUChJfY29uZmlybWF0aW9uX2NvZGVCCgoIX3BheWxvYWRCGgoYX2V4cGVjdGVkX3B1YmxpY19rZXlfaGV4QhMKEV9leHBlY3RlZF9hZGRyZXNzQg4KDF9yZXR1cm5fY29kZUIMCgpfZmluaXNoX2J5Qg0KC190cmllc19sZWZ0QhUKE19wYXlsb2FkX2FzX3dyaXR0ZW5CEgoQX3Nlc3Npb25fYWNjb3VudEoECBAQEVIaY29uZmlybWF0aW9uX2NvZGVfcmVxdWlyZWQihgEKDk9yZGVyUmVxdWVzdGVyEg4KBm9yaWdpbhgBIAEoCRIKCgJpcBgCIAEoCRISCgp1c2VyX2FnZW50GAMgASgJEhkKDHNhbWVfbmV0d29yaxgEIAEoCEgAiAEBEhgKEHN0YXJ0ZWRfd2l0aF9rZXkYBSABKAhCDwoNX3NhbWVfbmV0d29yayK1AgoKT3JkZXJQcm9vZhI1Cg5wdWJsaWNfa2V5X2hleBgBIAEoCUIdukgachgYgAQyE14oWzAtOWEtZkEtRl17Mn0pKiQSNQoNc2lnbmF0dXJlX2hleBgCIAEoCUIeukgbchkYgIACMhNeKFswLTlhLWZBLUZdezJ9KSokEiAKB2FkZHJlc3MYAyABKAlCCrpIB3IFEAEYgAFIAIgBARI5CgphZGFwdGVyX2lkGAQgASgJQiC6SB1yGzIZXlthLXowLTldW2EtejAtOS1dezAsMzF9JEgBiAEBEjQKCGNoYWluX2lkGAUgASgJQh26SBpyGDIWXltBLVphLXowLTk6Xy1dezEsNjR9JEgCiAEBQgoKCF9hZGRyZXNzQg0KC19hZGFwdGVyX2lkQgsKCV9jaGFpbl9pZCLqAQoTQXBwcm92ZU9yZGVyUmVxdWVzdBIuCghvcmRlcl9pZBgBIAEoCUIcukgZchcyFV5bQS1aYS16MC05Xy1dezEsNjR9JBIhCg9jaGFsbGVuZ2VfdG9rZW4YAiABKAlCCLpIBXIDGIAEEjEKBXByb29mGAMgASgLMhouY291bnRlcnNpZ24udjEuT3JkZXJQcm9vZkIGukgDyAEBEh4KEXJlbWVtYmVyX2NvbXB1dGVyGAUgASgISACIAQFCFAoSX3JlbWVtYmVyX2NvbXB1dGVySgQIBBAFUhFjb25maXJtYXRpb25fY29kZSKxAQoUQXBwcm92ZU9yZGVyUmVzcG9uc2USCgoCb2sYASABKAgSEAoIb3JkZXJfaWQYAiABKAkSKwoGc3RhdHVzGAMgASgOMhsuY291bnRlcnNpZ24udjEuT3JkZXJTdGF0dXMSGAoLcmV0dXJuX2NvZGUYBCABKAlIAIgBARIWCglmaW5pc2hfYnkYBSABKANIAYgBAUIOCgxfcmV0dXJuX2NvZGVCDAoKX2ZpbmlzaF9ieSJnChJSZWplY3RPcmRlclJlcXVlc3QSLgoIb3JkZXJfaWQYASABKAlCHLpIGXIXMhVeW0EtWmEtejAtOV8tXXsxLDY0fSQSIQoPY2hhbGxlbmdlX3Rva2VuGAIgASgJQgi6SAVyAxiABCLAAQoTUmVqZWN0T3JkZXJSZXNwb25zZRIKCgJvaxgBIAEoCBIQCghvcmRlcl9pZBgCIAEoCRIrCgZzdGF0dXMYAyABKA4yGy5jb3VudGVyc2lnbi52MS5PcmRlclN0YXR1cxIaCg1zZXNzaW9uX2VuZGVkGAQgASgISACIAQESHAoPd2FsbGV0X3VubGlua2VkGAUgASgISAGIAQFCEAoOX3Nlc3Npb25fZW5kZWRCEgoQX3dhbGxldF91bmxpbmtlZCJlChJDYW5jZWxPcmRlclJlcXVlc3QSLgoIb3JkZXJfaWQYASABKAlCHLpIGXIXMhVeW0EtWmEtejAtOV8tXXsxLDY0fSQSHwoNZGVza3RvcF90b2tlbhgCIAEoCUIIukgFcgMYgAQiYAoTQ2FuY2VsT3JkZXJSZXNwb25zZRIKCgJvaxgBIAEoCBIQCghvcmRlcl9pZBgCIAEoCRIrCgZzdGF0dXMYAyABKA4yGy5jb3VudGVyc2lnbi52MS5PcmRlclN0YXR1cyLwAQoURmluYWxpemVPcmRlclJlcXVlc3QSLgoIb3JkZXJfaWQYASABKAlCHLpIGXIXMhVeW0EtWmEtejAtOV8tXXsxLDY0fSQSHwoNZGVza3RvcF90b2tlbhgCIAEoCUIIukgFcgMYgAQSKwoLcmV0dXJuX2NvZGUYAyABKAlCEbpIDnIMMgpeWzAtOV17Nn0kSACIAQESNwoOY29tcHV0ZXJfcHJvb2YYBCABKAlCGrpIF3IVMhNeW0EtWmEtejAtOV8tXXs4Nn0kSAGIAQFCDgoMX3JldHVybl9jb2RlQhEKD19jb21wdXRlcl9wcm9vZiLHAgoVRmluYWxpemVPcmRlclJlc3BvbnNlEgoKAm9rGAEgASgIEhAKCG9yZGVyX2lkGAIgASgJEisKBnN0YXR1cxgDIAEoDjIbLmNvdW50ZXJzaWduLnYxLk9yZGVyU3RhdHVzEicKBGtpbmQYBCABKA4yGS5jb3VudGVyc2lnbi52MS5PcmRlcktpbmQSEwoLcmVkaXJlY3RfdG8YBSABKAkSEgoFdG9rZW4YBiABKAlIAIgBARIoCgdzZXNzaW9uGAcgASgLMhcuY291bnRlcnNpZ24udjEuU2Vzc2lvbhI1Cg5wcm9vZl9hcnRpZmFjdBgIIAEoCzIdLmNvdW50ZXJzaWduLnYxLlByb29mQXJ0aWZhY3QSJgoGd2FsbGV0GAkgASgLMhYuY291bnRlcnNpZ24udjEuV2FsbGV0QggKBl90b2tlbiLCAQoNUHJvb2ZBcnRpZmFjdBIWCg5wdWJsaWNfa2V5X2hleBgBIAEoCRIVCg1zaWduYXR1cmVfaGV4GAIgASgJEg8KB2FkZHJlc3MYAyABKAkSDwoHbWVzc2FnZRgEIAEoCRIZCgxwYXlsb2FkX2hhc2gYBSABKAlIAIgBARISCgphZGFwdGVyX2lkGAYgASgJEhQKB3BheWxvYWQYByABKAlIAYgBAUIPCg1fcGF5bG9hZF9oYXNoQgoKCF9wYXlsb2FkIpQBChFXYXRjaE9yZGVyUmVxdWVzdBIuCghvcmRlcl9pZBgBIAEoCUIcukgZchcyFV5bQS1aYS16MC05Xy1dezEsNjR9JBIfCg1kZXNrdG9wX3Rva2VuGAIgASgJQgi6SAVyAxiABBIbCg5hZnRlcl9zZXF1ZW5jZRgDIAEoDUgAiAEBQhEKD19hZnRlcl9zZXF1ZW5jZSKOAwoSV2F0Y2hPcmRlclJlc3BvbnNlEhAKCHNlcXVlbmNlGAEgASgNEisKBnN0YXR1cxgCIAEoDjIbLmNvdW50ZXJzaWduLnYxLk9yZGVyU3RhdHVzEicKBGtpbmQYAyABKA4yGS5jb3VudGVyc2lnbi52MS5PcmRlcktpbmQSCgoCYXQYBCABKAMSGAoLcmVkaXJlY3RfdG8YBSABKAlIAIgBARIRCgloZWFydGJlYXQYBiABKAgSEQoJcmVjb25uZWN0GAcgASgIEhwKFHJldHVybl9jb2RlX3JlcXVpcmVkGAggASgIEhYKCWZpbmlzaF9ieRgJIAEoA0gBiAEBEhcKCnRyaWVzX2xlZnQYCiABKA1IAogBARIXCgphZGFwdGVyX2lkGAsgASgJSAOIAQESFAoHYWRkcmVzcxgMIAEoCUgEiAEBQg4KDF9yZWRpcmVjdF90b0IMCgpfZmluaXNoX2J5Qg0KC190cmllc19sZWZ0Qg0KC19hZGFwdGVyX2lkQgoKCF9hZGRyZXNzImkKFEhhbmRPdmVyT3JkZXJSZXF1ZXN0Ei4KCG9yZGVyX2lkGAEgASgJQhy6SBlyFzIVXltBLVphLXowLTlfLV17MSw2NH0kEiEKD2NoYWxsZW5nZV90b2tlbhgCIAEoCUIIukgFcgMYgAQiUQoVSGFuZE92ZXJPcmRlclJlc3BvbnNlEg4KBnRpY2tldBgBIAEoCRIUCgxoYW5kb3Zlcl91cmwYAiABKAkSEgoKZXhwaXJlc19hdBgDIAEoAyJ3ChVSZWRlZW1IYW5kT3ZlclJlcXVlc3QSGAoGdGlja2V0GAEgASgJQgi6SAVyAxiABBI2CgljbGFpbV9rZXkYAiABKAlCHrpIG3IZMhdeW0EtWmEtejAtOV8tXXsyMiwxMjh9JEgAiAEBQgwKCl9jbGFpbV9rZXkicAoWUmVkZWVtSGFuZE92ZXJSZXNwb25zZRIQCghvcmRlcl9pZBgBIAEoCRIXCg9jaGFsbGVuZ2VfdG9rZW4YAiABKAkSKwoGc3RhdHVzGAMgASgOMhsuY291bnRlcnNpZ24udjEuT3JkZXJTdGF0dXMqZwoJT3JkZXJLaW5kEhoKFk9SREVSX0tJTkRfVU5TUEVDSUZJRUQQABIUChBPUkRFUl9LSU5EX0xPR0lOEAESEwoPT1JERVJfS0lORF9TSUdOEAISEwoPT1JERVJfS0lORF9MSU5LEAMqhgIKC09yZGVyU3RhdHVzEhwKGE9SREVSX1NUQVRVU19VTlNQRUNJRklFRBAAEhgKFE9SREVSX1NUQVRVU19DUkVBVEVEEAESGAoUT1JERVJfU1RBVFVTX0NMQUlNRUQQAhIdChlPUkRFUl9TVEFUVVNfV0FJVElOR19VU0VSEAMSGQoVT1JERVJfU1RBVFVTX0FQUFJPVkVEEAQSGgoWT1JERVJfU1RBVFVTX0ZJTkFMSVpFRBAFEhkKFU9SREVSX1NUQVRVU19SRUpFQ1RFRBAGEhoKFk9SREVSX1NUQVRVU19DQU5DRUxMRUQQBxIYChRPUkRFUl9TVEFUVVNfRVhQSVJFRBAIMp8ICgxPcmRlclNlcnZpY2USUwoKU3RhcnRPcmRlchIhLmNvdW50ZXJzaWduLnYxLlN0YXJ0T3JkZXJSZXF1ZXN0GiIuY291bnRlcnNpZ24udjEuU3RhcnRPcmRlclJlc3BvbnNlEl4KDFByZXZpZXdPcmRlchIjLmNvdW50ZXJzaWduLnYxLlByZXZpZXdPcmRlclJlcXVlc3QaJC5jb3VudGVyc2lnbi52MS5QcmV2aWV3T3JkZXJSZXNwb25zZSIDkAICElMKCkNsYWltT3JkZXISIS5jb3VudGVyc2lnbi52MS5DbGFpbU9yZGVyUmVxdWVzdBoiLmNvdW50ZXJzaWduLnYxLkNsYWltT3JkZXJSZXNwb25zZRJtChFHZXRPcmRlckNoYWxsZW5nZRIoLmNvdW50ZXJzaWduLnYxLkdldE9yZGVyQ2hhbGxlbmdlUmVxdWVzdBopLmNvdW50ZXJzaWduLnYxLkdldE9yZGVyQ2hhbGxlbmdlUmVzcG9uc2UiA5ACAhJeCgxBcHByb3ZlT3JkZXISIy5jb3VudGVyc2lnbi52MS5BcHByb3ZlT3JkZXJSZXF1ZXN0GiQuY291bnRlcnNpZ24udjEuQXBwcm92ZU9yZGVyUmVzcG9uc2UiA5ACAhJbCgtSZWplY3RPcmRlchIiLmNvdW50ZXJzaWduLnYxLlJlamVjdE9yZGVyUmVxdWVzdBojLmNvdW50ZXJzaWduLnYxLlJlamVjdE9yZGVyUmVzcG9uc2UiA5ACAhJbCgtDYW5jZWxPcmRlchIiLmNvdW50ZXJzaWduLnYxLkNhbmNlbE9yZGVyUmVxdWVzdBojLmNvdW50ZXJzaWduLnYxLkNhbmNlbE9yZGVyUmVzcG9uc2UiA5ACAhJhCg1GaW5hbGl6ZU9yZGVyEiQuY291bnRlcnNpZ24udjEuRmluYWxpemVPcmRlclJlcXVlc3QaJS5jb3VudGVyc2lnbi52MS5GaW5hbGl6ZU9yZGVyUmVzcG9uc2UiA5ACAhJaCgpXYXRjaE9yZGVyEiEuY291bnRlcnNpZ24udjEuV2F0Y2hPcmRlclJlcXVlc3QaIi5jb3VudGVyc2lnbi52MS5XYXRjaE9yZGVyUmVzcG9uc2UiA5ACAjABElwKDUhhbmRPdmVyT3JkZXISJC5jb3VudGVyc2lnbi52MS5IYW5kT3Zlck9yZGVyUmVxdWVzdBolLmNvdW50ZXJzaWduLnYxLkhhbmRPdmVyT3JkZXJSZXNwb25zZRJfCg5SZWRlZW1IYW5kT3ZlchIlLmNvdW50ZXJzaWduLnYxLlJlZGVlbUhhbmRPdmVyUmVxdWVzdBomLmNvdW50ZXJzaWduLnYxLlJlZGVlbUhhbmRPdmVyUmVzcG9uc2VCNAoSY29tLmNvdW50ZXJzaWduLnYxUAFaHGNvdW50ZXJzaWduL3YxO2NvdW50ZXJzaWdudjFiBnByb3RvMw", [file_buf_validate_validate, file_countersign_v1_session_service, file_countersign_v1_wallet_service]);
 
 /**
  * StartOrderRequest describes the order.
@@ -205,7 +207,8 @@ export type StartOrderResponse = Message<"countersign.v1.StartOrderResponse"> & 
   expiresAt: bigint;
 
   /**
-   * Two digits that desktop and phone show, for the user to compare. Empty if the server uses return codes.
+   * Two digits that desktop and phone show, for the user to compare. Empty for link, and if the server uses return
+   * codes.
    *
    * @generated from field: string confirmation_code = 8;
    */
@@ -366,7 +369,7 @@ export type PreviewOrderResponse = Message<"countersign.v1.PreviewOrderResponse"
   startedWithKey: boolean;
 
   /**
-   * Two digits for the user to compare with those on the desktop. Absent if the server uses return codes.
+   * Two digits for the user to compare with those on the desktop. Absent for link, and if the server uses return codes.
    *
    * @generated from field: optional string confirmation_code = 6;
    */
@@ -444,7 +447,7 @@ export const GetOrderChallengeRequestSchema: GenMessage<GetOrderChallengeRequest
  */
 export type GetOrderChallengeResponse = Message<"countersign.v1.GetOrderChallengeResponse"> & {
   /**
-   * What the signature is for: "auth.login" for login, "order.approve" for sign.
+   * What the signature is for: "auth.login" for login, "order.approve" for sign, "auth.link" for link.
    *
    * @generated from field: string action = 1;
    */
@@ -535,7 +538,7 @@ export type GetOrderChallengeResponse = Message<"countersign.v1.GetOrderChalleng
   payloadHash?: string | undefined;
 
   /**
-   * Two digits for the user to compare with those on the desktop. Absent if the server uses return codes.
+   * Two digits for the user to compare with those on the desktop. Absent for link, and if the server uses return codes.
    *
    * @generated from field: optional string confirmation_code = 14;
    */
@@ -605,6 +608,13 @@ export type GetOrderChallengeResponse = Message<"countersign.v1.GetOrderChalleng
    * @generated from field: optional string payload_as_written = 24;
    */
   payloadAsWritten?: string | undefined;
+
+  /**
+   * Address of the wallet that the user of a link order is signed in with on the desktop.
+   *
+   * @generated from field: optional string session_account = 25;
+   */
+  sessionAccount?: string | undefined;
 };
 
 /**
@@ -861,18 +871,26 @@ export type RejectOrderResponse = Message<"countersign.v1.RejectOrderResponse"> 
   orderId: string;
 
   /**
-   * Status of the order: rejected; or finalized, if a login order was taken back.
+   * Status of the order: rejected; or finalized, if a login or link order was taken back.
    *
    * @generated from field: countersign.v1.OrderStatus status = 3;
    */
   status: OrderStatus;
 
   /**
-   * Whether the session was still live when a login order was taken back. Absent if the order is rejected.
+   * Whether the session was still live when a login order was taken back. Absent otherwise.
    *
    * @generated from field: optional bool session_ended = 4;
    */
   sessionEnded?: boolean | undefined;
+
+  /**
+   * Whether the wallet was unlinked when a link order was taken back: it was the user's by that order, and not the only
+   * one. Absent otherwise.
+   *
+   * @generated from field: optional bool wallet_unlinked = 5;
+   */
+  walletUnlinked?: boolean | undefined;
 };
 
 /**
@@ -1031,25 +1049,32 @@ export type FinalizeOrderResponse = Message<"countersign.v1.FinalizeOrderRespons
   redirectTo: string;
 
   /**
-   * The session token of a login order, for `Authorization: Bearer`. Secret. Absent for a sign order.
+   * The session token of a login order, for `Authorization: Bearer`. Secret. Absent for other kinds.
    *
    * @generated from field: optional string token = 6;
    */
   token?: string | undefined;
 
   /**
-   * The session of a login order. Absent for a sign order.
+   * The session of a login order. Absent for other kinds.
    *
    * @generated from field: countersign.v1.Session session = 7;
    */
   session?: Session | undefined;
 
   /**
-   * The proof artifact of a sign order. Absent for a login order.
+   * The proof artifact of a sign order. Absent for other kinds.
    *
    * @generated from field: countersign.v1.ProofArtifact proof_artifact = 8;
    */
   proofArtifact?: ProofArtifact | undefined;
+
+  /**
+   * The wallet of a link order, which is the user's now. Absent for other kinds.
+   *
+   * @generated from field: countersign.v1.Wallet wallet = 9;
+   */
+  wallet?: Wallet | undefined;
 };
 
 /**
@@ -1232,6 +1257,20 @@ export type WatchOrderResponse = Message<"countersign.v1.WatchOrderResponse"> & 
    * @generated from field: optional uint32 tries_left = 10;
    */
   triesLeft?: number | undefined;
+
+  /**
+   * Id of the wallet adapter of the wallet that answered. In events of approved link orders.
+   *
+   * @generated from field: optional string adapter_id = 11;
+   */
+  adapterId?: string | undefined;
+
+  /**
+   * Address of that wallet. In events of approved link orders.
+   *
+   * @generated from field: optional string address = 12;
+   */
+  address?: string | undefined;
 };
 
 /**
@@ -1393,6 +1432,13 @@ export const OrderKind = {
    * @generated from enum value: ORDER_KIND_SIGN = 2;
    */
   SIGN: 2,
+
+  /**
+   * Adds a wallet to the signed-in user of the desktop: finalizing links it. Takes adapter_id and return_to only.
+   *
+   * @generated from enum value: ORDER_KIND_LINK = 3;
+   */
+  LINK: 3,
 } as const;
 
 /**
@@ -1508,7 +1554,11 @@ export const OrderService: GenService<{
    *
    * Each call creates a new order, so a retry after a lost response leaves an unused one behind, which expires.
    *
-   * Errors: START_KEY_REQUIRED, ORIGIN_NOT_TRUSTED, ADAPTER_UNKNOWN.
+   * A link order takes no start key, but the session of the user who gets the wallet, made by a direct sign-in in the
+   * last 10 minutes (SESSION_NOT_FRESH). It is NOT_ENABLED if the application keeps its users or sessions itself.
+   *
+   * Errors: START_KEY_REQUIRED, ORIGIN_NOT_TRUSTED, ADAPTER_UNKNOWN, NOT_ENABLED, SESSION_REQUIRED, SESSION_INVALID,
+   * SESSION_NOT_FRESH.
    *
    * @generated from rpc countersign.v1.OrderService.StartOrder
    */
@@ -1569,13 +1619,14 @@ export const OrderService: GenService<{
   /**
    * ApproveOrder checks the wallet's proof and moves waiting_user to approved. Called by the phone.
    *
-   * An invalid proof changes nothing, and neither does a wallet that an operator has blocked (LOGIN_REFUSED). A retry
-   * with the same proof gets the same response; once the order is finalized, without the return code.
+   * An invalid proof changes nothing. Neither does a wallet that an operator has blocked (LOGIN_REFUSED) or, for a link
+   * order, one of another user (WALLET_TAKEN). A retry with the same proof gets the same response; once the order is
+   * finalized, without the return code.
    *
    * Errors: ORDER_NOT_FOUND, ORDER_TOKEN_INVALID, ORIGIN_MISMATCH, NETWORK_MISMATCH, ORDER_CHALLENGE_NOT_READ,
    * ORDER_ALREADY_APPROVED, ORDER_FINALIZED, ORDER_REJECTED, ORDER_CANCELLED, ORDER_EXPIRED, ADAPTER_UNKNOWN,
-   * SIGNATURE_INVALID, ADDRESS_MISMATCH, CONTRACT_WALLET_NEEDS_RPC, EVM_RPC_UNAVAILABLE, WRONG_WALLET,
-   * LOGIN_REFUSED.
+   * SIGNATURE_INVALID, ADDRESS_MISMATCH, CONTRACT_WALLET_NEEDS_RPC, EVM_RPC_UNAVAILABLE, WRONG_WALLET, WALLET_TAKEN,
+   * LOGIN_REFUSED, SESSION_INVALID.
    *
    * @generated from rpc countersign.v1.OrderService.ApproveOrder
    */
@@ -1588,11 +1639,11 @@ export const OrderService: GenService<{
    * RejectOrder ends the order: claimed, waiting_user or approved becomes rejected. Called by the phone.
    *
    * A finalized login order is taken back, for as long as it is kept: its session ends, the computer that finalized it
-   * is no longer known, and FinalizeOrder fails with ORDER_REJECTED. The status stays finalized. A retry gets the same
-   * response.
+   * is no longer known, and FinalizeOrder fails with ORDER_REJECTED. So is a link order: the wallet is unlinked, unless
+   * it is the user's only one, and its sessions end. The status stays finalized. A retry gets the same response.
    *
    * Errors: ORDER_NOT_FOUND, ORDER_TOKEN_INVALID, ORIGIN_MISMATCH, ORDER_FINALIZED, ORDER_CANCELLED, ORDER_EXPIRED,
-   * HOST_UNAVAILABLE.
+   * HOST_UNAVAILABLE, NOT_ENABLED.
    *
    * @generated from rpc countersign.v1.OrderService.RejectOrder
    */
@@ -1616,19 +1667,20 @@ export const OrderService: GenService<{
     output: typeof CancelOrderResponseSchema;
   },
   /**
-   * FinalizeOrder turns an approved order into its result: a session (login) or a proof artifact (sign). Called by the
-   * desktop.
+   * FinalizeOrder turns an approved order into its result: a session (login), a proof artifact (sign) or another wallet
+   * of the user (link). Called by the desktop.
    *
    * An order makes at most one session. A retry within 60 seconds gets the same result with the same token. For login,
    * the response also sets the session cookie and a `set-auth-token` header.
    *
    * If the approved event has `return_code_required`, the call and its retries need the return code that the phone
    * shows. The third wrong one rejects an approved order, and ends the retries of a finalized one (ORDER_FINALIZED). If
-   * the order was started with a computer key, they need `computer_proof`.
+   * the order was started with a computer key, they need `computer_proof`. A link order takes the session that started
+   * it, still live, and links the wallet at each of these calls, unless it has become another user's (WALLET_TAKEN).
    *
    * Errors: ORDER_NOT_FOUND, ORDER_TOKEN_INVALID, COMPUTER_PROOF_INVALID, ORIGIN_MISMATCH, ORDER_NOT_APPROVED,
    * ORDER_FINALIZED, ORDER_REJECTED, ORDER_CANCELLED, ORDER_EXPIRED, RETURN_CODE_REQUIRED, RETURN_CODE_WRONG,
-   * LOGIN_REFUSED, HOST_UNAVAILABLE.
+   * LOGIN_REFUSED, HOST_UNAVAILABLE, NOT_ENABLED, SESSION_REQUIRED, SESSION_INVALID, ORIGIN_NOT_TRUSTED, WALLET_TAKEN.
    *
    * @generated from rpc countersign.v1.OrderService.FinalizeOrder
    */

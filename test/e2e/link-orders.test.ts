@@ -1,0 +1,163 @@
+import { createClient, type Transport } from '@connectrpc/connect'
+import { createConnectTransport, createGrpcTransport } from '@connectrpc/connect-node'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { OrderKind, OrderService, OrderStatus } from '../../gen/server/countersign/v1/order_service_pb.ts'
+import { createCountersignClient, type OrderEvent } from '../../src/browser/client/index.ts'
+import type { Host } from '../../src/index.ts'
+import { openStore } from '../../src/store/open.ts'
+import { startAuth } from '../better-auth/support.ts'
+import { makeInstance } from '../core/order/support.ts'
+import { type RestAnswer, rest } from '../support/rest.ts'
+import { startService } from '../support/service.ts'
+import { makeWallet, proofOf, type TestWallet } from '../support/wallet.ts'
+
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+const refusal = ({ status, json }: RestAnswer): [number, string] => [status, json.code]
+
+// biome-ignore lint/suspicious/noExplicitAny: tests look at fields that they name.
+function okay({ status, json }: RestAnswer): any {
+  expect(status, JSON.stringify(json)).toBe(200)
+  return json
+}
+
+/** Signs a wallet in on its own device. */
+async function signIn(url: string, wallet: TestWallet) {
+  const answer = await rest(url, '/wallet/verify', proofOf(wallet, okay(await rest(url, '/wallet/nonce', {}))))
+  const cookie = answer.headers.getSetCookie()[0]?.split(';')[0] ?? ''
+  return { ...okay(answer), cookie } as { token: string; cookie: string; session: { userId: string; address: string } }
+}
+
+/** Claims an order on another device and approves it with a wallet. Resolves with the code that the device shows. */
+async function approve(
+  url: string,
+  { orderId, claimToken }: { orderId: string; claimToken: string },
+  wallet: TestWallet,
+) {
+  const { challengeToken } = okay(await rest(url, '/cross-device/claim', { orderId, claimToken }))
+  const path = `/cross-device/challenge?orderId=${orderId}`
+  const challenge = okay(await rest(url, path, undefined, bearer(challengeToken)))
+  const proof = { publicKeyHex: wallet.publicKeyHex, signatureHex: wallet.sign(challenge.message) }
+  const { returnCode } = okay(await rest(url, '/cross-device/approve', { orderId, challengeToken, proof }))
+  return { returnCode: returnCode as string, challengeToken: challengeToken as string, challenge }
+}
+
+test('over REST, a wallet of another device is added, and taken back there', async () => {
+  const { url } = await startService()
+  const [own, added] = [makeWallet(), makeWallet()]
+  const { token, session } = await signIn(url, own)
+  const started = okay(await rest(url, '/cross-device/start', { kind: 'link' }, bearer(token)))
+  expect(started).toMatchObject({ kind: 'link', confirmationCode: '' })
+  const { returnCode, challengeToken, challenge } = await approve(url, started, added)
+  expect(challenge).toMatchObject({ kind: 'link', action: 'auth.link', sessionAccount: own.address })
+  const { orderId, desktopToken } = started
+  const events = await rest(url, `/cross-device/events?orderId=${orderId}&wait=1`, undefined, {
+    ...bearer(desktopToken),
+    accept: 'application/json',
+  })
+  expect(okay(events).events).toMatchObject([
+    { status: 'approved', kind: 'link', adapterId: 'nimiq', address: added.address, returnCodeRequired: true },
+  ])
+  const finalize = (headers: Record<string, string>) =>
+    rest(url, '/cross-device/finalize', { orderId, desktopToken, returnCode }, headers)
+  expect(refusal(await finalize({}))).toEqual([401, 'SESSION_REQUIRED'])
+  expect(okay(await finalize(bearer(token)))).toEqual({
+    ok: true,
+    orderId,
+    status: 'finalized',
+    kind: 'link',
+    redirectTo: '/',
+    wallet: {
+      adapterId: 'nimiq',
+      address: added.address,
+      publicKeyHex: added.publicKeyHex,
+      linkedAt: expect.any(Number),
+      current: false,
+    },
+  })
+  expect((await signIn(url, added)).session.userId).toBe(session.userId)
+  const takenBack = okay(await rest(url, '/cross-device/reject', { orderId, challengeToken }))
+  expect(takenBack).toEqual({ ok: true, orderId, status: 'finalized', walletUnlinked: true })
+  expect((await signIn(url, added)).session.userId).not.toBe(session.userId)
+})
+
+test.each([
+  ['Connect', (baseUrl: string) => createConnectTransport({ baseUrl, httpVersion: '1.1' })],
+  ['gRPC', (baseUrl: string) => createGrpcTransport({ baseUrl })],
+] as const)('over %s, by a cookie', async (_, transportTo: (baseUrl: string) => Transport) => {
+  const { url } = await startService()
+  const [own, added] = [makeWallet(), makeWallet()]
+  const { cookie } = await signIn(url, own)
+  const orders = createClient(OrderService, transportTo(url))
+  const headers = { origin: url, cookie }
+  const started = await orders.startOrder({ kind: OrderKind.LINK }, { headers })
+  const { returnCode } = await approve(url, started, added)
+  const { orderId, desktopToken } = started
+  for await (const event of orders.watchOrder({ orderId, desktopToken }, { headers })) {
+    expect(event).toMatchObject({ status: OrderStatus.APPROVED, adapterId: 'nimiq', address: added.address })
+    break
+  }
+  const request = { orderId, desktopToken, returnCode }
+  const { wallet, kind } = await orders.finalizeOrder(request, { headers })
+  expect(kind).toBe(OrderKind.LINK)
+  expect(wallet).toMatchObject({ address: added.address, current: false })
+  const foreign = { headers: { origin: 'https://evil.example', cookie } }
+  await expect(orders.startOrder({ kind: OrderKind.LINK }, foreign)).rejects.toThrow(/not trusted/)
+})
+
+test('the client sends the session that it has, and its computer’s key is no part of the order', async () => {
+  const { url } = await startService()
+  const [own, added] = [makeWallet(), makeWallet()]
+  const items = new Map<string, string>()
+  const storage = {
+    getItem: (key: string) => items.get(key) ?? null,
+    setItem: (key: string, value: string) => void items.set(key, value),
+    removeItem: (key: string) => void items.delete(key),
+  }
+  const client = createCountersignClient({ baseUrl: url, storage })
+  await expect(client.startOrder({ kind: 'link' })).rejects.toMatchObject({ code: 'SESSION_REQUIRED' })
+  await client.signInWallet({ wallet: { sign: async (text) => ({ ...own, signatureHex: own.sign(text) }) } })
+  const order = await client.startOrder({ kind: 'link' })
+  const { returnCode } = await approve(url, order, added)
+  let approved: OrderEvent | undefined
+  for await (const event of client.watchOrder(order)) {
+    approved = event
+    break
+  }
+  expect(approved).toMatchObject({ status: 'approved', adapterId: 'nimiq', address: added.address })
+  const finalized = await client.finalizeOrder(order, { returnCode })
+  expect(finalized).toMatchObject({ kind: 'link', wallet: { address: added.address } })
+  expect(await client.listWallets()).toHaveLength(2)
+})
+
+describe('NOT_ENABLED', () => {
+  test('with resolveLogin, and with a session host', async () => {
+    const store = await openStore('sqlite::memory:')
+    onTestFinished(() => store.close())
+    const sessionHost: Host = makeInstance(store).host
+    for (const options of [{ resolveLogin: () => ({ id: 'user' }) }, { store, sessionHost }]) {
+      const { url } = await startService(options)
+      const { token } = await signIn(url, makeWallet())
+      const start = await rest(url, '/cross-device/start', { kind: 'link' }, bearer(token))
+      expect(refusal(start)).toEqual([404, 'NOT_ENABLED'])
+    }
+  })
+
+  test('in Better Auth', async () => {
+    const { url } = await startAuth()
+    const start = await rest(url, '/cross-device/start', { kind: 'link' }, { origin: url })
+    expect(refusal(start)).toEqual([404, 'NOT_ENABLED'])
+  })
+})
+
+test('they have a limit of their own, also where a backend starts all other orders', async () => {
+  const orderStartKeys = ['k'.repeat(32)]
+  const { url } = await startService({ orderStartKeys, rateLimit: true, limits: { rates: { 'start-link': 3 } } })
+  const { token } = await signIn(url, makeWallet())
+  const start = () => rest(url, '/cross-device/start', { kind: 'link' }, bearer(token))
+  for (let n = 0; n < 3; n++) okay(await start())
+  const refused = await start()
+  expect(refusal(refused)).toEqual([429, 'RATE_LIMITED'])
+  expect(refused.json.metadata).toEqual({ limit: 'start-link' })
+  const requester = { origin: url }
+  okay(await rest(url, '/cross-device/start', { kind: 'sign', requester }, bearer(orderStartKeys[0] as string)))
+})
