@@ -48,7 +48,7 @@ export interface PageValues {
   readonly accentColor?: string | undefined
   /** The operator's texts as `readPageTexts` returns them. Default: none. */
   readonly texts?: string | undefined
-  /** Path of the account page; empty if there is none. Of the demo page only. */
+  /** Path of the account page; empty if there is none. Of the demo and the approval page only. */
   readonly accountPath?: string
   /** Whether the browser may be signed in already, so that the page asks. Of the sign-in page only. */
   readonly maybeSignedIn?: boolean

@@ -97,6 +97,7 @@ export function createPages(settings: PageSettings, log: Logger, { files, peekSe
     files?.page(name, { ...values, ...own }, status) ?? unavailable
   const signInAssets = basePath + signInPath
   const signIn = { endpointPrefix, startsOrders, assetsPath: signInAssets }
+  const ownAccount = { accountPath: settings.keepsUsers ? basePath + accountPath : '' }
   const signedOut = page('sign-in', { ...signIn, maybeSignedIn: false })
   const maybeSignedIn = page('sign-in', { ...signIn, maybeSignedIn: true })
   const unknown = files && page('not-found', signIn, 404)
@@ -106,7 +107,7 @@ export function createPages(settings: PageSettings, log: Logger, { files, peekSe
       places: [at('/')],
       route: fileRoute(
         settings.hasDemo
-          ? page('demo', { accountPath: settings.keepsUsers ? basePath + accountPath : '' })
+          ? page('demo', ownAccount)
           : async (exchange) => {
               const hasAccount = settings.keepsUsers && (await mayBeSignedIn(exchange, peekSession))
               return redirectTo(basePath + (hasAccount ? accountPath : signInPath))
@@ -115,7 +116,7 @@ export function createPages(settings: PageSettings, log: Logger, { files, peekSe
     },
     approve: {
       places: [...claimPlaces(claimUrlTemplate), { path: `${continuePath}/*`, matches: isContinuePath }],
-      route: fileRoute(page('approve')),
+      route: fileRoute(page('approve', ownAccount)),
     },
     'sign-in': {
       places: [at(basePath + signInPath)],

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { openStore } from '../../src/index.ts'
-import { Browser, decide, discover, request, startIssuer } from '../oidc/support.ts'
+import { Browser, connect, decide, discover, request, startIssuer } from '../oidc/support.ts'
 import { freePort } from '../support/redis-server.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
@@ -37,6 +37,87 @@ describe.skipIf(!hasBrowser)('the account page', () => {
     await expect.poll(async () => (await rest(url, '/session', undefined, bearer(other.token))).status).toBe(401)
     await page.getByRole('button', { name: 'Sign out everywhere else' }).waitFor({ state: 'hidden' })
     expectNoFaults(trail)
+  })
+
+  test('shows a wallet once, short and by its kind, and signing out is not what the page is for', async () => {
+    const { url } = await startService()
+    const { page } = await browser.open({ viewport: { width: 390, height: 844 } })
+    const wallet = makeWallet()
+    await signIn(page, url, wallet)
+    await page.goto(`${url}/api/auth/account`)
+    const [country, first, ...rest] = wallet.address.split(' ')
+    const short = page.getByText(`${country} ${first} … ${rest.at(-1)}`)
+    await short.waitFor()
+    expect(await short.count()).toBe(1)
+    expect(await short.getAttribute('title')).toBe(wallet.address)
+    expect(await page.locator('main').textContent()).not.toContain(wallet.address)
+    await page.getByText(/^Nimiq · Since .* · in use now$/).waitFor()
+    const area = async (name: string): Promise<number> => {
+      const { width, height } = (await page.getByRole('button', { name, exact: true }).boundingBox())!
+      return width * height
+    }
+    expect(await area('Sign out')).toBeLessThan((await area('Add a wallet')) / 2)
+  })
+
+  test('says what failed beside the button that was pressed, and tries it again from there', async () => {
+    provokes(/net::ERR|Failed to load/)
+    const { url } = await startService()
+    const { page } = await browser.open({ viewport: { width: 390, height: 844 } })
+    const wallet = makeWallet()
+    await signIn(page, url, wallet)
+    await rest(url, '/wallet/verify', proofOf(wallet, (await rest(url, '/wallet/nonce', {})).json))
+    await page.goto(`${url}/api/auth/account`)
+    const button = page.getByRole('button', { name: /^Sign out: / })
+    await button.waitFor()
+    await page.context().setOffline(true)
+    await button.click()
+    const again = page.getByRole('listitem').getByRole('button', { name: 'Try again' })
+    await again.waitFor()
+    const [pressed, notice] = [(await button.boundingBox())!, (await page.locator('#notice').boundingBox())!]
+    expect(notice.y - pressed.y - pressed.height).toBeLessThan(40)
+    await page.context().setOffline(false)
+    await again.click()
+    await button.waitFor({ state: 'detached' })
+    await page.context().setOffline(true)
+    await page.getByRole('button', { name: 'Sign out', exact: true }).click()
+    await page.locator('#account').getByRole('button', { name: 'Try again' }).waitFor()
+  })
+
+  describe('has a way back to the application', () => {
+    test('at the path that the application names, also after a sign-in in between', async () => {
+      const { url } = await startService({ appName: 'Green Bakery', pages: { demoWallet: true } })
+      const { page } = await browser.open()
+      await page.goto(`${url}/api/auth/account?returnTo=/orders?page=2`)
+      await page.getByRole('button', { name: 'wallet on this device' }).click()
+      await page.getByRole('button', { name: /demo/i }).click()
+      const link = page.getByRole('link', { name: 'Back to Green Bakery' })
+      await link.waitFor()
+      expect(await link.evaluate((element: HTMLAnchorElement) => element.href)).toBe(`${url}/orders?page=2`)
+    })
+
+    test('and none to another host, or if nothing led here', async () => {
+      const { url } = await startService()
+      const { page } = await browser.open()
+      await signIn(page, url)
+      await page.goto(`${url}/api/auth/account`, { referer: 'https://stranger.example/' })
+      await page.getByRole('button', { name: 'Add a wallet' }).waitFor()
+      expect(await page.getByRole('link').count()).toBe(0)
+      await page.goto(`${url}/api/auth/account?returnTo=//stranger.example/`)
+      await page.getByRole('button', { name: 'Add a wallet' }).waitFor()
+      expect(
+        await page.getByRole('link').evaluateAll((all) => all.map((link) => (link as HTMLAnchorElement).href)),
+      ).toEqual([`${url}/`])
+    })
+
+    test('to a connected application that the browser comes from', async () => {
+      const { url } = await startIssuer()
+      const { wallet } = await connect(url)
+      const { page } = await browser.open()
+      await signIn(page, url, wallet)
+      await page.goto(`${url}/api/auth/account`, { referer: 'https://shop.example/orders' })
+      const link = page.getByRole('link', { name: 'Back to Tulip Shop' })
+      expect(await link.getAttribute('href')).toBe('https://shop.example/orders')
+    })
   })
 
   test('has the focus on its heading once the last application is disconnected, whose section goes', async () => {

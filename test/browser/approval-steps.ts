@@ -27,7 +27,7 @@ export async function review(page: Page, desktop: Desktop): Promise<void> {
 /** What the user reads on the review screen, in one line. */
 export async function seen(page: Page): Promise<string> {
   // biome-ignore lint/performance/useDomNodeTextContent: it must not contain what is hidden.
-  return (await page.locator('#review').innerText()).replace(/\s+/g, ' ').trim()
+  return (await page.locator('#request').innerText()).replace(/\s+/g, ' ').trim()
 }
 
 export async function approve(page: Page): Promise<void> {

@@ -1,3 +1,4 @@
+import type { Page } from 'playwright-core'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { newComputerKey } from '../relay/devices.ts'
 import { startService } from '../support/service.ts'
@@ -15,8 +16,23 @@ import {
   wrongOf,
 } from './approval-steps.ts'
 import { Desktop } from './desktop.ts'
-import { expectHeading, handOverLink } from './flows.ts'
+import { expectHeading, expectReview, handOverLink } from './flows.ts'
 import { expectNoFaults, expectNoSidewaysScroll, hasBrowser, provokes, screenshot, useBrowser } from './support.ts'
+
+declare global {
+  interface Window {
+    /** Number of taps on the page. */
+    taps: number
+    /** Whether a tap would have reached the answers as soon as they were there. */
+    reached: boolean | undefined
+  }
+}
+
+/** Has a page count the taps on it. */
+function countTaps(): void {
+  window.taps = 0
+  addEventListener('click', () => window.taps++, true)
+}
 
 describe.skipIf(!hasBrowser)('on a phone,', () => {
   const browser = useBrowser()
@@ -34,7 +50,7 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
         { ...usual, requester: { origin: 'https://app.example', userAgent: windows } },
         { headers: { authorization: `Bearer ${key}` } },
       )
-      await expectHeading(page, 'Sign in on another device?')
+      await expectReview(page, 'Sign in on another device?')
       const text = await seen(page)
       expect(text).toMatch(/Requested by app\.example Chrome on Windows/)
       expect(text).toContain('Message from app.example:')
@@ -43,14 +59,14 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
 
     test.each([
       ['203.0.113.99', 'On the same network as this phone'],
-      ['198.51.100.1', 'On another network than this phone'],
+      ['198.51.100.1', 'Not on this phone’s network'],
       ['2001:db8::1', undefined],
     ])('a phone at %s is told of the networks: %s', async (address, told) => {
       const { page } = await reviewing({ trustProxy: 1 }, usual, {
         headers: { 'x-forwarded-for': '203.0.113.7' },
         phone: { extraHTTPHeaders: { 'x-forwarded-for': address } },
       })
-      const network = page.locator('#review .network')
+      const network = page.locator('#request .network')
       expect(await network.isVisible()).toBe(told !== undefined)
       if (told !== undefined) expect(await network.textContent()).toBe(told)
     })
@@ -101,7 +117,7 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
         '#review > .facts',
       ]
       for (const part of parts) {
-        for (const element of await page.locator(`#review :is(${part})`).filter({ visible: true }).all()) {
+        for (const element of await page.locator(`#request :is(${part})`).filter({ visible: true }).all()) {
           const box = (await element.boundingBox())!
           expect(box.y, part).toBeGreaterThanOrEqual(0)
           expect(box.y + box.height, part).toBeLessThanOrEqual(bar.y)
@@ -116,6 +132,43 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
       }
       await screenshot(page, `approve-usual-${confirmationCode}`)
     })
+  })
+
+  describe('while it can be approved, nothing covers the digits and what they are compared for:', () => {
+    /** Whether the first and the last of a part can be seen. */
+    const isSeen = (page: Page, part: string): Promise<boolean> =>
+      page.locator(`#request ${part}`).evaluate((element) => {
+        const { left, right, top, bottom } = element.getBoundingClientRect()
+        const ends = [
+          [left + 1, top + 1],
+          [right - 1, bottom - 1],
+        ] as const
+        return ends.every(([x, y]) => element.contains(document.elementFromPoint(x, y)))
+      })
+
+    test.each([
+      ['a phone on its side', { width: 844, height: 390 }],
+      ['a computer', { width: 1280, height: 720 }],
+    ])('on %s they are on one screen with who asks', async (_, viewport) => {
+      const { page } = await reviewing({}, usual, { headers: { 'user-agent': windows }, phone: { viewport } })
+      await page.getByRole('button', { name: 'Approve' }).waitFor()
+      await page.evaluate(() => scrollTo(0, 0))
+      const parts = ['h1', '.asks-site', '.code', '.code-box > :first-child']
+      for (const part of parts) expect(await isSeen(page, part), part).toBe(true)
+    })
+
+    test('on a phone with everything twice as large they are seen together', async () => {
+      const { page } = await reviewing({}, usual, { phone: { viewport: { width: 195, height: 422 } } })
+      await page.getByRole('button', { name: 'Approve' }).waitFor()
+      await page.locator('.code-box').evaluate((box) => box.scrollIntoView({ block: 'end' }))
+      for (const part of ['.code', '.code-box > :first-child']) expect(await isSeen(page, part), part).toBe(true)
+    })
+  })
+
+  test('the digits are read one by one, as on the computer', async () => {
+    const { desktop, page } = await reviewing({})
+    const [first, second] = desktop.order.confirmationCode
+    expect(await page.locator('#code').ariaSnapshot()).toMatch(new RegExp(`paragraph: "?${first} ${second}"?$`))
   })
 
   describe('the requester’s texts stay in their place:', () => {
@@ -194,7 +247,7 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
           expectedAddress: wallet.address,
         },
       )
-      await expectHeading(page, 'Sign with your wallet?')
+      await expectReview(page, 'Sign with your wallet?')
       const table = page.locator('#payload')
       const leaves = await table.locator('dt, dd span').allTextContents()
       expect(leaves).toEqual([
@@ -206,11 +259,11 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
         ...['Long', payload.long, 'Is paid', 'false'],
       ])
       const order = await page.evaluate(() =>
-        [...document.querySelectorAll('#review :is(.asks, #payload, #says, #compare, #signer)')].map(
+        [...document.querySelectorAll('#request :is(.asks, #payload, #says, #compare, #signer)')].map(
           ({ id, className }) => id || className,
         ),
       )
-      expect(order).toEqual(['asks', 'payload', 'says', 'compare', 'signer'])
+      expect(order).toEqual(['asks', 'compare', 'payload', 'says', 'signer'])
       await page.getByText(wallet.address).waitFor()
       await table.getByRole('button', { name: 'Show more' }).click()
       await page.getByText('The exact text that is signed').click()
@@ -253,13 +306,56 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
       expect(await page.locator('#ended .about').textContent()).toMatch(/^http:\/\/localhost:\d+ · \d\d:\d\d$/)
     })
 
+    test('claims in a tap that opens its rest: what was there stays where it was, and two taps approve', async () => {
+      const { url } = await startService()
+      const desktop = await Desktop.start(url, usual, { headers: { 'user-agent': windows } })
+      const { page } = await browser.open({ viewport: phoneSize, isMobile: true, hasTouch: true })
+      await page.addInitScript(countTaps)
+      await page.goto(desktop.order.claimUrl)
+      await page.locator('#code > [aria-hidden]').getByText(desktop.order.confirmationCode).waitFor()
+      const places = () =>
+        page.evaluate(() =>
+          ['h1', '#asks', '#compare'].map(
+            (part) => document.querySelector(`#request ${part}`)!.getBoundingClientRect().y,
+          ),
+        )
+      const before = await places()
+      await page.getByRole('button', { name: 'Review the request' }).tap()
+      await expectReview(page, 'Sign in on another device?')
+      // The heading was read before the tap.
+      await expectHeading(page, 'Review a request')
+      expect(await places()).toEqual(before)
+      await page.getByRole('button', { name: 'Approve' }).tap()
+      await expectHeading(page, 'Approved')
+      expect((await desktop.finalize()).status).toBe(200)
+      expect(await page.evaluate(() => window.taps)).toBe(2)
+    })
+
+    test('has answers that the second half of a double tap does not reach', async () => {
+      const { url } = await startService()
+      const desktop = await Desktop.start(url)
+      const { page } = await browser.open({ viewport: { width: 390, height: 500 } })
+      await page.addInitScript(() => {
+        // Where the answers appear, at once.
+        new MutationObserver(() => {
+          const button = document.querySelector('#approve-button')!
+          const { x, y, width, height } = button.getBoundingClientRect()
+          if (width > 0) window.reached ??= button.contains(document.elementFromPoint(x + width / 2, y + height / 2))
+        }).observe(document, { subtree: true, attributeFilter: ['hidden'] })
+      })
+      await review(page, desktop)
+      expect(await page.evaluate(() => window.reached)).toBe(false)
+      await approve(page)
+      await expectHeading(page, 'Approved')
+    })
+
     test('keeps its places while the service is slow, and its button works before', async () => {
       const { url } = await startService()
       const desktop = await Desktop.start(url)
       const { page } = await browser.open({ viewport: phoneSize })
       await page.route('**/cross-device/preview**', () => {})
       await page.goto(desktop.order.claimUrl)
-      await page.locator('#start[aria-busy=true] .asks').waitFor()
+      await page.locator('#request[aria-busy=true] .asks').waitFor()
       await page.getByRole('button', { name: 'Review the request' }).click()
       await page.getByRole('button', { name: 'Approve' }).waitFor()
     })
@@ -285,7 +381,7 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
       await page.goto(next.order.claimUrl)
       await page.getByRole('button', { name: 'Review the request' }).click()
       await reloaded.promise
-      await page.locator('#start:not([aria-busy])').waitFor()
+      await page.locator('#request:not([aria-busy])').waitFor()
       await page.getByRole('button', { name: 'Review the request' }).click()
       await page.getByRole('button', { name: 'Approve' }).waitFor()
     })
@@ -311,7 +407,7 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
       await approve(page)
       const code = await returnCode(page)
       vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 185_000 })
-      await expectHeading(page, 'The code was not entered in time')
+      await expectHeading(page, 'The code wasn’t entered in time')
       await page.getByText('No one is signed in').waitFor()
       expect((await desktop.finalize(code)).json.code).toBe('ORDER_EXPIRED')
     })
@@ -411,7 +507,52 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
       await desktop.finalize()
       // The tap comes before the page has heard of it.
       await page.getByRole('button', { name: 'Not you? Cancel it' }).click()
-      await expectHeading(page, 'It is too late to cancel')
+      await expectHeading(page, 'It’s too late to cancel')
+    })
+  })
+
+  describe('every ending has the site, the time and what to do next:', () => {
+    const about = /^http:\/\/localhost:\d+ · \d\d:\d\d$/
+
+    test('of an order that was used, which leads to the account page', async () => {
+      const { url, desktop, page } = await reviewing({})
+      await approve(page)
+      await expectHeading(page, 'Approved')
+      await desktop.finalize()
+      await expectHeading(page, signedIn)
+      expect(await page.locator('#outcome .about').textContent()).toMatch(about)
+      const { page: late } = await browser.open({ viewport: phoneSize })
+      await late.goto(desktop.order.claimUrl)
+      await expectHeading(late, 'This request is complete')
+      expect(await late.locator('#ended .about').textContent()).toMatch(about)
+      const link = late.getByRole('link', { name: 'Open your account' })
+      expect(await link.getAttribute('href')).toBe('/api/auth/account')
+      await link.click()
+      await late.waitForURL(`${url}/api/auth/sign-in?**`)
+    })
+
+    test('of a link that is cut short, without such a link', async () => {
+      const { url } = await startService()
+      const { page } = await browser.open({ viewport: phoneSize })
+      await page.goto((await Desktop.start(url)).order.claimUrl.split('#')[0]!)
+      await expectHeading(page, 'This link is incomplete')
+      expect(await page.locator('#ended .about').textContent()).toMatch(about)
+      expect(await page.getByRole('link').count()).toBe(0)
+    })
+
+    test('of a service without accounts of its own, without such a link', async () => {
+      const { url } = await startService({ resolveLogin: ({ address }) => ({ id: address }) })
+      const desktop = await Desktop.start(url)
+      const { page } = await browser.open({ viewport: phoneSize })
+      await review(page, desktop)
+      await approve(page)
+      await expectHeading(page, 'Approved')
+      await desktop.finalize()
+      await expectHeading(page, signedIn)
+      const { page: late } = await browser.open({ viewport: phoneSize })
+      await late.goto(desktop.order.claimUrl)
+      await expectHeading(late, 'This request is complete')
+      expect(await late.getByRole('link').count()).toBe(0)
     })
   })
 
@@ -438,9 +579,10 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
       const { page } = await browser.open({ viewport: phoneSize, locale: 'de-CH' })
       await page.goto(desktop.order.claimUrl)
       await page.getByRole('button', { name: 'Anfrage prüfen' }).click()
-      await expectHeading(page, 'Auf einem anderen Gerät anmelden?')
+      await page.getByRole('button', { name: 'Ablehnen' }).waitFor()
+      await page.getByRole('heading', { name: 'Auf einem anderen Gerät anmelden?' }).waitFor()
       expect(await page.locator('html').getAttribute('lang')).toBe('de-CH')
-      expect(await page.locator('#review').textContent()).toMatch(/Chrome auf Windows · gerade eben/)
+      expect(await page.locator('#request').textContent()).toMatch(/Chrome auf Windows · gerade eben/)
       await screenshot(page, 'approve-german')
       await page.getByRole('button', { name: 'Bestätigen' }).click()
       await expectHeading(page, /^Gib diesen Code nur auf .* ein$/)
@@ -461,9 +603,9 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
         'ar-EG',
         'rtl',
       ])
-      expect(await page.getByRole('heading').textContent()).toBe('تسجيل الدخول على جهاز آخر؟')
+      expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('تسجيل الدخول على جهاز آخر؟')
       // A text that the file lacks is there in English.
-      await page.locator('#review').getByText('Not verified: were you just on this site?').waitFor()
+      await page.locator('#request').getByText('Not verified: were you just on this site?').waitFor()
       await screenshot(page, 'approve-arabic')
       await page.setViewportSize({ width: 320, height: 640 })
       await expectNoSidewaysScroll(page, 'Arabic')
@@ -523,6 +665,8 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
 
   test('everything can be reached and seen with the keyboard alone', async () => {
     const { page } = await reviewing({ confirmationCode: 'return' }, usual, { key: newComputerKey() })
+    // The answers take no tap at first.
+    await page.getByRole('button', { name: 'Approve' }).click({ trial: true })
     const seen: string[] = []
     for (let times = 0; times < 7; times++) {
       await page.keyboard.press('Tab')

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { startAuth } from '../better-auth/support.ts'
-import { addressOf, approvedHeading, expectHeading } from './flows.ts'
+import { addressOf, approvedHeading, codeOnPhone, expectHeading } from './flows.ts'
 import { expectNoFaults, hasBrowser, useBrowser } from './support.ts'
 
 describe.skipIf(!hasBrowser)('the approval page that the Better Auth plugin serves', () => {
@@ -25,7 +25,7 @@ describe.skipIf(!hasBrowser)('the approval page that the Better Auth plugin serv
     expect(page.url()).not.toContain(claimToken)
     await page.getByRole('button', { name: 'Review the request' }).click()
     await page.getByRole('button', { name: 'Approve' }).waitFor()
-    expect(await page.locator('#review .code').textContent()).toBe(confirmationCode)
+    expect(await codeOnPhone(page)).toBe(confirmationCode)
     const address = await addressOf(page)
     await page.getByRole('button', { name: 'Approve' }).click()
     await expectHeading(page, approvedHeading)

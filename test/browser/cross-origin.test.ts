@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { startService } from '../support/service.ts'
-import { addressOf, expectHeading, qrCode, reviewOnPhone } from './flows.ts'
+import { addressOf, expectReview, qrCode, reviewOnPhone } from './flows.ts'
 import { type ApplicationWindow, applicationPage, applicationScript, serveSite } from './other-site.ts'
 import { hasBrowser, provokes, useBrowser } from './support.ts'
 
@@ -67,7 +67,7 @@ describe.skipIf(!hasBrowser)('an application on another origin', () => {
     const code = qrCode(page.locator('main'))
     await code.waitFor()
     await reviewOnPhone(phone, code)
-    await expectHeading(phone, 'Sign in on another device?')
+    await expectReview(phone, 'Sign in on another device?')
     await phone.locator('main section:visible').getByText('http://127.0.0.1').first().waitFor()
     const address = await addressOf(phone)
     await phone.getByRole('button', { name: 'Approve' }).click()

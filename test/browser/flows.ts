@@ -74,6 +74,21 @@ export async function expectHeading(page: Page, name: string | RegExp): Promise<
   await expect.poll(isFocused, { message: `the focus is on a heading ${name}` }).toBe(true)
 }
 
+/**
+ * Expects a phone to show all of a request under this headline, with the focus on one of its headings: the first, or, if
+ * that was there before the tap, the one above what is new.
+ */
+export async function expectReview(page: Page, headline: string): Promise<void> {
+  await page.getByRole('heading', { name: headline }).waitFor()
+  await page.getByRole('button', { name: 'Decline' }).waitFor()
+  await expectHeading(page, /./)
+}
+
+/** The digits to compare that the phone shows. */
+export async function codeOnPhone(page: Page): Promise<string> {
+  return (await page.locator('#code > [aria-hidden]').textContent()) ?? ''
+}
+
 /** Expects the desktop to be signed in with an address. */
 export async function expectSignedIn(desktop: Page, address?: string): Promise<void> {
   const session = desktop.getByRole('region', { name: 'You are signed in' })

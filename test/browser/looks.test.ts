@@ -10,6 +10,7 @@ import {
   approvedHeading,
   expectAnswerAwaited,
   expectHeading,
+  expectReview,
   expectSignedIn,
   phoneCard,
   qrCode,
@@ -135,11 +136,11 @@ describe.skipIf(!hasBrowser)('in every main state a page is accessible, in light
     await page.getByRole('button', { name: 'Review the request' }).waitFor()
     await look(page, 'approve-start')
     await page.getByRole('button', { name: 'Review the request' }).click()
-    await expectHeading(page, 'Sign in on another device?')
+    await expectReview(page, 'Sign in on another device?')
     await look(page, 'approve-sign-in')
     await page.context().setOffline(true)
     await page.getByRole('button', { name: 'Approve' }).click()
-    await page.getByText('You are offline').waitFor()
+    await page.getByText('You’re offline').waitFor()
     await look(page, 'approve-offline')
     await page.context().setOffline(false)
     await expectHeading(page, approvedHeading)

@@ -5,6 +5,7 @@ import { type ServiceProcess, spawnService, startService } from '../support/serv
 import {
   approvedHeading,
   expectHeading,
+  expectReview,
   expectSignedIn,
   handOverLink,
   openForPhone,
@@ -138,7 +139,7 @@ describe.skipIf(!hasBrowser)('what leaves a page and what comes in', () => {
     const { page, trail } = await browser.open()
     await page.goto(claimUrl!)
     await page.getByRole('button', { name: 'Review the request' }).click()
-    await expectHeading(page, 'Sign with your wallet?')
+    await expectReview(page, 'Sign with your wallet?')
     await page.locator('blockquote').getByText(markup, { exact: true }).waitFor()
     expect(await page.locator('main img[src="x"]').count()).toBe(0)
     expect(await page.evaluate(() => document.body.dataset.broken)).toBe(undefined)
@@ -191,7 +192,7 @@ describe.skipIf(!hasBrowser)('what leaves a page and what comes in', () => {
     const { page } = await browser.open()
     await page.goto(order.claimUrl)
     await page.getByRole('button', { name: 'Review the request' }).click()
-    await expectHeading(page, 'Sign in on another device?')
+    await expectReview(page, 'Sign in on another device?')
     await page.getByRole('button', { name: 'Approve' }).click()
     await expectHeading(page, approvedHeading)
   })

@@ -5,7 +5,15 @@ import { describe, expect, test } from 'vitest'
 import { hostileReturnPaths } from '../support/return-paths.ts'
 import { makeWallet } from '../support/wallet.ts'
 import { Desktop } from './desktop.ts'
-import { addressOf, approvedHeading, confirmationCode, expectHeading, reviewOnPhone, signIn } from './flows.ts'
+import {
+  addressOf,
+  approvedHeading,
+  codeOnPhone,
+  confirmationCode,
+  expectHeading,
+  reviewOnPhone,
+  signIn,
+} from './flows.ts'
 import { type ProtectedHost, startProtectedHost } from './protected-host.ts'
 import { expectAccessible, expectNoFaults, hasBrowser, look, provokes, useBrowser } from './support.ts'
 import { injectEthereum } from './wallets/ethereum.ts'
@@ -148,7 +156,7 @@ describe.skipIf(!hasBrowser)('on the sign-in page,', () => {
     expect(claimUrl).toMatch(new RegExp(`^${host.serviceUrl}/c/`))
     const address = await addressOf(phone.page)
     await page.getByText('Compare the confirmation code').waitFor()
-    expect(await phone.page.locator('#review .code').textContent()).toBe(await confirmationCode(page.locator('body')))
+    expect(await codeOnPhone(phone.page)).toBe(await confirmationCode(page.locator('body')))
     await phone.page.getByRole('button', { name: 'Approve' }).click()
     await expectHeading(phone.page, approvedHeading)
     await page.getByRole('heading', { name: 'The application' }).waitFor()

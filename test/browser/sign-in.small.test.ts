@@ -4,9 +4,11 @@ import { startService } from '../support/service.ts'
 import {
   addressOf,
   approvedHeading,
+  codeOnPhone,
   confirmationCode,
   expectAnswerAwaited,
   expectHeading,
+  expectReview,
   expectSignedIn,
   openForPhone,
   phoneCard,
@@ -51,10 +53,10 @@ describe.skipIf(!hasBrowser)('in a browser', () => {
     const phone = await browser.open({ viewport: { width: 390, height: 800 }, isMobile: true, hasTouch: true })
     const code = await openForPhone(desktop.page, url)
     await reviewOnPhone(phone.page, code)
-    await expectHeading(phone.page, 'Sign in on another device?')
+    await expectReview(phone.page, 'Sign in on another device?')
     await phone.page.locator('blockquote').getByText('Sign in to the demo').waitFor()
     const wallet = await addressOf(phone.page)
-    const shown = await phone.page.locator('#review .code').textContent()
+    const shown = await codeOnPhone(phone.page)
     expect(shown).toMatch(/^\d\d$/)
     expect(await confirmationCode(phoneCard(desktop.page))).toBe(shown)
     await expectAnswerAwaited(phoneCard(desktop.page))

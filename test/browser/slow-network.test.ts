@@ -43,10 +43,10 @@ describe.skipIf(!hasBrowser || process.env.TEST_BROWSER === 'firefox')('on a slo
     const desktop = await Desktop.start(url)
     const page = await openSlowly(desktop.order.claimUrl)
     await page.getByRole('button', { name: 'Review the request' }).waitFor()
-    expect(await page.locator('#start[aria-busy=true]').count()).toBe(1)
+    expect(await page.locator('#request[aria-busy=true]').count()).toBe(1)
     await expectEarlyPaint(page)
     // The script, and nothing that the script waits for, stands between the picture and the button.
-    await page.locator('#start .code').getByText(desktop.order.confirmationCode).waitFor()
+    await page.locator('#code > [aria-hidden]').getByText(desktop.order.confirmationCode).waitFor()
     await page.getByRole('button', { name: 'Review the request' }).click()
     await page.locator('#review-button[aria-busy=true]').waitFor({ timeout: slow.latency })
     await page.getByRole('button', { name: 'Approve' }).waitFor()

@@ -160,8 +160,9 @@ export async function expectNoSidewaysScroll(page: Page, state: string): Promise
 }
 
 /**
- * Expects every text that a page shows now to be seen whole: inside the window, its button, and all that clips it. Long
- * texts that a button unfolds are left out, and those for screen readers or in a field that scrolls.
+ * Expects every text that a page shows now to be seen whole: inside the window, its button, and all that clips it, what
+ * is typed into a field included, and no short word to be broken inside. Long texts that a button unfolds are left out,
+ * and those for screen readers or in a field to copy from.
  */
 export async function expectNothingCutOff(page: Page, state: string): Promise<void> {
   const cutOff = await page.evaluate(() => {
@@ -172,6 +173,7 @@ export async function expectNothingCutOff(page: Page, state: string): Promise<vo
       const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT | NodeFilter.SHOW_ELEMENT)
       for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
         if (node instanceof Element && node.shadowRoot !== null) look(node.shadowRoot)
+        if (node instanceof HTMLInputElement && isTyped(node) && isCut(node)) found.push(node.value)
         const parent = node.parentElement
         if (!(node instanceof Text) || node.data.trim() === '' || parent === null) continue
         if (
@@ -181,18 +183,30 @@ export async function expectNothingCutOff(page: Page, state: string): Promise<vo
           continue
         const range = document.createRange()
         range.selectNodeContents(node)
-        const text = range.getBoundingClientRect()
-        const clips = (element: Element): boolean =>
-          element.matches('button, a') || !/visible/.test(getComputedStyle(element).overflow)
-        const boxes: { left: number; right: number; top: number; bottom: number }[] = [
-          { left: 0, right: innerWidth, top: Number.NEGATIVE_INFINITY, bottom: Number.POSITIVE_INFINITY },
-        ]
-        for (let up: Element | null = parent; up !== null && up !== document.body; up = up.parentElement) {
-          if (clips(up)) boxes.push(up.getBoundingClientRect())
+        if (isClipped(range.getBoundingClientRect(), parent)) found.push(node.data.trim())
+        for (const { index, 0: word } of node.data.matchAll(/(?<![\p{L}\p{N}])\p{L}{2,12}(?![\p{L}\p{N}])/gu)) {
+          range.setStart(node, index)
+          range.setEnd(node, index + word.length)
+          const lines = [...range.getClientRects()].filter(({ width }) => width > 0).map(({ top }) => Math.round(top))
+          if (new Set(lines).size > 1) found.push(`${word}, broken inside`)
         }
-        if (boxes.some((box) => isOutside(text, box))) found.push(node.data.trim())
       }
     }
+    const isClipped = (text: DOMRect, parent: Element | null): boolean => {
+      const clips = (element: Element): boolean =>
+        element.matches('button, a') || !/visible/.test(getComputedStyle(element).overflow)
+      const boxes: { left: number; right: number; top: number; bottom: number }[] = [
+        { left: 0, right: innerWidth, top: Number.NEGATIVE_INFINITY, bottom: Number.POSITIVE_INFINITY },
+      ]
+      for (let up = parent; up !== null && up !== document.body; up = up.parentElement) {
+        if (clips(up)) boxes.push(up.getBoundingClientRect())
+      }
+      return boxes.some((box) => isOutside(text, box))
+    }
+    /** A field of digits shows all of them at once; a longer text scrolls. */
+    const isTyped = (field: HTMLInputElement): boolean => field.inputMode === 'numeric' && field.checkVisibility()
+    const isCut = (field: HTMLInputElement): boolean =>
+      field.scrollWidth > field.clientWidth + 1 || isClipped(field.getBoundingClientRect(), field.parentElement)
     look(document.body)
     return found
   })

@@ -1,4 +1,5 @@
-import { accountPath, signInPath } from '../../shared/page-names.ts'
+import { signInPath } from '../../shared/page-names.ts'
+import { returnTarget } from '../../shared/return-path.ts'
 import { reaches } from '../../shared/session.ts'
 import {
   type ConnectedApp,
@@ -13,7 +14,7 @@ import { showBrand } from './brand.ts'
 import { cookieOnly } from './cookie-only.ts'
 import { byId, fill, fillTexts, metaContent } from './dom.ts'
 import { clearUnavailableWallet, wantedWallets } from './page-wallet.ts'
-import { computerRow, type Row, rowElement, sessionRow } from './rows.ts'
+import { computerRow, type Row, rowElement, sessionRow, walletRow } from './rows.ts'
 import { readServiceFacts } from './service-facts.ts'
 import { Tasks } from './tasks.ts'
 import { walletList } from './wallet-list.ts'
@@ -38,6 +39,7 @@ const client = createCountersignClient({
 })
 const tasks = new Tasks({
   words,
+  isBesideTap: true,
   remedyOf: (code) =>
     code === 'SESSION_NOT_FRESH' ? { text: words.say('account.again'), act: () => signIn(true) } : undefined,
 })
@@ -67,7 +69,8 @@ void tasks.run(() => show())
 
 /** Leads to the sign-in page, and from there back here. */
 function signIn(isAgain = false): void {
-  const query = new URLSearchParams({ returnTo: basePath + accountPath, ...(isAgain ? { again: '1' } : {}) })
+  const here = location.pathname + location.search
+  const query = new URLSearchParams({ returnTo: here, ...(isAgain ? { again: '1' } : {}) })
   location.replace(`${basePath}${signInPath}?${query}`)
 }
 
@@ -83,7 +86,7 @@ async function show(focused?: string): Promise<void> {
     client.listKnownComputers().catch(withoutComputers),
     client.listConnectedApps(),
   ])
-  fill(byId('account'), 'address', own.address)
+  showWayBack(apps)
   showWallets(own, wallets)
   const mayEnd = (other: Session): boolean => !other.current && reaches(own, other)
   showRows(
@@ -113,6 +116,22 @@ async function show(focused?: string): Promise<void> {
   heading?.focus()
 }
 
+/**
+ * Links to the application that led here: at the parameter `returnTo`, a path on this host, or where a connected
+ * application is.
+ */
+function showWayBack(apps: readonly ConnectedApp[]): void {
+  const link = byId<HTMLAnchorElement>('back-link')
+  const page = new URL(location.href)
+  const from = URL.canParse(document.referrer) ? new URL(document.referrer) : undefined
+  const app = apps.find(({ host }) => host !== '' && host === from?.host)
+  const target = page.searchParams.has('returnTo') ? returnTarget(page) : app && from
+  link.hidden = target === undefined
+  if (target === undefined) return
+  link.href = target.href
+  link.textContent = words.say('account.back', { app: app?.name ?? appName })
+}
+
 function withoutComputers(thrown: unknown): readonly KnownComputer[] {
   if (thrown instanceof CountersignClientError && thrown.code === 'NOT_ENABLED') return []
   throw thrown
@@ -132,7 +151,10 @@ function showWallets(own: Session, wallets: readonly UserWallet[]): void {
   const mayRemove = !isByOrder && !isOnly
   showRows(
     'wallets',
-    wallets.map((wallet) => walletRow(wallet, mayRemove)),
+    wallets.map((wallet) => {
+      const remove = acting('wallets', () => client.unlinkWallet(wallet))
+      return walletRow(wallet, words, mayRemove && !wallet.current ? remove : undefined)
+    }),
   )
 }
 
@@ -143,6 +165,7 @@ function chooseWallet(): void {
   const list = walletList({
     finder,
     words,
+    advice: words.say('wallet.none.account'),
     onChoose: (found) => {
       void tasks.run(async (signal) => {
         const wallet = await tasks.askWallet(words.say('account.confirm', { wallet: found.name }), signal, () =>
@@ -159,15 +182,6 @@ function chooseWallet(): void {
   place.hidden = false
   byId('add-wallet-button').hidden = true
   byId('wallets').querySelector('h2')?.focus()
-}
-
-function walletRow(wallet: UserWallet, mayRemove: boolean): Row {
-  const { address, linkedAt, current } = wallet
-  const about = words.say('account.since', { time: words.moment(linkedAt) })
-  const note = current ? `${about} · ${words.say('account.this-wallet')}` : about
-  const act = acting('wallets', () => client.unlinkWallet(wallet))
-  const action = { text: words.say('account.remove'), about: address, act }
-  return { title: address, note, isCode: true, action: mayRemove && !current ? action : undefined }
 }
 
 function appRow({ clientId, name, host, lastUsedAt }: ConnectedApp): Row {

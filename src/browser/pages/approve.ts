@@ -13,7 +13,7 @@ import { asksFirst, clearUnavailableWallet, readHubAnswer } from './page-wallet.
 import { pagePhoneCalls, ServiceClock } from './phone-calls.ts'
 import { Poll } from './poll.ts'
 import { siteName } from './requester-card.ts'
-import { OutcomeScreen, ReviewScreen, StartScreen } from './screens.ts'
+import { OutcomeScreen, RequestScreen } from './screens.ts'
 import { readServiceFacts } from './service-facts.ts'
 import { remembering, Signing } from './signing.ts'
 import { type Remedy, Tasks } from './tasks.ts'
@@ -25,7 +25,7 @@ import { chooseWords, readOperatorTexts } from './words.ts'
  *
  * It claims the order only when the user taps "Review the request", and redeems a hand-over only when the user taps
  * "Continue here". Link previews and mail scanners open URLs, and some of them run scripts: if the page did this on
- * load, they would take the order from the user.
+ * load, they would take the order from the user. The tap opens the rest of the screen that it is on.
  */
 
 /** Codes after which the user has to sign again, possibly with another account. */
@@ -53,8 +53,11 @@ const facts = readServiceFacts()
 const words = chooseWords(navigator.languages, readOperatorTexts(metaContent('countersign-texts')))
 const clock = new ServiceClock()
 const client = pagePhoneCalls(metaContent('countersign-base-path'), clock)
-const sections = ['shell', 'start', 'continue', 'review', 'outcome', 'ended'].map((id) => byId(id))
+const sections = ['shell', 'continue', 'request', 'outcome', 'ended'].map((id) => byId(id))
 const rememberInput = byId<HTMLInputElement>('remember-input')
+const accountLink = byId<HTMLAnchorElement>('account-link')
+/** Path of the service's account page; empty if it has none. */
+const accountPath = metaContent('countersign-account')
 
 // Before the claim is taken, which changes the page's address.
 const hubAnswer = await readHubAnswer(appName)
@@ -71,8 +74,7 @@ let stopListening = (): void => {}
 const tasks = new Tasks({ words, isHandled: settle, remedyOf })
 const poll = new Poll(look)
 const signing = new Signing(tasks)
-const startScreen = new StartScreen(words)
-const reviewScreen = new ReviewScreen(words, clock)
+const requestScreen = new RequestScreen(words, clock)
 const outcomeScreen = new OutcomeScreen(words, clock, () => void poll.now())
 const walletPanel = new WalletPanel({
   words,
@@ -93,7 +95,7 @@ const handOverPanel = new HandOverPanel({
   onAddress: (address) => walletPanel.linkApps(address),
 })
 const countdown = new Countdown(
-  (seconds) => reviewScreen.refresh(seconds, signing.isWaiting),
+  (seconds) => requestScreen.refresh(seconds, signing.isWaiting),
   () => void poll.now(),
 )
 
@@ -102,6 +104,7 @@ document.documentElement.dir = words.direction
 fillTexts((key) => words.text(key))
 showBrand()
 clearUnavailableWallet(facts)
+accountLink.href = accountPath
 open()
 
 byId('review-button').addEventListener('click', () => void tasks.run(review))
@@ -126,8 +129,8 @@ function open(): void {
   else if (orderOf(held) !== undefined) void tasks.run(review)
   else if (continued) show('continue', words.say('page.title'))
   else {
-    startScreen.wait()
-    show('start', words.say('page.title'))
+    requestScreen.wait()
+    show('request', words.say('page.title'))
     poll.start(pollMs.review)
     void poll.now()
   }
@@ -140,9 +143,9 @@ async function preview({ orderId, by }: HeldClaim): Promise<void> {
   if (tasks.busy || challenge !== undefined) return
   const isFirst = origin === undefined
   origin = seen.origin
-  const title = startScreen.fill(seen)
+  const title = requestScreen.fillPreview(seen)
   if (!isFirst) return
-  show('start', title)
+  show('request', title)
   countdown.start(seen.expiresAt - clock.now())
 }
 
@@ -153,7 +156,7 @@ async function review(signal: AbortSignal): Promise<void> {
   challenge = await client.getOrderChallenge(order, { signal })
   origin = challenge.requester.origin
   if (challenge.status === 'approved') return follow(challenge, challenge.returnCode)
-  const title = reviewScreen.fill(challenge)
+  const title = requestScreen.fill(challenge)
   const unasked = walletPanel.offer(challenge.adapterId)
   // A wallet that asks its user stands before what it is for.
   const asks = unasked !== undefined && asksFirst(unasked)
@@ -161,8 +164,7 @@ async function review(signal: AbortSignal): Promise<void> {
   byId('continued').hidden = !continued
   countdown.stop()
   countdown.start(Math.min(challenge.expiresAt - clock.now(), challenge.expiresAt - challenge.issuedAt))
-  show('review', title)
-  reviewScreen.fold()
+  requestScreen.open(show('request', title))
   poll.start(pollMs.review)
   if (asks) await use(unasked, signal)
 }
@@ -181,7 +183,7 @@ async function use(found: FoundWallet, signal: AbortSignal): Promise<void> {
   const account = named && { adapterId, ...named }
   if (account !== undefined || choice?.account !== undefined) {
     challenge = await client.getOrderChallenge(order, { account, signal })
-    reviewScreen.fillText(challenge)
+    requestScreen.fillText(challenge)
   }
   const { expectedAddress } = challenge
   // A wallet in the page is asked for its address only if the order is for one wallet.
@@ -312,8 +314,9 @@ async function look(): Promise<void> {
     const seen = await client.getOrderChallenge(order)
     if (seen.status === 'approved' && isFree()) follow(seen, seen.returnCode)
   } catch (thrown) {
+    if (!(thrown instanceof CountersignClientError) || !isFree() || settle(thrown.code)) return
     // The next look or tap shows any other failure.
-    if (thrown instanceof CountersignClientError && isFree() && !settle(thrown.code)) startScreen.fill(undefined)
+    if (origin === undefined) requestScreen.fillNothing()
   }
 }
 
@@ -336,7 +339,7 @@ function settle(code: string): boolean {
   if (code === 'ORDER_ALREADY_CLAIMED' && held?.asked && !tasks.busy) return false
   if (code === 'ORDER_TOKEN_INVALID' && held?.handedOver !== undefined) {
     poll.stop()
-    show('outcome', outcomeScreen.showMoved(held.handedOver))
+    show('outcome', outcomeScreen.showMoved(held.handedOver, origin))
     return true
   }
   if (code === 'ORDER_FINALIZED' && approved !== undefined) {
@@ -368,13 +371,15 @@ function endingOfSigning(code: string): Ending | undefined {
   return code === 'ORDER_EXPIRED' && wasAsked ? endings.expiredSigning : undefined
 }
 
-function end({ seal, name }: Ending): void {
+function end({ seal, name, hasAccountLink = false }: Ending): void {
   const root = byId('ended')
   root.dataset.seal = seal
   const title = words.say(`ending.${name}.title`)
   fill(root, 'ending', title)
-  fill(root, 'endingAbout', origin === undefined ? '' : words.join(siteName(origin), words.time(clock.now())))
+  // Of an order that cannot be read, the page knows its own site only.
+  fill(root, 'endingAbout', words.join(siteName(origin ?? location.origin), words.time(clock.now())))
   fill(root, 'advice', words.say(`ending.${name}.text`))
+  accountLink.hidden = !hasAccountLink || accountPath === ''
   poll.stop()
   outcomeScreen.leave()
   forgetClaim()
@@ -383,13 +388,13 @@ function end({ seal, name }: Ending): void {
   show('ended', title)
 }
 
-/** Shows a section under this title. */
-function show(id: string, title: string): void {
+/** Shows a section under this title. Returns whether it is new to the user, who then has the focus on its heading. */
+function show(id: string, title: string): boolean {
   const section = byId(id)
-  const isNew = section.hidden || document.title !== pageTitle(title)
+  const isNew = Boolean(section.hidden) || document.title !== pageTitle(title)
   document.title = pageTitle(title)
-  byId('choice').hidden = id !== 'review'
-  if (id !== 'review') {
+  byId('choice').hidden = id !== 'request' || challenge === undefined
+  if (id !== 'request') {
     // What the wallet may still answer is of no use.
     if (tasks.isAskingWallet) tasks.abort()
     countdown.stop()
@@ -397,6 +402,7 @@ function show(id: string, title: string): void {
   }
   // Not again for what is there already: the focus would jump to its heading.
   if (isNew) showOnly(section, sections)
+  return isNew
 }
 
 /** Whether two addresses are the same, however they are grouped and spelt. An account may stand with its chain. */

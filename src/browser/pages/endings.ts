@@ -8,17 +8,19 @@ export interface Ending {
   /** Symbol above the title. */
   readonly seal: 'yes' | 'no' | 'time' | 'stop'
   readonly name: EndingName
+  /** Whether what helps next is on the account page. */
+  readonly hasAccountLink?: boolean
 }
 
 /** Endings that follow from what the user did, or from where a request was when it ended. */
 export const endings = {
   declined: { seal: 'no', name: 'declined' },
   stopped: { seal: 'no', name: 'stopped' },
-  sessionEnded: { seal: 'no', name: 'session-ended' },
-  sessionGone: { seal: 'no', name: 'session-gone' },
+  sessionEnded: { seal: 'no', name: 'session-ended', hasAccountLink: true },
+  sessionGone: { seal: 'no', name: 'session-gone', hasAccountLink: true },
   walletRemoved: { seal: 'no', name: 'wallet-removed' },
-  walletStays: { seal: 'no', name: 'wallet-stays' },
-  tooLate: { seal: 'time', name: 'too-late' },
+  walletStays: { seal: 'no', name: 'wallet-stays', hasAccountLink: true },
+  tooLate: { seal: 'time', name: 'too-late', hasAccountLink: true },
   signatureGiven: { seal: 'stop', name: 'signature-given' },
   wrongReturnCodes: { seal: 'stop', name: 'wrong-return-codes' },
   codeLate: { seal: 'time', name: 'code-late' },
@@ -35,7 +37,7 @@ const byCode: Readonly<Record<string, Ending>> = {
   ORDER_REJECTED: { seal: 'no', name: 'rejected' },
   ORDER_ALREADY_CLAIMED: { seal: 'stop', name: 'claimed' },
   ORDER_ALREADY_APPROVED: { seal: 'stop', name: 'approved' },
-  ORDER_FINALIZED: { seal: 'yes', name: 'finalized' },
+  ORDER_FINALIZED: { seal: 'yes', name: 'finalized', hasAccountLink: true },
   ORDER_TOKEN_INVALID: { seal: 'stop', name: 'token-invalid' },
   HANDOVER_INVALID: { seal: 'stop', name: 'link-used' },
 } satisfies Record<ReasonsOf<'ending'>, Ending>

@@ -3,7 +3,7 @@ import { describeDevice } from './device.ts'
 import { fill } from './dom.ts'
 import type { Words } from './words.ts'
 
-/** Who asks, as the first screen and the review show it. */
+/** Who asks, as it is shown before the order is claimed and after. */
 export type ShownRequester = Pick<OrderRequester, 'origin' | 'userAgent' | 'sameNetwork' | 'startedWithKey'>
 
 /** Fills the card of who asks, in the part of the page that has its slots. */

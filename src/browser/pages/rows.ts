@@ -1,6 +1,8 @@
-import type { KnownComputer, Session } from '../client/index.ts'
+import { builtInAdapters, isBuiltIn } from '../../shared/adapters.ts'
+import type { KnownComputer, Session, UserWallet } from '../client/index.ts'
 import { describeDevice } from './device.ts'
 import { element } from './dom.ts'
+import { shortAddress } from './wallet-list.ts'
 import type { Words } from './words.ts'
 
 /** What the button of a row does. `about` is what it does that to, for screen readers. */
@@ -14,18 +16,26 @@ export interface RowAction {
 export interface Row {
   readonly title: string
   readonly note: string
-  /** Whether the title is an address. */
-  readonly isCode?: boolean
+  /** The wallet whose address the title is. */
+  readonly wallet?: UserWallet
   readonly action?: RowAction | undefined
 }
 
-export function rowElement({ title, note, isCode = false, action }: Row): HTMLElement {
+export function rowElement({ title, note, wallet, action }: Row): HTMLElement {
   const item = element('li', 'row')
   const text = element('div', 'grow')
-  const heading = element('p', isCode ? 'strong mono' : 'strong', title)
-  if (isCode) heading.dir = 'ltr'
+  const heading = element('p', 'strong', wallet === undefined ? title : '')
   text.append(heading, element('p', '', note))
   item.append(text)
+  if (wallet !== undefined) {
+    const address = element('bdi', 'mono', title)
+    address.title = wallet.address
+    heading.append(address)
+    const icon = element('span', 'kind', kindOf(wallet).slice(0, 1))
+    icon.dataset.kind = wallet.adapterId
+    icon.ariaHidden = 'true'
+    item.prepend(icon)
+  }
   if (action === undefined) return item
   const button = element('button', 'button plain small', action.text)
   button.type = 'button'
@@ -50,4 +60,17 @@ export function computerRow({ userAgent, lastUsedAt, current }: KnownComputer, w
   const used = words.say('account.used', { time: words.moment(lastUsedAt) })
   const note = current ? `${used} · ${words.say('account.this-computer')}` : used
   return { title, note, action: { text: words.say('account.forget'), about: title, act: forget } }
+}
+
+/** The row of a wallet. `remove` removes it; absent if that is not to be offered. */
+export function walletRow(wallet: UserWallet, words: Words, remove?: () => void): Row {
+  const title = shortAddress(wallet.address)
+  const since = words.say('account.since', { time: words.moment(wallet.linkedAt) })
+  const note = [kindOf(wallet), since, ...(wallet.current ? [words.say('account.this-wallet')] : [])].join(' · ')
+  const action = remove && { text: words.say('account.remove'), about: title, act: remove }
+  return { title, note, wallet, action }
+}
+
+function kindOf({ adapterId }: UserWallet): string {
+  return isBuiltIn(adapterId) ? builtInAdapters[adapterId].name : adapterId
 }

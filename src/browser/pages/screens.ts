@@ -1,15 +1,24 @@
-import type { OrderChallenge, OrderPreview } from '../client/index.ts'
+import type { OrderChallenge, OrderKind, OrderPreview } from '../client/index.ts'
 import { Countdown, minutesAndSeconds } from '../element/countdown.ts'
 import { byId, element, fill } from './dom.ts'
 import type { HeldApproval } from './held-claim.ts'
 import type { ServiceClock } from './phone-calls.ts'
-import { fillRequester, siteName } from './requester-card.ts'
+import { fillRequester, type ShownRequester, siteName } from './requester-card.ts'
 import type { Words } from './words.ts'
 
-const reviewRoot = byId('review')
+const root = byId('request')
+const asks = byId('asks')
+const compare = byId('compare')
+const start = byId('start')
+const rest = byId('review')
+const restTitle = byId('review-title')
 
-/** The screen on which the user decides: who asks, for what, and what approving gives away. */
-export class ReviewScreen {
+/**
+ * The screen on which the user decides: who asks, from which device, what approving gives away, and the digits to
+ * compare. Until the order is claimed, beneath them is the one button that claims it; then, in place of that button,
+ * all else that is known, and the two answers. So nothing is read twice.
+ */
+export class RequestScreen {
   readonly #words: Words
   readonly #clock: ServiceClock
   #issuedAt = 0
@@ -17,40 +26,61 @@ export class ReviewScreen {
   constructor(words: Words, clock: ServiceClock) {
     this.#words = words
     this.#clock = clock
-    addEventListener('resize', () => foldLongTexts(reviewRoot, words))
+    addEventListener('resize', () => foldLongTexts(rest, words))
+  }
+
+  /** Keeps places for what the service is going to say. */
+  wait(): void {
+    root.ariaBusy = 'true'
+  }
+
+  /** Fills in what the service says of an order that is not claimed. Returns the headline. */
+  fillPreview(preview: OrderPreview): string {
+    return this.#fillTop(preview.kind, preview, preview.confirmationCode)
+  }
+
+  /** Leaves the button alone: the service did not say who asks. */
+  fillNothing(): void {
+    root.ariaBusy = null
+    for (const place of [asks, compare]) place.hidden = true
   }
 
   /** Fills in a challenge. Returns the headline. */
   fill(challenge: OrderChallenge): string {
-    const words = this.#words
-    const { kind, requester, confirmationCode } = challenge
-    const title = words.say(`review.${kind}.title`)
-    fill(reviewRoot, 'title', title)
-    const { sessionAccount: account = '' } = challenge
-    const gives =
-      kind === 'link'
-        ? words.say('review.link.gives', { account, origin: requester.origin })
-        : words.say(`review.${kind}.gives`)
-    fill(reviewRoot, 'gives', gives)
-    this.#fillRequester(challenge)
+    const { kind, requester, confirmationCode, issuedAt, sessionAccount: account = '' } = challenge
+    const { origin } = requester
+    const title = this.#fillTop(kind, requester, confirmationCode)
+    if (kind === 'link') fill(root, 'gives', this.#words.say('review.link.gives', { account, origin }))
+    this.#issuedAt = issuedAt
+    byId('asked').hidden = false
     this.#fillSayings(challenge)
-    byId('compare').hidden = confirmationCode === undefined
-    fill(reviewRoot, 'code', confirmationCode)
     const codeLater = confirmationCode === undefined
-    fill(reviewRoot, 'codeBefore', codeLater ? words.say('code.before', { origin: requester.origin }) : '')
+    const before = codeLater ? this.#words.say('code.before', { origin }) : ''
+    fill(rest, 'codeBefore', before)
     byId('remember').hidden = !challenge.canRememberComputer
     this.#fillPayload(challenge)
-    fill(reviewRoot, 'expected', challenge.expectedAddress ?? challenge.expectedPublicKeyHex)
-    fill(reviewRoot, 'ip', requester.ip)
-    fill(reviewRoot, 'userAgent', requester.userAgent)
-    fill(reviewRoot, 'payloadHash', challenge.payloadHash)
+    fill(rest, 'expected', challenge.expectedAddress ?? challenge.expectedPublicKeyHex)
+    fill(rest, 'ip', requester.ip)
+    fill(rest, 'userAgent', requester.userAgent)
+    fill(rest, 'payloadHash', challenge.payloadHash)
     this.fillText(challenge)
     return title
   }
 
+  /**
+   * Shows all of the challenge, in place of the button that claims. Needs the screen to be visible. If its beginning was
+   * there before, the focus moves to what is new.
+   */
+  open(isNew: boolean): void {
+    start.hidden = true
+    rest.hidden = false
+    if (!isNew) restTitle.focus({ preventScroll: true })
+    foldLongTexts(rest, this.#words)
+  }
+
   /** Fills in the exact text, which depends on the account that signs it. */
   fillText({ message }: OrderChallenge): void {
-    fill(reviewRoot, 'message', message)
+    fill(rest, 'message', message)
   }
 
   /**
@@ -58,19 +88,23 @@ export class ReviewScreen {
    */
   refresh(secondsLeft: number | undefined, isWalletAwaited: boolean): void {
     const words = this.#words
-    fill(reviewRoot, 'ago', words.ago(Math.max(0, this.#clock.now() - this.#issuedAt)))
+    fill(root, 'ago', words.ago(Math.max(0, this.#clock.now() - this.#issuedAt)))
     const text = isWalletAwaited ? 'review.expires.signing' : 'review.expires'
     byId('countdown').textContent = secondsLeft ? words.say(text, { time: minutesAndSeconds(secondsLeft) }) : ''
   }
 
-  /** Gives long texts their buttons. Needs the screen to be visible. */
-  fold(): void {
-    foldLongTexts(reviewRoot, this.#words)
-  }
-
-  #fillRequester({ requester, issuedAt }: OrderChallenge): void {
-    fillRequester(reviewRoot, requester, this.#words)
-    this.#issuedAt = issuedAt
+  #fillTop(kind: OrderKind, requester: ShownRequester, confirmationCode: string | undefined): string {
+    const words = this.#words
+    const title = words.say(`review.${kind}.title`)
+    root.ariaBusy = null
+    fill(root, 'title', title)
+    // Whose account a wallet is added to, only the challenge says.
+    fill(root, 'gives', words.say(kind === 'link' ? 'start.text' : `review.${kind}.gives`))
+    asks.hidden = false
+    fillRequester(root, requester, words)
+    compare.hidden = confirmationCode === undefined
+    fillDigits(byId('code'), confirmationCode ?? '')
+    return title
   }
 
   /** The requester's own words, marked as such. */
@@ -82,15 +116,15 @@ export class ReviewScreen {
     const says = requester.startedWithKey
       ? this.#words.say('review.says.site', { host })
       : this.#words.say('review.says.computer')
-    fill(reviewRoot, 'says', says)
-    fill(reviewRoot, 'displayTitle', title)
-    fill(reviewRoot, 'displaySummary', summary)
+    fill(rest, 'says', says)
+    fill(rest, 'displayTitle', title)
+    fill(rest, 'displaySummary', summary)
   }
 
   #fillPayload({ payload, payloadAsWritten = payload }: OrderChallenge): void {
     byId('payload').hidden = payload === undefined
     if (payloadAsWritten === undefined) return
-    reviewRoot.querySelector('[data-slot="payload"]')?.replaceChildren(payloadView(payloadAsWritten, this.#words))
+    rest.querySelector('[data-slot="payload"]')?.replaceChildren(payloadView(payloadAsWritten, this.#words))
   }
 }
 
@@ -101,41 +135,6 @@ export class ReviewScreen {
 function visibleText(text = ''): string | undefined {
   const visible = /[^\s\p{Default_Ignorable_Code_Point}\u2800]/u
   return visible.test(text) ? text : undefined
-}
-
-const startRoot = byId('start')
-const requester = byId('start-asks')
-const compare = byId('start-compare')
-
-/**
- * The first screen: who asks, from which device, and the digits to compare, beside the one button that claims the
- * order. As long as the service has not said so, their places are kept.
- */
-export class StartScreen {
-  readonly #words: Words
-
-  constructor(words: Words) {
-    this.#words = words
-  }
-
-  /** Keeps places for what the service is going to say. */
-  wait(): void {
-    startRoot.ariaBusy = 'true'
-    compare.hidden = false
-  }
-
-  /** Fills in what the service said, if it did. Returns the headline. */
-  fill(preview: OrderPreview | undefined): string {
-    const words = this.#words
-    const title = preview === undefined ? words.say('start.title') : words.say(`review.${preview.kind}.title`)
-    startRoot.ariaBusy = null
-    fill(startRoot, 'startTitle', title)
-    requester.hidden = preview === undefined
-    compare.hidden = preview?.confirmationCode === undefined
-    fill(startRoot, 'code', preview?.confirmationCode)
-    if (preview !== undefined) fillRequester(startRoot, preview, words)
-    return title
-  }
 }
 
 const outcomeRoot = byId('outcome')
@@ -150,8 +149,8 @@ interface Shown {
   readonly text: string
   /** What the button that takes it back says; none if it is empty. */
   readonly stop: string
-  /** The approval whose site and time are shown. */
-  readonly of?: HeldApproval | undefined
+  /** The requester, which is shown with the time. */
+  readonly origin?: string | undefined
 }
 
 /** What comes of an approval: the code to type on the computer, what the computer did, and the way to take it back. */
@@ -176,7 +175,7 @@ export class OutcomeScreen {
     const words = this.#words
     const title = words.say('code.title', { origin })
     if (this.#stage === 'code') return title
-    fillCode(returnCode)
+    fillDigits(byId('return-code'), returnCode)
     this.#countdown.start(until - this.#clock.now())
     return this.#show({ stage: 'code', title, text: words.say('code.hint'), stop: words.say('code.stop') })
   }
@@ -187,26 +186,28 @@ export class OutcomeScreen {
     const title = words.say('outcome.approved.title')
     if (this.#stage === 'approved') return title
     const text = words.say('outcome.approved.text')
-    return this.#show({ stage: 'approved', title, text, stop: words.say('outcome.approved.not-me'), of: approved })
+    const stop = words.say('outcome.approved.not-me')
+    return this.#show({ stage: 'approved', title, text, stop, origin: approved?.origin })
   }
 
   /** Shows that the computer has finished. Returns the headline. */
   showFinalized(approved: HeldApproval): string {
     const words = this.#words
-    const { kind } = approved
+    const { kind, origin } = approved
     const title = words.say(`outcome.${kind}.title`)
     const stop = kind === 'sign' ? '' : words.say(`outcome.${kind}.not-me`)
-    return this.#show({ stage: 'finalized', title, text: words.say(`outcome.${kind}.text`), stop, of: approved })
+    return this.#show({ stage: 'finalized', title, text: words.say(`outcome.${kind}.text`), stop, origin })
   }
 
   /** Shows that another browser, perhaps a wallet's, has taken the order over. Returns the headline. */
-  showMoved(to: 'browser' | 'wallet'): string {
+  showMoved(to: 'browser' | 'wallet', origin: string | undefined): string {
     const words = this.#words
     return this.#show({
       stage: 'moved',
       title: words.say(to === 'wallet' ? 'outcome.moved.wallet' : 'outcome.moved.title'),
       text: words.say('outcome.moved.text'),
       stop: words.say('code.stop'),
+      origin,
     })
   }
 
@@ -214,16 +215,16 @@ export class OutcomeScreen {
   leave(): void {
     this.#stage = undefined
     this.#countdown.stop()
-    fillCode('')
+    fillDigits(byId('return-code'), '')
   }
 
-  #show({ stage, title, text, stop, of }: Shown): string {
+  #show({ stage, title, text, stop, origin }: Shown): string {
     if (stage !== 'code') this.leave()
     this.#stage = stage
     outcomeRoot.dataset.stage = stage
     outcomeRoot.dataset.seal = stage === 'moved' ? 'go' : 'yes'
     fill(outcomeRoot, 'outcome', title)
-    const about = of && this.#words.join(siteName(of.origin), this.#words.time(this.#clock.now()))
+    const about = origin && this.#words.join(siteName(origin), this.#words.time(this.#clock.now()))
     fill(outcomeRoot, 'outcomeAbout', about)
     fill(outcomeRoot, 'outcomeText', text)
     fill(outcomeRoot, 'stop', stop)
@@ -238,22 +239,12 @@ export class OutcomeScreen {
   }
 }
 
-/** Writes the code in two groups to read, and once more digit by digit for screen readers. */
-function fillCode(digits: string): void {
-  const shown = document.createElement('span')
+/** Writes a code in groups of three to read, and once more digit by digit for screen readers. */
+function fillDigits(place: HTMLElement, digits: string): void {
+  const shown = element('span', '')
   shown.ariaHidden = 'true'
-  const groups = [digits.slice(0, 3), digits.slice(3)]
-  shown.append(
-    ...groups.map((group) => {
-      const part = document.createElement('span')
-      part.textContent = group
-      return part
-    }),
-  )
-  const spoken = document.createElement('span')
-  spoken.className = 'spoken'
-  spoken.textContent = [...digits].join(' ')
-  byId('return-code').replaceChildren(shown, spoken)
+  shown.append(...(digits.match(/.{1,3}/g) ?? []).map((group) => element('span', '', group)))
+  place.replaceChildren(shown, element('span', 'spoken', [...digits].join(' ')))
 }
 
 /**

@@ -16,6 +16,8 @@ export interface TasksOptions {
   readonly isHandled?: (code: string) => boolean
   /** What the notice's button does after this error code, if not to try again. */
   readonly remedyOf?: (code: string) => Remedy | undefined
+  /** Whether the notice moves to what was tapped, on a page that is longer than a screen. */
+  readonly isBesideTap?: boolean
 }
 
 /** What the button of a notice does. */
@@ -31,28 +33,30 @@ export interface Remedy {
  */
 export class Tasks {
   readonly #notice = byId('notice')
+  readonly #retryButton = byId('retry-button')
+  /** The live region around the notice, and its place in the page. */
+  readonly #region = this.#notice.parentNode as HTMLElement
+  readonly #home = this.#region.parentNode as HTMLElement
   readonly #words: Words
   readonly #isHandled: (code: string) => boolean
   readonly #remedyOf: (code: string) => Remedy | undefined
+  readonly #isBesideTap: boolean
   #running: { readonly controller: AbortController; readonly done: Promise<void> } | undefined
   #remedy: Remedy | undefined
   #slow: ReturnType<typeof setTimeout> | undefined
-  /** The button that was tapped last. */
+  /** What was tapped last. */
   #tapped: Element | undefined
   /** Signal of the task that waits for a wallet. */
   #asking: AbortSignal | undefined
 
-  constructor({ words, isHandled = () => false, remedyOf = () => undefined }: TasksOptions) {
+  constructor({ words, isHandled = () => false, remedyOf = () => undefined, isBesideTap = false }: TasksOptions) {
     this.#words = words
     this.#isHandled = isHandled
     this.#remedyOf = remedyOf
-    byId('retry-button').addEventListener('click', () => this.#remedy?.act())
+    this.#isBesideTap = isBesideTap
+    this.#retryButton.addEventListener('click', () => this.#remedy?.act())
     // Before the button's own listener, which starts the task. Some browsers do not focus buttons that are tapped.
-    addEventListener(
-      'click',
-      ({ target }) => (this.#tapped = (target as Element).closest('.button') ?? undefined),
-      true,
-    )
+    addEventListener('click', ({ target }) => (this.#tapped = target as Element), true)
     addEventListener('offline', () => this.busy && this.#say(words.say('task.offline')))
   }
 
@@ -108,7 +112,8 @@ export class Tasks {
 
   async #do(task: Task, signal: AbortSignal): Promise<void> {
     document.body.toggleAttribute('data-busy', true)
-    const button = this.#tapped
+    const button = this.#tapped?.closest('.button')
+    if (this.#isBesideTap) this.#moveTo(this.#tapped?.closest('li, section') ?? this.#home)
     this.#tapped = undefined
     button?.setAttribute('aria-busy', 'true')
     this.#awaitService()
@@ -134,6 +139,11 @@ export class Tasks {
     }
   }
 
+  /** Moves the notice, unless it is there: the button in it would lose the focus. */
+  #moveTo(place: Element): void {
+    if (this.#region.parentNode !== place) place.append(this.#region)
+  }
+
   #awaitService(): void {
     const offline = this.#words.say('task.offline')
     this.#say(navigator.onLine ? '' : offline)
@@ -146,9 +156,8 @@ export class Tasks {
     this.#remedy = remedy
     this.#notice.hidden = text === ''
     fill(this.#notice, 'notice', text)
-    const button = byId('retry-button')
-    button.hidden = remedy === undefined
-    if (remedy !== undefined) button.textContent = remedy.text
+    this.#retryButton.hidden = remedy === undefined
+    if (remedy !== undefined) this.#retryButton.textContent = remedy.text
     this.#notice.scrollIntoView({ block: 'nearest' })
   }
 }

@@ -7,6 +7,14 @@ import {
 } from '../wallets/index.ts'
 import type { Words } from './words.ts'
 
+/** The beginning and the end of an address, of a contract wallet's without its chain. */
+export function shortAddress(address: string): string {
+  const own = address.replace(/^.*:/, '')
+  const groups = own.split(' ')
+  const beginning = groups.length > 2 ? groups.slice(0, 2).join(' ') : own.slice(0, 6)
+  return own.length < 20 ? own : `${beginning} … ${own.slice(-4)}`
+}
+
 /** Options of {@link walletList}. */
 export interface WalletListOptions {
   readonly finder: WalletFinder
@@ -15,12 +23,21 @@ export interface WalletListOptions {
   readonly adapterId?: string | undefined
   /** Apps to open the order in. Default: none. */
   readonly apps?: readonly WalletApp[]
+  /** What to do if there is no wallet. Default: what leads to another browser on the approval page. */
+  readonly advice?: string
   /** Called in the user's tap on a wallet. */
   readonly onChoose: (found: FoundWallet) => void
 }
 
 /** The list of the wallets that a finder finds. */
-export function walletList({ finder, words, adapterId, apps = [], onChoose }: WalletListOptions): CountersignWallets {
+export function walletList({
+  finder,
+  words,
+  adapterId,
+  apps = [],
+  advice,
+  onChoose,
+}: WalletListOptions): CountersignWallets {
   defineWalletChooser()
   const list = document.createElement('countersign-wallets')
   list.addEventListener('countersign:wallet', ({ detail }) => onChoose(detail.wallet))
@@ -34,8 +51,8 @@ export function walletList({ finder, words, adapterId, apps = [], onChoose }: Wa
     apps: '',
     looking: hasApps ? '' : words.say('wallet.looking'),
     none: hasApps ? '' : none,
-    noneOnComputer: words.say('wallet.none.computer'),
-    noneOnPhone: hasApps ? '' : words.say('wallet.none.phone'),
+    noneOnComputer: advice ?? words.say('wallet.none.computer'),
+    noneOnPhone: hasApps ? '' : (advice ?? words.say('wallet.none.phone')),
     openIn: words.text('sign-in.wallet.openIn'),
     opening: words.say('sign-in.wallet.opening'),
     openAgain: words.say('sign-in.wallet.openAgain'),

@@ -11,7 +11,7 @@ import {
 import { byId, fill } from './dom.ts'
 import { appsFor, asksFirst, obviousWallet, wantedWallets } from './page-wallet.ts'
 import type { ServiceFacts } from './service-facts.ts'
-import { walletList } from './wallet-list.ts'
+import { shortAddress, walletList } from './wallet-list.ts'
 import type { Words } from './words.ts'
 
 /** A wallet that is ready to sign. */
@@ -165,7 +165,8 @@ export class WalletPanel {
     const shown = this.#choice?.found ?? next
     const isChosen = this.#choice !== undefined
     fill(root, 'wallet', shown?.name)
-    fill(root, 'account', shortAddress(this.#choice?.account?.address))
+    // All of it is with the exact text.
+    fill(root, 'account', shortAddress(this.#choice?.account?.address ?? ''))
     byId('signer').hidden = shown === undefined
     byId('signer-icon').replaceChildren(...(shown?.icon === undefined ? [] : [image(shown.icon)]))
     chooser.hidden = shown !== undefined && !this.#isOpen
@@ -198,10 +199,4 @@ function image(source: string): HTMLImageElement {
   icon.alt = ''
   icon.src = source
   return icon
-}
-
-/** The beginning and the end of an address. All of it is with the exact text. */
-function shortAddress(address: string | undefined): string {
-  if (address === undefined || address.length < 20) return address ?? ''
-  return `${address.slice(0, 6)} … ${address.slice(-4)}`
 }

@@ -56,7 +56,8 @@ export const german: Texts = {
   'wallet.none': 'In diesem Browser wurde keine Wallet gefunden.',
   'wallet.none.kind': 'In diesem Browser wurde keine Wallet der verlangten Art {kind} gefunden.',
   'wallet.none.phone': 'Mach im Browser deiner Wallet-App weiter: Tippe auf „In anderem Browser öffnen“.',
-  'wallet.none.computer': 'Verwende einen Browser mit Wallet, oder scanne den Code mit einem Handy, auf dem eine ist.',
+  'wallet.none.computer': 'Verwende einen Browser mit Wallet: Tippe auf „In anderem Browser öffnen“.',
+  'wallet.none.account': 'Öffne diese Seite in einem Browser mit deiner anderen Wallet.',
   'wallet.list': 'Liste der Wallets',
   'wallet.elsewhere': 'öffnet ihre eigene Website',
   'wallet.demo': 'Demo-Wallet',
@@ -65,7 +66,7 @@ export const german: Texts = {
   'wallet.asked': 'Bestätige in {wallet}.',
 
   'account.title': 'Dein Konto',
-  'account.wallet': 'Angemeldet mit',
+  'account.back': 'Zurück zu {app}',
   'account.sign-out': 'Abmelden',
   'account.wallets': 'Deine Wallets',
   'account.second':
@@ -75,7 +76,7 @@ export const german: Texts = {
   'account.add': 'Wallet hinzufügen',
   'account.confirm': 'Bestätige in {wallet}.',
   'account.remove': 'Entfernen',
-  'account.this-wallet': 'gerade in Benutzung',
+  'account.this-wallet': 'aktuell verwendet',
   'account.sessions': 'Wo du angemeldet bist',
   'account.this-device': 'dieser Browser',
   'account.this-computer': 'dieser Computer',
@@ -83,8 +84,8 @@ export const german: Texts = {
   'account.end-others': 'Überall sonst abmelden',
   'account.since': 'Seit {time}',
   'account.used': 'Zuletzt benutzt: {time}',
-  'account.computers': 'Computer ohne Code',
-  'account.computers.text': 'Sie brauchen 90 Tage lang keinen Code.',
+  'account.computers': 'Gemerkte Computer',
+  'account.computers.text': 'Hier ist 90 Tage lang kein Code nötig.',
   'account.forget': 'Vergessen',
   'account.apps': 'Verbundene Anwendungen',
   'account.apps.text': 'Sie melden dich mit deiner Wallet an.',
@@ -207,7 +208,7 @@ export const german: Texts = {
 
   'time.now': 'gerade eben',
   'network.same': 'Im selben Netz wie dieses Handy',
-  'network.other': 'In einem anderen Netz als dieses Handy',
+  'network.other': 'Nicht im Netz dieses Handys',
 
   'device.browser-and-system': '{browser} auf {system}',
   'device.system': 'Ein Browser auf {system}',
@@ -220,7 +221,7 @@ export const german: Texts = {
   'payload.no-name': 'ohne Namen',
 
   'compare.question': 'Zeigt dein Computer diesen Code?',
-  'compare.hint': 'Zeigt er einen anderen oder keinen Code, dann lehne ab.',
+  'compare.hint': 'Zeigt er einen anderen oder keinen Code, dann bestätige nicht.',
 
   'code.before': 'Danach bekommst du einen Code für {origin}. Gib ihn nicht weiter.',
   'code.eyebrow': 'Auf diesem Handy bestätigt',
@@ -230,7 +231,7 @@ export const german: Texts = {
   'code.stop': 'Abbrechen',
 
   'remember.label': 'Diesen Computer merken',
-  'remember.hint': '90 Tage lang ohne Code. Nur wenn es dein eigener ist.',
+  'remember.hint': '90 Tage lang kein Code nötig. Nur wenn es dein eigener ist.',
 
   'hand-over.button': 'In anderem Browser öffnen',
   'hand-over.label': 'Öffne diesen Link im anderen Browser',
@@ -243,7 +244,7 @@ export const german: Texts = {
   'outcome.waiting': 'Warte auf deinen Computer …',
   'outcome.offline': 'Du bist offline. Sobald du wieder online bist, steht hier, was dein Computer gemacht hat.',
   'outcome.approved.title': 'Bestätigt',
-  'outcome.approved.text': 'Dein Computer macht von selbst weiter. Du kannst diese Seite schließen.',
+  'outcome.approved.text': 'Auf deinem Computer geht es von selbst weiter. Du kannst diese Seite schließen.',
   'outcome.approved.not-me': 'Warst du das nicht? Abbrechen',
   'outcome.login.title': 'Dein Computer ist angemeldet',
   'outcome.login.text': 'Er ist mit deinem Konto angemeldet. Du kannst diese Seite schließen.',
@@ -263,14 +264,14 @@ export const german: Texts = {
   'ending.stopped.title': 'Abgebrochen',
   'ending.stopped.text': 'Es wurde nichts weitergegeben. Du kannst diese Seite schließen.',
   'ending.session-ended.title': 'Der Computer ist abgemeldet',
-  'ending.session-ended.text': 'Er kann dein Konto nicht mehr verwenden.',
+  'ending.session-ended.text': 'Er kann dein Konto nicht mehr verwenden. Du kannst diese Seite schließen.',
   'ending.session-gone.title': 'Die Sitzung war schon beendet',
-  'ending.session-gone.text': 'Niemand ist angemeldet.',
+  'ending.session-gone.text': 'Niemand ist angemeldet. Du kannst diese Seite schließen.',
   'ending.wallet-removed.title': 'Die Wallet ist entfernt',
-  'ending.wallet-removed.text': 'Sie öffnet dieses Konto nicht mehr.',
+  'ending.wallet-removed.text': 'Sie öffnet dieses Konto nicht mehr. Du kannst diese Seite schließen.',
   'ending.wallet-stays.title': 'Es wurde nichts entfernt',
   'ending.wallet-stays.text':
-    'Die Wallet wurde nicht durch diese Anfrage hinzugefügt, oder sie ist die einzige dieses Kontos.',
+    'Die Wallet wurde nicht durch diese Anfrage hinzugefügt, oder sie ist die einzige dieses Kontos. Sieh im Konto nach deinen Wallets.',
   'ending.too-late.title': 'Das kannst du hier nicht mehr rückgängig machen',
   'ending.too-late.text': 'Ist es nicht dein Computer, melde dich auf deinem Gerät an und beende seine Sitzung dort.',
   'ending.signature-given.title': 'Zum Abbrechen ist es zu spät',
@@ -278,7 +279,7 @@ export const german: Texts = {
     'Der Computer hat die Signatur schon. Ist es nicht deiner, sag der Website Bescheid, die gefragt hat.',
   'ending.wrong-return-codes.title': 'Drei falsche Codes wurden eingegeben',
   'ending.wrong-return-codes.text':
-    'Die Anfrage wurde abgebrochen, und es wurde nichts weitergegeben. Warst du das nicht, hat es jemand anderes versucht.',
+    'Die Anfrage wurde abgebrochen, und es wurde nichts weitergegeben. Warst du das nicht, hat es jemand anderes versucht. Hol dir am Computer einen neuen Code, um es noch einmal zu versuchen.',
   'ending.code-late.title': 'Der Code wurde nicht rechtzeitig eingegeben',
   'ending.code-late.text': 'Niemand ist angemeldet. Hol dir am Computer einen neuen Code und versuche es noch einmal.',
   'ending.not-finished.title': 'Dein Computer wurde nicht rechtzeitig fertig',
@@ -313,8 +314,9 @@ export const german: Texts = {
     'Sie wurde bestätigt und verwendet. Warst du das nicht? Melde dich auf deinem Gerät an und beende die Sitzung dort.',
   'ending.token-invalid.title': 'Dieser Link ist ungültig',
   'ending.token-invalid.text': 'Er passt nicht zur Anfrage. Scanne den Code am Computer noch einmal.',
+  'ending.account': 'Konto öffnen',
 
-  'task.offline': 'Du bist offline. Diese Seite macht weiter, sobald du wieder online bist.',
+  'task.offline': 'Du bist offline. Hier geht es weiter, sobald du wieder online bist.',
   'task.slow': 'Der Dienst antwortet langsam. Neuer Versuch …',
   'task.retry': 'Noch einmal versuchen',
   'notice.NETWORK':
@@ -324,11 +326,12 @@ export const german: Texts = {
   'notice.SERVER_BUSY': 'Der Dienst ist überlastet. Nichts ist verloren. Versuche es gleich noch einmal.',
   'notice.HOST_UNAVAILABLE': 'Die Anwendung hat nicht geantwortet. Versuche es gleich noch einmal.',
   'notice.CONTRACT_WALLET_NEEDS_RPC':
-    'Dieser Dienst nimmt auf dieser Chain keine Contract-Wallets an. Verwende eine andere Wallet.',
-  'notice.EVM_RPC_UNAVAILABLE': 'Deine Contract-Wallet lässt sich gerade nicht prüfen. Versuche es gleich noch einmal.',
+    'Diese Website nimmt keine Smart-Contract-Wallets in diesem Netzwerk an. Verwende eine andere Wallet.',
+  'notice.EVM_RPC_UNAVAILABLE':
+    'Deine Smart-Contract-Wallet lässt sich gerade nicht prüfen. Versuche es gleich noch einmal.',
   'notice.RATE_LIMITED': 'Aus deinem Netz kamen zu viele Anfragen. Warte einen Moment und versuche es noch einmal.',
   'notice.contract-checks':
-    'Contract-Wallets werden für eine Anfrage höchstens dreimal geprüft. Verwende eine andere Wallet, oder hol dir am Computer einen neuen Code.',
+    'Smart-Contract-Wallets werden für eine Anfrage höchstens dreimal geprüft. Verwende eine andere Wallet, oder hol dir am Computer einen neuen Code.',
   'notice.INTERNAL': 'Der Dienst hatte einen Fehler. Versuche es noch einmal.',
   'notice.WALLET_DECLINED': 'Du hast in deiner Wallet abgelehnt. Es wurde nichts signiert.',
   'notice.WALLET_CLOSED': 'Die Wallet wurde ohne Antwort geschlossen. Es wurde nichts signiert.',

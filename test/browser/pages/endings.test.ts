@@ -2,11 +2,20 @@ import { expect, test } from 'vitest'
 import { endingOf, endings } from '../../../src/browser/pages/endings.ts'
 import { englishWords } from '../../../src/browser/pages/words.ts'
 import { reasons } from '../../../src/shared/errors.ts'
+import { english } from '../../../src/shared/texts/english.ts'
 
 test('every way in which a request can be over has words of its own', () => {
   const found = [...Object.keys(reasons).flatMap((reason) => endingOf(reason) ?? []), ...Object.values(endings)]
   const titles = found.map((ending) => englishWords.say(`ending.${ending!.name}.title`))
   expect(new Set(titles).size).toBe(found.length)
+})
+
+test('every ending says what to do next', () => {
+  const next =
+    /close this page|get a new code|Scan the code|tell the site|[Cc]ancel (it|the request)|sign in|Go back|in your account/i
+  const texts = Object.entries(english).filter(([key]) => /^ending\..*\.text$/.test(key))
+  expect(texts.filter(([, text]) => !next.test(text))).toEqual([])
+  expect(texts.length).toBeGreaterThan(15)
 })
 
 test('what passes is no ending', () => {

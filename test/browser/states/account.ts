@@ -10,8 +10,8 @@ import { foundWallets, noWallet, type StateParts, type States, withoutScripts } 
 const windows =
   'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36'
 
-async function show(page: Page, url: string): Promise<Page> {
-  await page.goto(`${url}/api/auth/account`)
+async function show(page: Page, url: string, query = ''): Promise<Page> {
+  await page.goto(`${url}/api/auth/account${query}`)
   await page.locator('#account').waitFor()
   return page
 }
@@ -57,10 +57,26 @@ export const accountStates: States = {
   },
   'wallets to add': async (parts) => await addWallet(await opened(parts)),
   'no wallet to add': async (parts) => await addWallet(await opened(parts, noWallet)),
+  async 'with a way back'({ serve, open }) {
+    const [url, page] = [await serve(), await open()]
+    await signIn(page, url)
+    return await show(page, url, '?returnTo=/orders')
+  },
   async offline(parts) {
     const page = await opened(parts)
     await page.context().setOffline(true)
     await page.locator('#sign-out-button').click()
+    await page.locator('#notice').waitFor()
+    return page
+  },
+  async 'offline in a row'({ serve, open }) {
+    const [url, page] = [await serve(), await open()]
+    const wallet = makeWallet()
+    await signIn(page, url, wallet)
+    await signIn(page, url, wallet)
+    await show(page, url)
+    await page.context().setOffline(true)
+    await page.locator('#sessions li .button').click()
     await page.locator('#notice').waitFor()
     return page
   },

@@ -34,7 +34,7 @@ async function first({ serve, open }: StateParts, settings?: CountersignOptions,
   const [url, page] = [await serve(settings), await open(phone)]
   const desktop = await start(url, order)
   await page.goto(desktop.order.claimUrl)
-  await page.locator('#start:not([aria-busy])').waitFor()
+  await page.locator('#request:not([aria-busy])').waitFor()
   return { url, page, desktop }
 }
 
@@ -75,7 +75,7 @@ export const approvalStates: States = {
     const [url, page] = [await serve(), await open(phone)]
     await page.route('**/cross-device/preview**', () => {})
     await page.goto((await start(url)).order.claimUrl)
-    await page.locator('#start[aria-busy]').waitFor()
+    await page.locator('#request[aria-busy]').waitFor()
     return page
   },
   review: async (parts) => (await review(parts)).page,
