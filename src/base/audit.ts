@@ -37,20 +37,36 @@ export interface AuditOrder {
   readonly kind: 'login' | 'sign' | 'link'
 }
 
+/** A session of a user. */
+interface OfSession {
+  readonly userId: string
+  readonly sessionId: string
+}
+
+/** An order that made a session or brought a wallet, if one did. */
+interface OfOrder {
+  readonly orderId?: string | undefined
+}
+
+/** What came of an order, if that is known. */
+interface OrderOutcome extends AuditOrder, AuditWallet {
+  readonly userId?: string | undefined
+  readonly sessionId?: string | undefined
+}
+
 /** What happened. */
 export type AuditFacts =
   /** A wallet signed in. `orderId` is there if an order made the session. */
   | ({
       readonly type: 'sign_in.succeeded'
-      readonly userId: string
-      readonly sessionId: string
-      readonly orderId?: string | undefined
       /**
        * Whether the order was finalized by an earlier call: this one fetched the session's token again, within 60
        * seconds.
        */
       readonly repeated?: boolean | undefined
-    } & AuditWallet)
+    } & OfSession &
+      OfOrder &
+      AuditWallet)
   /** A signature over a challenge was refused: at the sign-in, when a wallet was to be linked, or on the phone. */
   | ({ readonly type: 'challenge.refused' } & AuditRefusal)
   /** Any other call was refused with a reason that can indicate an attack. */
@@ -75,71 +91,36 @@ export type AuditFacts =
    * The desktop got the result. Of a login, `sessionId` is the session that is made of it, unless its host does not
    * tell before; of a link, the one that started the order.
    */
-  | ({
-      readonly type: 'order.finalized'
-      readonly userId?: string | undefined
-      readonly sessionId?: string | undefined
-    } & AuditOrder &
-      AuditWallet)
+  | ({ readonly type: 'order.finalized' } & OrderOutcome)
   /** The phone's user took a finalized login or link back. */
-  | ({
-      readonly type: 'order.taken_back'
-      readonly userId?: string | undefined
-      readonly sessionId?: string | undefined
-    } & AuditOrder &
-      AuditWallet)
+  | ({ readonly type: 'order.taken_back' } & OrderOutcome)
   /**
    * A session ended before its time. `by` is how: its user signed out, its user ended it from another session
    * (`bySessionId`), its order was taken back, its wallet was unlinked.
    */
-  | {
+  | ({
       readonly type: 'session.ended'
-      readonly userId: string
-      readonly sessionId: string
       readonly by: 'sign-out' | 'user' | 'take-back' | 'unlink'
       readonly bySessionId?: string | undefined
-      readonly orderId?: string | undefined
-    }
+    } & OfSession &
+      OfOrder)
   /** `orderId` is there if an order brought the wallet. */
-  | ({
-      readonly type: 'wallet.linked'
-      readonly userId: string
-      readonly sessionId: string
-      readonly orderId?: string | undefined
-    } & AuditWallet)
+  | ({ readonly type: 'wallet.linked' } & OfSession & OfOrder & AuditWallet)
   /** `orderId` is there if the phone's user took that order back; `sessionId` is then the one that started it. */
-  | ({
-      readonly type: 'wallet.unlinked'
-      readonly userId: string
-      readonly sessionId: string
-      readonly orderId?: string | undefined
-    } & AuditWallet)
+  | ({ readonly type: 'wallet.unlinked' } & OfSession & OfOrder & AuditWallet)
   /** A computer needs no return code for this wallet from now on. */
   | ({ readonly type: 'computer.remembered'; readonly computerId: string; readonly orderId: string } & AuditWallet)
   /** A user let computers be forgotten; without `computerId`, all but the one of the user's own session. */
-  | {
-      readonly type: 'computer.forgotten'
-      readonly computerId?: string | undefined
-      readonly userId: string
-      readonly sessionId: string
-    }
-
+  | ({ readonly type: 'computer.forgotten'; readonly computerId?: string | undefined } & OfSession)
   /** A user let an application act for the user by OpenID Connect. */
-  | {
+  | ({
       readonly type: 'app.connected'
-      readonly userId: string
-      readonly sessionId: string
       readonly clientId: string
       /** What the user allowed, with spaces between. */
       readonly scope: string
-    }
+    } & OfSession)
   /** A user disconnected an application: all that it held is dead. */
-  | {
-      readonly type: 'app.disconnected'
-      readonly userId: string
-      readonly sessionId: string
-      readonly clientId: string
-    }
+  | ({ readonly type: 'app.disconnected'; readonly clientId: string } & OfSession)
   /** A code or refresh token came a second time. All that the application held of this grant is dead. */
   | {
       readonly type: 'app.token_replayed'

@@ -61,23 +61,13 @@ const proxyHeaders = ['x-forwarded-for', 'forwarded', 'x-real-ip', 'x-forwarded-
  * proxy counts: with 1 the last entry, with 2 the one before it. Entries before that came from outside.
  */
 export function readRequest(raw: RawRequest, trustedProxies: number): RequestContext {
-  const forwarded = (name: string): string | undefined => forwardedEntry(raw.headers, name, trustedProxies)
-  const { origin, originSource } = readOrigin(raw, forwarded)
-  const ip = clientAddress(raw.headers, raw.remoteAddress, trustedProxies)
-  const userAgent = cleanUserAgent(raw.headers.get('user-agent') ?? '')
-  return new ReadContext({ origin, originSource, ip, userAgent, raw: raw.headers, trustedProxies })
+  return new ReadContext(raw, trustedProxies)
 }
 
 /** A user agent without control and text-direction characters, cut to 256 characters. */
 export function cleanUserAgent(text: string): string {
   // The cut can leave half of a surrogate pair, which no JSON can carry.
   return withoutForbidden(text).slice(0, maxUserAgentLength).toWellFormed()
-}
-
-/** What a {@link ReadContext} is made of. */
-interface ReadParts extends Pick<RequestContext, 'origin' | 'originSource' | 'ip' | 'userAgent'> {
-  readonly raw: Headers | RawHeaders
-  readonly trustedProxies: number
 }
 
 /**
@@ -93,12 +83,14 @@ class ReadContext implements RequestContext {
   readonly #trustedProxies: number
   #headers: Headers | undefined
 
-  constructor({ origin, originSource, ip, userAgent, raw, trustedProxies }: ReadParts) {
+  constructor(raw: RawRequest, trustedProxies: number) {
+    const forwarded = (name: string): string | undefined => forwardedEntry(raw.headers, name, trustedProxies)
+    const { origin, originSource } = readOrigin(raw, forwarded)
     this.origin = origin
     this.originSource = originSource
-    this.ip = ip
-    this.userAgent = userAgent
-    this.#raw = raw
+    this.ip = clientAddress(raw.headers, raw.remoteAddress, trustedProxies)
+    this.userAgent = cleanUserAgent(raw.headers.get('user-agent') ?? '')
+    this.#raw = raw.headers
     this.#trustedProxies = trustedProxies
   }
 

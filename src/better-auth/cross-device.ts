@@ -178,6 +178,13 @@ export function crossDevice({ store, orderModelName = 'crossDeviceOrder', ...opt
       served(ctx, name, orderQuery(ctx, token)),
     )
 
+  const page = <Path extends string>(path: Path) =>
+    createAuthEndpoint(
+      path,
+      { method: ['GET', 'HEAD'], metadata: HIDE_METADATA },
+      async (ctx): Promise<Response> => servedPages(pages).page(ctx, appNameOf(settings, ctx.context)),
+    )
+
   /** What the element asks for. */
   const offered: ServiceOptions = {
     adapters: [...settings.adapterIds],
@@ -255,16 +262,8 @@ export function crossDevice({ store, orderModelName = 'crossDeviceOrder', ...opt
         { method: 'GET', metadata: HIDE_METADATA },
         async (): Promise<Response> => Response.json(offered, { headers: optionsHeaders }),
       ),
-      approvalPage: createAuthEndpoint(
-        approvalPath,
-        { method: ['GET', 'HEAD'], metadata: HIDE_METADATA },
-        async (ctx): Promise<Response> => servedPages(pages).page(ctx, appNameOf(settings, ctx.context)),
-      ),
-      continuePage: createAuthEndpoint(
-        continuePagePath,
-        { method: ['GET', 'HEAD'], metadata: HIDE_METADATA },
-        async (ctx): Promise<Response> => servedPages(pages).page(ctx, appNameOf(settings, ctx.context)),
-      ),
+      approvalPage: page(approvalPath),
+      continuePage: page(continuePagePath),
       approvalPageAsset: createAuthEndpoint(
         assetPath,
         { method: ['GET', 'HEAD'], metadata: HIDE_METADATA },

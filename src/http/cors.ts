@@ -4,8 +4,6 @@ import type { Exchange } from './exchange.ts'
 /** Time in seconds for which a browser may cache a preflight's answer: 2 hours, the most that Chrome allows. */
 const maxAgeSeconds = 7200
 
-const allowedMethods = cors.allowedMethods.join(', ')
-const allowedHeaders = [...cors.allowedHeaders, 'Authorization', 'Last-Event-ID'].join(', ')
 const exposedHeaders = [...cors.exposedHeaders, 'Set-Auth-Token', 'Retry-After'].join(', ')
 
 /**
@@ -19,8 +17,8 @@ export function letAnyPageRead({ headers, output }: Pick<Exchange, 'headers' | '
 const forEveryone = { vary: 'Origin' } as const
 
 const preflightAnswer = {
-  'access-control-allow-methods': allowedMethods,
-  'access-control-allow-headers': allowedHeaders,
+  'access-control-allow-methods': cors.allowedMethods.join(', '),
+  'access-control-allow-headers': [...cors.allowedHeaders, 'Authorization', 'Last-Event-ID'].join(', '),
   'access-control-max-age': String(maxAgeSeconds),
 } as const
 

@@ -114,14 +114,8 @@ export class RateLimiter {
   }
 
   /** Counts a sign-in of a wallet. */
-  countSignIn({
-    adapterId,
-    subject,
-  }: {
-    readonly adapterId: string
-    readonly subject: string
-  }): Promise<void> | undefined {
-    return this.#spendOne('wallet-sign-in', `${adapterId} ${subject}`, this.#wallets)
+  countSignIn(wallet: { readonly adapterId: string; readonly subject: string }): Promise<void> | undefined {
+    return this.#spendOne('wallet-sign-in', `${wallet.adapterId} ${wallet.subject}`, this.#wallets)
   }
 
   #spendOfNetworks(limit: RateLimit, { ip }: RequestContext, isForeign: boolean): Promise<void> | undefined {

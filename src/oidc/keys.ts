@@ -111,8 +111,6 @@ async function derivedKey(secret: Uint8Array): Promise<SigningJwk> {
 }
 
 async function named(key: Omit<SigningJwk, 'kid'>): Promise<SigningJwk> {
-  return {
-    ...key,
-    kid: await calculateJwkThumbprint(key as Parameters<typeof calculateJwkThumbprint>[0]),
-  } as SigningJwk
+  const kid = await calculateJwkThumbprint(key as Parameters<typeof calculateJwkThumbprint>[0])
+  return { ...key, kid } as SigningJwk
 }

@@ -151,7 +151,7 @@ export async function createService(options: CountersignOptions, lan: Lan | unde
     const webhook = target && new Webhook(target, { store: measured, log, tracing })
     const hook = settings.onAuditEvent
     const sinks = [logSink(log), hook && hookSink(hook, log), webhook?.sink, metrics?.observeAudit]
-    const ends = new Ends()
+    const ends = { shutdown: new AbortController(), closing: new AbortController() }
     const domain = makeDomain(settings, store, {
       address,
       keyring,
@@ -224,14 +224,6 @@ async function newMetrics(): Promise<Metrics> {
   return new Metrics()
 }
 
-/** The steps of a stop. */
-class Ends {
-  /** Aborts when the service begins to stop: it drains, or closes without that. */
-  readonly shutdown = new AbortController()
-  /** Aborts when the service closes. */
-  readonly closing = new AbortController()
-}
-
 /** What a {@link Service} is made of. */
 interface ServiceParts {
   readonly settings: Settings
@@ -250,7 +242,8 @@ interface ServiceParts {
   readonly webhook: Webhook | undefined
   /** Absent if none are collected. */
   readonly metrics: Metrics | undefined
-  readonly ends: Ends
+  /** Of a stop: `shutdown` aborts when it begins, with or without a drain; `closing` when the service closes. */
+  readonly ends: Readonly<Record<'shutdown' | 'closing', AbortController>>
   readonly closeStore: () => Promise<void>
   readonly log: Logger
 }

@@ -71,7 +71,7 @@ const maxSubjectLength = 200
  */
 export function describeAdapterContract({ describe, test }: TestRunner, options: AdapterContractOptions): void {
   const { adapter, makeWallet, spellings = (address) => [address] } = options
-  const { ed25519 = chooseVerifier('auto'), cutAddressIsMalformed = true, otherSignatureBytes = [], chainId } = options
+  const { ed25519 = chooseVerifier('auto'), cutAddressIsMalformed = true, otherSignatureBytes = [] } = options
 
   /** An honest claim of a wallet, with its address. */
   const claimOf = async (wallet: TestWallet, text = message): Promise<SignedMessage> => ({
@@ -111,6 +111,12 @@ export function describeAdapterContract({ describe, test }: TestRunner, options:
     const judgement = await judge(claim)
     assert.ok(judgement.proven, `an honest proof is refused: ${judgement.refused}`)
     return judgement.proven
+  }
+
+  /** An honest claim of a new wallet, and the subject that it proves. */
+  const honest = async (): Promise<{ claim: SignedMessage; subject: string }> => {
+    const claim = await claimOf(await makeWallet())
+    return { claim, subject: (await proven(claim)).subject }
   }
 
   const assertRefused = async (claim: SignedMessage, what: string): Promise<void> => {
@@ -165,8 +171,7 @@ export function describeAdapterContract({ describe, test }: TestRunner, options:
     })
 
     test('one bit changed in any byte of the public key proves nothing', async () => {
-      const claim = await claimOf(await makeWallet())
-      const { subject } = await proven(claim)
+      const { claim, subject } = await honest()
       for (const [i, publicKey] of flipped(claim.publicKey)) {
         await assertNotProven({ ...claim, publicKey }, subject, `a public key changed in byte ${i}`)
         await assertRefused({ ...claim, publicKey, address: undefined }, `a public key changed in byte ${i}`)
@@ -174,16 +179,14 @@ export function describeAdapterContract({ describe, test }: TestRunner, options:
     })
 
     test('one bit changed in any byte of the signature proves nothing', async () => {
-      const claim = await claimOf(await makeWallet())
-      const { subject } = await proven(claim)
+      const { claim, subject } = await honest()
       for (const [i, signature] of flipped(claim.signature)) {
         await assertNotProven({ ...claim, signature }, subject, `a signature changed in byte ${i}`)
       }
     })
 
     test('one letter changed, added or removed in the message proves nothing', async () => {
-      const claim = await claimOf(await makeWallet())
-      const { subject } = await proven(claim)
+      const { claim, subject } = await honest()
       for (const text of misspelt(message)) {
         await assertRefused({ ...claim, message: text }, 'a signature over a misspelt message')
       }
@@ -201,8 +204,7 @@ export function describeAdapterContract({ describe, test }: TestRunner, options:
     })
 
     test('a key or signature of another length proves nothing', async () => {
-      const claim = await claimOf(await makeWallet())
-      const { subject } = await proven(claim)
+      const { claim, subject } = await honest()
       for (const name of ['publicKey', 'signature'] as const) {
         const bytes = claim[name]
         for (const other of [
@@ -313,9 +315,7 @@ export function describeAdapterContract({ describe, test }: TestRunner, options:
     describeAdapterTexts(
       { describe, test },
       {
-        adapter,
-        makeWallet,
-        chainId,
+        ...options,
         async judge(wallet, { address, chainId }, signed, text) {
           const claim = { ...(await claimOf(wallet, signed)), message: text, address, chainId }
           return (await judge(claim)).proven
@@ -364,10 +364,7 @@ function noise(length: number, seed: string): Uint8Array {
 }
 
 /** What the tests of an adapter's texts need. */
-interface AdapterTexts {
-  readonly adapter: WalletAdapter
-  readonly makeWallet: () => TestWallet | Promise<TestWallet>
-  readonly chainId: string | undefined
+interface AdapterTexts extends Pick<AdapterContractOptions, 'adapter' | 'makeWallet' | 'chainId'> {
   /** What a wallet's signature over `signed` proves if `text` is the one that counts. `undefined`: nothing. */
   readonly judge: (wallet: TestWallet, account: WalletAccount, signed: string, text: string) => Promise<Judged>
 }

@@ -54,18 +54,20 @@ export function describeStoreContract({ describe, test }: TestRunner, options: S
     })
   }
 
+  /** Asserts that a change of a key by one handle wakes a watcher of another one. */
+  const assertWakes = async (watching: Store, writer: Store, key: string, version = 1): Promise<void> => {
+    const woken = Promise.withResolvers<void>()
+    const unwatch = await watching.watch(key, woken.resolve)
+    assert.equal(await writer.compareAndSet(key, version, 'b', long, { wake: true }), true)
+    await soon(woken.promise, `a watcher missed the change of version ${version}`)
+    unwatch()
+  }
+
   /**
    * Wake-ups reach a handle in the order of the changes: once one that comes last has arrived, so have all before it.
    */
   const fence = async (store: Store, other: Store): Promise<void> => {
-    for (const handle of new Set([store, other])) {
-      const key = await keyOf(store)
-      const woken = Promise.withResolvers<void>()
-      const unwatch = await handle.watch(key, woken.resolve)
-      await other.compareAndSet(key, 1, 'b', long, { wake: true })
-      await soon(woken.promise, 'a watcher was not called')
-      unwatch()
-    }
+    for (const handle of new Set([store, other])) await assertWakes(handle, other, await keyOf(store))
   }
 
   describe(`${name} keeps the contract of a store:`, () => {
@@ -277,14 +279,7 @@ export function describeStoreContract({ describe, test }: TestRunner, options: S
 
     describe('watch', () => {
       check('calls after a compareAndSet with wake, by any handle', async (store, other) => {
-        for (const writer of [store, other]) {
-          const key = await keyOf(store)
-          const woken = Promise.withResolvers<void>()
-          const unwatch = await store.watch(key, woken.resolve)
-          await writer.compareAndSet(key, 1, 'b', long, { wake: true })
-          await soon(woken.promise, 'the watcher was not called')
-          unwatch()
-        }
+        for (const writer of [store, other]) await assertWakes(store, writer, await keyOf(store))
       })
 
       check(
@@ -379,11 +374,7 @@ export function describeStoreContract({ describe, test }: TestRunner, options: S
             // Others come and go, sometimes leaving none but this one, sometimes in the middle of its beginning.
             if (version % 3 !== 0) around.push(store.watch(key, () => undefined))
             if (version % 2 === 0) for (const watch of around.splice(0)) void watch.then((unwatch) => unwatch())
-            const woken = Promise.withResolvers<void>()
-            const unwatch = await store.watch(key, woken.resolve)
-            assert.equal(await other.compareAndSet(key, version, 'b', long, { wake: true }), true)
-            await soon(woken.promise, `the watcher missed the change of version ${version}`)
-            unwatch()
+            await assertWakes(store, other, key, version)
           }
           for (const watch of around) (await watch)()
         },

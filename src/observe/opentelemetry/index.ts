@@ -10,7 +10,6 @@ import {
   SpanStatusCode,
   type TextMapGetter,
   TraceFlags,
-  type Tracer,
   trace,
 } from '@opentelemetry/api'
 import { headerOf, type RequestContext } from '../../base/request.ts'
@@ -35,49 +34,15 @@ export interface OpenTelemetryOptions {
  */
 export function openTelemetry({ callers = 'continue' }: OpenTelemetryOptions = {}): Tracing {
   if (callers !== 'continue' && callers !== 'link') throw new TypeError('callers must be continue or link')
-  return new OpenTelemetry(trace.getTracer('countersign', version), callers === 'link')
-}
+  const tracer = trace.getTracer('countersign', version)
 
-class OpenTelemetry implements Tracing {
-  readonly #tracer: Tracer
-  readonly #linksCallers: boolean
-
-  constructor(tracer: Tracer, linksCallers: boolean) {
-    this.#tracer = tracer
-    this.#linksCallers = linksCallers
-  }
-
-  begin({ method, protocol, request }: TracedCall): CallTrace {
-    const { parent, links } = this.#origin(request)
-    const attributes = { 'rpc.system.name': systems[protocol], 'rpc.method': method, 'countersign.protocol': protocol }
-    const span = this.#tracer.startSpan(method, { kind: SpanKind.SERVER, attributes, links }, parent)
-    return new OpenCall(span, trace.setSpan(parent, span), protocol)
-  }
-
-  async step<Result>(step: TracedStep, work: () => Result | Promise<Result>): Promise<Result> {
-    // A span that has ended can still be the active one: of a call that is not awaited, or of what started the
-    // process.
-    if (trace.getActiveSpan()?.isRecording() !== true) return await work()
-    return await this.#spanOf(step, context.active(), work)
-  }
-
-  async background<Result>(step: TracedStep, work: () => Result | Promise<Result>): Promise<Result> {
-    return await this.#spanOf(step, ROOT_CONTEXT, work)
-  }
-
-  headers(): Readonly<Record<string, string>> {
-    const headers: Record<string, string> = {}
-    const active = trace.getActiveSpan()?.spanContext()
-    if (active === undefined) return headers
-    // Without the trace state and the baggage: callers wrote them, and the receiver may belong to someone else.
-    const { traceId, spanId, traceFlags } = active
-    propagation.inject(trace.setSpanContext(ROOT_CONTEXT, { traceId, spanId, traceFlags }), headers)
-    return headers
-  }
-
-  async #spanOf<Result>(step: TracedStep, parent: Context, work: () => Result | Promise<Result>): Promise<Result> {
+  const spanOf = async <Result>(
+    step: TracedStep,
+    parent: Context,
+    work: () => Result | Promise<Result>,
+  ): Promise<Result> => {
     const { name, ...options } = described(step)
-    const span = this.#tracer.startSpan(name, options, parent)
+    const span = tracer.startSpan(name, options, parent)
     try {
       return await context.with(trace.setSpan(parent, span), work)
     } catch (thrown) {
@@ -90,21 +55,50 @@ class OpenTelemetry implements Tracing {
     }
   }
 
-  /** What the span of a call belongs to. */
-  #origin(request: RequestContext): Origin {
-    const here = context.active()
-    const active = trace.getSpan(here)
-    // Of the application, or of an instrumentation of HTTP, which has read the headers. One that has ended is a
-    // left-over of the context that the server was started in.
-    if (active !== undefined && (active.isRecording() || !isSampled(active))) return { parent: here, links: [] }
-    const root = trace.deleteSpan(here)
-    const caller = trace.getSpanContext(propagation.extract(ROOT_CONTEXT, request, headerGetter))
-    // Only the name of the trace is taken over. Baggage is the caller's text, and would travel on from here.
-    if (caller === undefined) return { parent: root, links: [] }
-    if (!this.#linksCallers) return { parent: trace.setSpanContext(root, caller), links: [] }
-    const { traceId, spanId, traceFlags } = caller
-    return { parent: root, links: [{ context: { traceId, spanId, traceFlags, isRemote: true } }] }
+  return {
+    begin({ method, protocol, request }) {
+      const { parent, links } = originOf(request, callers)
+      const attributes = {
+        'rpc.system.name': systems[protocol],
+        'rpc.method': method,
+        'countersign.protocol': protocol,
+      }
+      const span = tracer.startSpan(method, { kind: SpanKind.SERVER, attributes, links }, parent)
+      return callOf(span, trace.setSpan(parent, span), protocol)
+    },
+    async step(step, work) {
+      // A span that has ended can still be the active one: of a call that is not awaited, or of what started the
+      // process.
+      if (trace.getActiveSpan()?.isRecording() !== true) return await work()
+      return await spanOf(step, context.active(), work)
+    },
+    background: (step, work) => spanOf(step, ROOT_CONTEXT, work),
+    headers() {
+      const headers: Record<string, string> = {}
+      const active = trace.getActiveSpan()?.spanContext()
+      if (active === undefined) return headers
+      // Without the trace state and the baggage: callers wrote them, and the receiver may belong to someone else.
+      const { traceId, spanId, traceFlags } = active
+      propagation.inject(trace.setSpanContext(ROOT_CONTEXT, { traceId, spanId, traceFlags }), headers)
+      return headers
+    },
   }
+}
+
+/** What the span of a call belongs to. */
+function originOf(request: RequestContext, callers: 'continue' | 'link'): Origin {
+  const here = context.active()
+  const active = trace.getSpan(here)
+  // Of the application, or of an instrumentation of HTTP, which has read the headers. One that has ended is a
+  // left-over of the context that the server was started in.
+  if (active !== undefined && (active.isRecording() || !isSampled(active))) return { parent: here, links: [] }
+  const root = trace.deleteSpan(here)
+  const caller = trace.getSpanContext(propagation.extract(ROOT_CONTEXT, request, headerGetter))
+  // Only the name of the trace is taken over. Baggage is the caller's text, and would travel on from here.
+  if (caller === undefined) return { parent: root, links: [] }
+  if (callers === 'continue') return { parent: trace.setSpanContext(root, caller), links: [] }
+  const { traceId, spanId, traceFlags } = caller
+  return { parent: root, links: [{ context: { traceId, spanId, traceFlags, isRemote: true } }] }
 }
 
 /** What a span belongs to: its parent, if the context has one, and what it links to. */
@@ -127,39 +121,25 @@ const headerGetter: TextMapGetter<RequestContext> = {
 const maxMessageEvents = 100
 
 /** The span of one call. */
-class OpenCall implements CallTrace {
-  readonly #span: Span
-  readonly #context: Context
-  readonly #protocol: TracedCall['protocol']
-  #sent = 0
-
-  constructor(span: Span, spanContext: Context, protocol: TracedCall['protocol']) {
-    this.#span = span
-    this.#context = spanContext
-    this.#protocol = protocol
-  }
-
-  within<Result>(work: () => Result): Result {
-    return context.with(this.#context, work)
-  }
-
-  sent(): void {
-    this.#sent++
-    if (this.#sent <= maxMessageEvents)
-      this.#span.addEvent('message sent', { 'countersign.message.number': this.#sent })
-  }
-
-  end(outcome: 'ok' | TracedFailure): void {
-    if (this.#span.isRecording()) this.#describe(outcome)
-    this.#span.end()
-  }
-
-  #describe(outcome: 'ok' | TracedFailure): void {
-    this.#span.setAttributes(statusOf(this.#protocol, outcome))
-    if (this.#sent > 0) this.#span.setAttribute('countersign.messages.sent', this.#sent)
+function callOf(span: Span, spanContext: Context, protocol: TracedCall['protocol']): CallTrace {
+  let sent = 0
+  const describe = (outcome: 'ok' | TracedFailure): void => {
+    span.setAttributes(statusOf(protocol, outcome))
+    if (sent > 0) span.setAttribute('countersign.messages.sent', sent)
     if (outcome === 'ok' || outcome.code === 'canceled') return
-    this.#span.setAttribute('error.type', outcome.reason === undefined ? outcome.code : errorTypeOf(outcome))
-    if (serverFaults.has(outcome.code)) this.#span.setStatus({ code: SpanStatusCode.ERROR })
+    span.setAttribute('error.type', outcome.reason === undefined ? outcome.code : errorTypeOf(outcome))
+    if (serverFaults.has(outcome.code)) span.setStatus({ code: SpanStatusCode.ERROR })
+  }
+  return {
+    within: (work) => context.with(spanContext, work),
+    sent() {
+      sent++
+      if (sent <= maxMessageEvents) span.addEvent('message sent', { 'countersign.message.number': sent })
+    },
+    end(outcome) {
+      if (span.isRecording()) describe(outcome)
+      span.end()
+    },
   }
 }
 

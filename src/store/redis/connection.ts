@@ -88,11 +88,7 @@ const callTime = new TimeLimit(timeLimitMs - 100, 100)
  * dropped.
  */
 export function withinTimeLimit<T>(work: Promise<T>): Promise<T> {
-  return callTime.within(work, noAnswer)
-}
-
-function noAnswer(): TimeLimitError {
-  return new TimeLimitError(`no answer within ${timeLimitMs} ms`)
+  return callTime.within(work, () => new TimeLimitError(`no answer within ${timeLimitMs} ms`))
 }
 
 /** Connects to a Redis server. Rejects unless it is version 7 or newer, of the target's kind, and takes writes. */
