@@ -32,14 +32,14 @@ export const p256: WalletAdapter = {
     // once.
     if (!verify('sha256', Buffer.from(message), { key, dsaEncoding: 'ieee-p1363' }, signature)) return undefined
     const address = addressOf(publicKey)
-    if (claimed !== undefined && !p256.sameAddress(claimed, address)) {
+    if (claimed !== undefined && p256.readAddress(claimed) !== address) {
       throw new CountersignError('ADDRESS_MISMATCH', 'The address does not belong to the public key')
     }
     const subject = publicKey.toString('hex')
     return { adapterId: p256.id, subject, publicKeyHex: subject, address }
   },
 
-  sameAddress: (a, b) => addressForm.test(a.toLowerCase()) && a.toLowerCase() === b.toLowerCase(),
+  readAddress: (text) => (addressForm.test(text.toLowerCase()) ? text.toLowerCase() : undefined),
 }
 
 /** The address of a compressed public key. */

@@ -54,7 +54,7 @@ export function ring(directory: string): WalletAdapter {
       return `ring:${chainId}:${readName(address)}`
     },
 
-    sameAddress: (a, b) => nameForm.test(a.toLowerCase()) && a.toLowerCase() === b.toLowerCase(),
+    readAddress: (text) => (nameForm.test(text.toLowerCase()) ? text.toLowerCase() : undefined),
   }
 }
 

@@ -1,6 +1,7 @@
 import { parseRecord, recordText, replaceFound } from '../base/record.ts'
 import { hashToken } from '../base/token.ts'
 import type { PastSession, SessionEnds, TakenSessions } from '../core/users/sessions.ts'
+import { given } from '../shared/given.ts'
 import type { Life, Store } from '../store/store.ts'
 
 interface OfflineRecord {
@@ -28,9 +29,9 @@ export class OfflineAccess {
   }
 
   /** Begins offline access of a session, for 90 days from now. */
-  async keep({ id, userId, adapterId, publicKeyHex, address, createdAt, orderId }: PastSession): Promise<void> {
-    const wallet = { adapterId, publicKeyHex, address }
-    const session: PastSession = { id, userId, ...wallet, createdAt, ...(orderId === undefined ? {} : { orderId }) }
+  async keep(kept: PastSession): Promise<void> {
+    const { id, userId, adapterId, subject, publicKeyHex, address, createdAt, orderId } = kept
+    const session = { id, userId, adapterId, publicKeyHex, address, createdAt, ...given({ subject, orderId }) }
     const value = recordText({ session } satisfies OfflineRecord)
     const life: Life = { ttlMs: offlineMs }
     // The list first: an id too many in it is harmless, a missing one is not.

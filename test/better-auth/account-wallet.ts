@@ -26,7 +26,7 @@ export const accountAdapter: WalletAdapter = {
     named(address, chainId)
     return `eip155:${chainId}:${address}`
   },
-  sameAddress: (a, b) => a.toLowerCase() === b.toLowerCase(),
+  readAddress: (text) => text.toLowerCase(),
 }
 
 /** Such a wallet. */

@@ -99,7 +99,7 @@ const faultyAdapter: WalletAdapter = {
   verify: () => {
     throw new Error('a fault')
   },
-  sameAddress: () => false,
+  readAddress: () => undefined,
 }
 
 const cases: Case[] = [

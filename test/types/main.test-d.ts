@@ -92,7 +92,7 @@ const stamp: WalletAdapter = {
     if (signatureHex.length !== message.length) return undefined
     return { adapterId: 'stamp', subject: address, publicKeyHex: '', address }
   },
-  sameAddress: (a, b) => a === b,
+  readAddress: (text) => text,
 }
 
 /** The same with a form of its own, whose questions to a server are bounded. */
@@ -118,7 +118,7 @@ export const framed: Ed25519Adapter = ed25519Adapter({
   displayName: 'Framed',
   signedBytes: (message) => new TextEncoder().encode(message),
   deriveAddress: (publicKey) => String(publicKey.length),
-  sameAddress: (a, b) => a === b,
+  readAddress: (text) => text,
 })
 
 /** A host written elsewhere. */

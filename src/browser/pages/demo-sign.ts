@@ -84,7 +84,7 @@ function isValid({ adapterId, publicKeyHex, signatureHex, message, payload, addr
   return (
     portableVerifier.verify(signature, adapter.signedBytes(message), publicKey) &&
     (payload === undefined || message.split('\n').includes(`Payload Hash: ${hashOf(payload)}`)) &&
-    adapter.sameAddress(adapter.deriveAddress(publicKey), address)
+    adapter.readAddress(address) === adapter.deriveAddress(publicKey)
   )
 }
 

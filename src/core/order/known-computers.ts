@@ -6,7 +6,7 @@ import { hashToken } from '../../base/token.ts'
 import { invalidField, refused } from '../../shared/errors.ts'
 import type { KnownComputer } from '../../shared/session.ts'
 import type { Store } from '../../store/store.ts'
-import { type ProvenIdentity, type WalletIdentity, walletOf } from '../wallet/wallet.ts'
+import { derivedSubject, type ProvenIdentity, type WalletIdentity } from '../wallet/wallet.ts'
 import { identityOf, newestTransition, type OrderApproval, type OrderRecord } from './order.ts'
 import type { OrderSettings } from './start.ts'
 
@@ -94,7 +94,7 @@ export class KnownComputers {
   /**
    * Makes a computer known for 90 days from `at`, the time of the return code. Once for each order: a repeated call, or
    * one after the order was taken back ({@link forgetOfOrder}), changes nothing. Nor does a call more than eleven
-   * minutes after `at`, or one for an identity that a session does not lead to (see {@link walletOf}).
+   * minutes after `at`, or one for an identity that a session does not lead to (see {@link derivedSubject}).
    */
   async remember(
     identity: ProvenIdentity,
@@ -102,7 +102,7 @@ export class KnownComputers {
     { orderId, at }: { readonly orderId: string; readonly at: number },
     computer: FinalizingComputer,
   ): Promise<boolean> {
-    if (walletOf(identity).subject !== identity.subject) return false
+    if (derivedSubject(identity) !== identity.subject) return false
     const change = (record: ComputersRecord, now: number): ComputersRecord | undefined => {
       if (at <= record.closedUntil || at <= now - orderMs) return undefined
       if (record.orders.some((order) => order.orderId === orderId)) return undefined

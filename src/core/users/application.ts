@@ -219,6 +219,7 @@ const session = object<Session>({
   id,
   userId: id,
   adapterId: anyText,
+  subject: optional(id),
   publicKeyHex: anyText,
   address: anyText,
   createdAt: time,

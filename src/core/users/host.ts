@@ -4,6 +4,11 @@ import type { ProvenIdentity } from '../wallet/wallet.ts'
 
 /** A session as its host keeps it. */
 export interface Session extends BaseSession {
+  /**
+   * Subject of the identity that signed in. Not shown to users. A host that does not keep it leaves it out: the public
+   * key then counts as the subject or, without one, the address in lower case.
+   */
+  readonly subject?: string
   /** Id of the known computer that finalized its order, if one did. Not shown to users. */
   readonly computerId?: string
 }

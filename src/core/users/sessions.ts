@@ -4,14 +4,13 @@ import { equalInConstantTime, hashToken, type KeyPurpose, type Keyring, newToken
 import { maxSessionsPerUser } from '../../limits/limits.ts'
 import type { CountersignError } from '../../shared/errors.ts'
 import type { Store, VersionedValue } from '../../store/store.ts'
-import type { ProvenIdentity } from '../wallet/wallet.ts'
 import type { CredentialForm, Session } from './host.ts'
 import { orderSessionEnded } from './refusals.ts'
 
 /** A session as far as it is kept by a part that may act for its user after its end. */
 export type PastSession = Pick<
   Session,
-  'id' | 'userId' | 'adapterId' | 'publicKeyHex' | 'address' | 'createdAt' | 'orderId'
+  'id' | 'userId' | 'adapterId' | 'subject' | 'publicKeyHex' | 'address' | 'createdAt' | 'orderId'
 >
 
 /** Sessions that are taken away, those that have ended before included. */
@@ -476,13 +475,14 @@ function indexOf(userId: string): string {
   return `sessions:${hashToken(userId)}`
 }
 
-/** Whether a session is of a wallet. It does not keep the subject; an address or a key in common is enough. */
-export function isOfWallet(
-  session: Pick<Session, 'adapterId' | 'address' | 'publicKeyHex'>,
-  wallet: Omit<ProvenIdentity, 'subject'>,
-): boolean {
-  const { adapterId, publicKeyHex, address } = wallet
+/** The wallet of a session. */
+export type SessionWallet = Pick<Session, 'adapterId' | 'subject' | 'address' | 'publicKeyHex'>
+
+/** Whether a session is of a wallet. If one of them does not have the subject, an address or key in common is enough. */
+export function isOfWallet(session: SessionWallet, wallet: SessionWallet): boolean {
+  const { adapterId, subject, publicKeyHex, address } = wallet
   if (session.adapterId !== adapterId) return false
+  if (session.subject !== undefined && subject !== undefined) return session.subject === subject
   return session.address === address || (publicKeyHex !== '' && session.publicKeyHex === publicKeyHex)
 }
 

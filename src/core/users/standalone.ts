@@ -20,7 +20,7 @@ import type {
   WalletHost,
 } from './host.ts'
 import { proxiedOriginRequired } from './refusals.ts'
-import { isOfWallet, type Sessions, sessionIdOf } from './sessions.ts'
+import { isOfWallet, type Sessions, type SessionWallet, sessionIdOf } from './sessions.ts'
 import type { WalletUser } from './user-records.ts'
 import { endingWith, Users } from './users.ts'
 
@@ -107,6 +107,7 @@ export class StandaloneHost implements WalletHost {
       {
         userId: user.id,
         adapterId: identity.adapterId,
+        subject: identity.subject,
         publicKeyHex: identity.publicKeyHex,
         address: identity.address,
         ip: request.ip ?? '',
@@ -177,7 +178,7 @@ export class StandaloneHost implements WalletHost {
   }
 
   /** Whether a wallet still belongs to a user, and no operator has blocked it. */
-  async holdsWallet(userId: string, wallet: Pick<Session, 'adapterId' | 'publicKeyHex' | 'address'>): Promise<boolean> {
+  async holdsWallet(userId: string, wallet: SessionWallet): Promise<boolean> {
     if (await this.#users.isBlocked(walletOf(wallet))) return false
     if (this.#parts.resolveLogin !== undefined) return true
     return (await this.walletsOf(userId)).some((each) => isOfWallet(each, wallet))

@@ -2,11 +2,11 @@ import { base58 } from '@scure/base'
 import type { Tracing } from '../../base/tracing.ts'
 import { type AdapterId, adapterIds, isBuiltIn } from '../../shared/adapters.ts'
 import { bytesToHex, hexToBytes } from '../../shared/hex.ts'
-import { accountIdOf, checksummed, parseAccountId, parseAddress } from './ethereum/address.ts'
+import { readAccount } from './ethereum/address.ts'
 import { ethereum } from './ethereum/ethereum.ts'
 import { ed25519, nimiq } from './nimiq.ts'
 import { solana } from './solana.ts'
-import type { ProvenIdentity, StartWarning, WalletAdapter } from './wallet.ts'
+import { isSameAddress, type ProvenIdentity, type StartWarning, type WalletAdapter } from './wallet.ts'
 
 /** A built-in adapter. */
 interface AdapterRow {
@@ -116,7 +116,7 @@ function checkAdapter(adapter: WalletAdapter): WalletAdapter {
   if (typeof adapter?.id !== 'string' || !idForm.test(adapter.id)) {
     throw new TypeError(`an adapter's id must match ${idForm.source}, which ${JSON.stringify(adapter?.id)} does not`)
   }
-  for (const name of ['verify', 'sameAddress'] as const) {
+  for (const name of ['verify', 'readAddress'] as const) {
     if (typeof adapter[name] !== 'function') throw new TypeError(`adapter "${adapter.id}" has no function ${name}`)
   }
   if (adapter.checkAtStart !== undefined && typeof adapter.checkAtStart !== 'function') {
@@ -148,7 +148,7 @@ export function readWalletName(text: string, configured?: readonly string[]): Wa
   const name = (isNamed ? rest : text)?.trim() ?? ''
   const ids = isNamed ? [prefix] : adapterIds
   const isOf = (id: string, address: string): boolean | undefined =>
-    isBuiltIn(id) ? builtIn[id].make({}).sameAddress(address, name) : undefined
+    isBuiltIn(id) ? isSameAddress(builtIn[id].make({}), address, name) : undefined
   const fits: WalletName['fits'] = ({ adapterId, address, publicKeyHex }) =>
     (!isNamed || adapterId === prefix) &&
     (address === name ||
@@ -169,14 +169,10 @@ function ofKey(hex: string, addressOf: (key: Uint8Array) => string): Wallet | un
 }
 
 function ofAccount(text: string): Wallet | undefined {
-  const account = parseAccountId(text)
-  const address = account?.address ?? parseAddress(text)
-  if (address === undefined) return undefined
-  const named = (spelling: string): string =>
-    account === undefined ? spelling : accountIdOf(account.chainId, spelling)
-  return { subject: named(address), publicKeyHex: '', address: named(checksummed(address)) }
+  const address = readAccount(text)
+  return address === undefined ? undefined : { subject: address.toLowerCase(), publicKeyHex: '', address }
 }
 
 function hexOfBase58(text: string): string | undefined {
-  return solana.sameAddress(text, text) ? bytesToHex(base58.decode(text)) : undefined
+  return solana.readAddress(text) !== undefined ? bytesToHex(base58.decode(text)) : undefined
 }

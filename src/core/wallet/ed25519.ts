@@ -2,7 +2,7 @@ import { hexToBytes as decode } from '@noble/hashes/utils.js'
 import nacl from 'tweetnacl'
 import { invalidField, refused } from '../../shared/errors.ts'
 import { bytesToHex, hexToBytes } from '../../shared/hex.ts'
-import type { WalletAdapter } from './wallet.ts'
+import { isSameAddress, type WalletAdapter } from './wallet.ts'
 
 /** Checks raw Ed25519 signatures (RFC 8032). */
 export interface SignatureVerifier {
@@ -87,8 +87,8 @@ export interface Ed25519Framing {
   signedBytes(message: string): Uint8Array
   /** The address of a public key (32 bytes) in its canonical form. */
   deriveAddress(publicKey: Uint8Array): string
-  /** See {@link WalletAdapter.sameAddress}. */
-  sameAddress(a: string, b: string): boolean
+  /** See {@link WalletAdapter.readAddress}. */
+  readAddress(text: string): string | undefined
 }
 
 /** An adapter for Ed25519 wallets, with its framing. */
@@ -104,7 +104,7 @@ export function ed25519Adapter(framing: Ed25519Framing): Ed25519Adapter {
     const signature = readHex('signature_hex', proof.signatureHex, 64)
     if (!verifier.verify(signature, framing.signedBytes(message), publicKey)) return undefined
     const address = framing.deriveAddress(publicKey)
-    if (proof.address !== undefined && !framing.sameAddress(proof.address, address)) {
+    if (proof.address !== undefined && !isSameAddress(framing, proof.address, address)) {
       throw refused('ADDRESS_MISMATCH')
     }
     const publicKeyHex = bytesToHex(publicKey)

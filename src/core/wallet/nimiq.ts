@@ -35,14 +35,24 @@ export const nimiq: Ed25519Adapter = ed25519Adapter({
     // A hash of bytes of any length looks like an address.
     if (publicKey.length !== 32) throw new TypeError(`a public key has 32 bytes, not ${publicKey.length}`)
     const text = encodeBase32(blake2b(publicKey, { dkLen: 32 }).subarray(0, 20))
-    return `NQ${checkDigits(text)}${text}`.replace(/.{4}(?=.)/g, '$& ')
+    return grouped(`NQ${checkDigits(text)}${text}`)
   },
 
-  sameAddress(a, b) {
-    const parsed = parseAddress(a)
-    return parsed !== undefined && parsed === parseAddress(b)
+  readAddress(text) {
+    const compact = text.replaceAll(' ', '')
+    // Tested before the case changes: other alphabets have letters whose upper case is an ASCII letter.
+    if (!addressForm.test(compact)) return undefined
+    const address = compact.toUpperCase()
+    // Compared as text, because 00, 01 and 99 leave the same remainder as 97, 98 and 02, so an address would have two
+    // forms.
+    return address.slice(2, 4) === checkDigits(address.slice(4)) ? grouped(address) : undefined
   },
 })
+
+/** An address in groups of four characters. */
+function grouped(address: string): string {
+  return address.replace(/.{4}(?=.)/g, '$& ')
+}
 
 /**
  * Wallets and tools that sign the message's UTF-8 bytes as they are (Ed25519 without context or pre-hash, RFC 8032
@@ -53,19 +63,8 @@ export const ed25519: Ed25519Adapter = ed25519Adapter({
   displayName: 'Ed25519',
   signedBytes: (message) => utf8Bytes(message),
   deriveAddress: nimiq.deriveAddress,
-  sameAddress: nimiq.sameAddress,
+  readAddress: nimiq.readAddress,
 })
-
-/** An address without spaces in upper case; `undefined` if it is malformed or its check digits are wrong. */
-function parseAddress(text: string): string | undefined {
-  const compact = text.replaceAll(' ', '')
-  // Tested before the case changes: other alphabets have letters whose upper case is an ASCII letter.
-  if (!addressForm.test(compact)) return undefined
-  const address = compact.toUpperCase()
-  // Compared as text, because 00, 01 and 99 leave the same remainder as 97, 98 and 02, so an address would have two
-  // forms.
-  return address.slice(2, 4) === checkDigits(address.slice(4)) ? address : undefined
-}
 
 /** The two check digits of an IBAN (ISO 13616, ISO 7064 MOD 97-10) with country code NQ. */
 function checkDigits(text: string): string {

@@ -2,7 +2,14 @@ import type { Tracing } from '../../base/tracing.ts'
 import { type CountersignError, invalidField, refused } from '../../shared/errors.ts'
 import type { SignatureVerifier } from './ed25519.ts'
 import { type StoredChallenge, signInForm } from './form.ts'
-import type { Proof, ProvenIdentity, RemoteChecks, WalletAccount, WalletAdapter } from './wallet.ts'
+import {
+  isSameAddress,
+  type Proof,
+  type ProvenIdentity,
+  type RemoteChecks,
+  type WalletAccount,
+  type WalletAdapter,
+} from './wallet.ts'
 
 /**
  * Adapters that are tried for a proof that names none. Any other may be expensive to ask, so a proof has to name it.
@@ -53,7 +60,7 @@ export class Prover {
    */
   requireAddress(adapterId: string, address: string, field: string): void {
     this.requireConfigured(adapterId)
-    if (this.#adapter(adapterId)?.sameAddress(address, address)) return
+    if (this.#adapter(adapterId)?.readAddress(address) !== undefined) return
     throw invalidField(field, `${field} is not an address of ${adapterId}`)
   }
 
@@ -69,7 +76,8 @@ export class Prover {
 
   /** Whether an address is that of a proven wallet. */
   isAddressOf(identity: ProvenIdentity, address: string): boolean {
-    return this.#adapter(identity.adapterId)?.sameAddress(address, identity.address) === true
+    const adapter = this.#adapter(identity.adapterId)
+    return adapter !== undefined && isSameAddress(adapter, address, identity.address)
   }
 
   /**

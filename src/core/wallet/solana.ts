@@ -78,7 +78,7 @@ export const solana: WalletAdapter = {
   },
 
   // An address has one spelling.
-  sameAddress: (a, b) => a === b && isAddress(a),
+  readAddress: (text) => (isAddress(text) ? text : undefined),
 }
 
 /**

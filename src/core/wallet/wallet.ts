@@ -26,7 +26,7 @@ export interface ProvenIdentity {
   /**
    * What distinguishes the adapter's wallets, 1 to 200 characters, such as the public key in lower-case
    * hex. An adapter never changes how it is made. Computers are remembered only for wallets whose subject is
-   * `publicKeyHex` or, if that is empty, the address in lower case, because a session names its wallet by these.
+   * `publicKeyHex` or, if that is empty, the address in lower case, because the sessions of some hosts do not keep it.
    */
   readonly subject: string
   /** Lower-case hex. Empty if the adapter knows wallets by their address only. */
@@ -38,14 +38,19 @@ export interface ProvenIdentity {
 /** What distinguishes one wallet from all others. */
 export type WalletIdentity = Pick<ProvenIdentity, 'adapterId' | 'subject'>
 
+/** The wallet of a session. That of another session host may not keep the subject, which is derived then. */
+export function walletOf(session: Omit<ProvenIdentity, 'subject'> & { readonly subject?: string }): WalletIdentity {
+  const { adapterId, subject = derivedSubject(session) } = session
+  return { adapterId, subject }
+}
+
 /**
- * The wallet of a session, which does not keep the subject: with a public key, the subject is the key; without one, the
- * address in lower case. An adapter whose wallets have no key has to make its subjects alike. If an adapter makes them
- * otherwise, no computer is remembered for its wallets, because its user could not find and forget it.
+ * The subject of most adapters: the public key or, without one, the address in lower case. If an adapter makes it
+ * otherwise, no computer is remembered for its wallets: with a session that does not keep the subject, its user could
+ * not find and forget the computer.
  */
-export function walletOf(session: Pick<ProvenIdentity, 'adapterId' | 'publicKeyHex' | 'address'>): WalletIdentity {
-  const { adapterId, publicKeyHex, address } = session
-  return { adapterId, subject: publicKeyHex === '' ? address.toLowerCase() : publicKeyHex }
+export function derivedSubject({ publicKeyHex, address }: Omit<ProvenIdentity, 'subject'>): string {
+  return publicKeyHex === '' ? address.toLowerCase() : publicKeyHex
 }
 
 /**
@@ -156,8 +161,15 @@ export interface WalletAdapter {
   readonly accountId?: (address: string, chainId: string) => string
 
   /**
-   * Whether two texts name one address, in any grouping and case. An address that is malformed or whose check
-   * digits are wrong equals nothing, itself included.
+   * The canonical form of an address that people write in any grouping and case: the one that identities have.
+   * `undefined` for text that no wallet of this kind can have as its address, such as one with wrong check digits. Two
+   * texts name one address if both have the same canonical form.
    */
-  sameAddress(a: string, b: string): boolean
+  readAddress(text: string): string | undefined
+}
+
+/** Whether two texts name one address of an adapter. Text that is no address equals nothing, itself included. */
+export function isSameAddress(adapter: Pick<WalletAdapter, 'readAddress'>, a: string, b: string): boolean {
+  const address = adapter.readAddress(a)
+  return address !== undefined && address === adapter.readAddress(b)
 }

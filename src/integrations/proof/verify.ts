@@ -5,7 +5,7 @@ import { walletAdapters } from '../../core/wallet/adapters.ts'
 import { portableVerifier } from '../../core/wallet/ed25519.ts'
 import { isChainId, parseAccountId } from '../../core/wallet/ethereum/address.ts'
 import { RpcFailure } from '../../core/wallet/ethereum/rpc.ts'
-import type { Proof, ProvenIdentity, WalletAdapter } from '../../core/wallet/wallet.ts'
+import { isSameAddress, type Proof, type ProvenIdentity, type WalletAdapter } from '../../core/wallet/wallet.ts'
 import { adapterIds } from '../../shared/adapters.ts'
 import { CountersignError } from '../../shared/errors.ts'
 import { parseOrigin } from '../../shared/origin.ts'
@@ -70,7 +70,7 @@ async function prove(
     if (contract !== undefined && !Object.hasOwn(evmRpc, contract.chainId)) throw needsRpc()
     throw new ProofError('SIGNATURE_INVALID', 'The signature is not one of this wallet over this text')
   }
-  if (!adapter.sameAddress(given.address, proven.address)) throw otherAddress()
+  if (!isSameAddress(adapter, given.address, proven.address)) throw otherAddress()
   return proven
 }
 
@@ -134,7 +134,7 @@ function requireAccount({ account }: SignedText, { address }: ProvenIdentity, ad
   }
   // CAIP-10: namespace, reference of the chain, address.
   const named = /^[-a-z0-9]{3,8}:[-_a-zA-Z0-9]{1,32}:(.+)$/.exec(account)?.[1] ?? ''
-  if (adapter.accountId !== undefined && [account, named].some((one) => adapter.sameAddress(one, address))) return
+  if (adapter.accountId !== undefined && [account, named].some((one) => isSameAddress(adapter, one, address))) return
   throw new ProofError('ADDRESS_MISMATCH', 'The signed text names another account than the one that signed')
 }
 
@@ -201,7 +201,7 @@ function requireOwner(
   const isOwner =
     owner.adapterId === adapterId &&
     (owner.publicKeyHex === undefined || owner.publicKeyHex === publicKeyHex) &&
-    (owner.address === undefined || adapter.sameAddress(owner.address, address))
+    (owner.address === undefined || isSameAddress(adapter, owner.address, address))
   if (!isOwner) throw new ProofError('WRONG_WALLET', 'Another wallet than that of the owner signed')
 }
 
@@ -306,7 +306,7 @@ function checkOwner(owner: ProofOwner, adapters: readonly WalletAdapter[]): Proo
   if (publicKeyHex !== undefined && !/^([0-9a-f]{2})+$/i.test(publicKeyHex)) {
     throw new TypeError('owner.publicKeyHex must be hex')
   }
-  if (address !== undefined && !adapter.sameAddress(address, address)) {
+  if (address !== undefined && adapter.readAddress(address) === undefined) {
     throw new TypeError(`owner.address is not an address of ${adapterId}`)
   }
   return {

@@ -134,7 +134,7 @@ export function describeHostContract({ describe, test }: TestRunner, options: Ho
       check('makes a session of the user with the identity that was proven', async (host) => {
         const before = Date.now()
         const { user, identity, session, token } = await signIn(host)
-        const { id, createdAt, expiresAt, ...details } = session
+        const { id, createdAt, expiresAt, subject = identity.subject, ...details } = session
         assert.deepEqual(details, {
           userId: user.id,
           adapterId: identity.adapterId,
@@ -143,6 +143,7 @@ export function describeHostContract({ describe, test }: TestRunner, options: Ho
           ip: '192.0.2.7',
           userAgent: 'contract suite',
         })
+        assert.equal(subject, identity.subject, 'a session keeps another subject')
         assert.match(id, /\S/)
         assert.ok(createdAt >= before - 1000 && createdAt <= Date.now() + 1000, 'createdAt is not now')
         assert.ok(expiresAt > createdAt, 'a session ends before it begins')

@@ -57,7 +57,7 @@ const framing: Ed25519Framing = {
   displayName: 'Late',
   signedBytes: (text) => Buffer.from(`late:${text}`),
   deriveAddress: (publicKey) => `late:${bytesToHex(publicKey)}`,
-  sameAddress: (a, b) => a === b && /^late:[0-9a-f]{64}$/.test(a) && a.length === 69,
+  readAddress: (text) => (/^late:[0-9a-f]{64}$/.test(text) && text.length === 69 ? text : undefined),
 }
 const late = ed25519Adapter({ ...framing })
 

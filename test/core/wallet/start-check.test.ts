@@ -106,7 +106,7 @@ test('a check that never ends holds the start for ten seconds, and a start besid
      import { betterAuth } from 'better-auth/minimal'
      import { createCountersign } from ${main}
      import { walletSignIn } from ${plugins}
-     const hanging = { id: 'ring', displayName: 'Ring', verify() {}, sameAddress() {}, checkAtStart: () => new Promise(() => {}) }
+     const hanging = { id: 'ring', displayName: 'Ring', verify() {}, readAddress() {}, checkAtStart: () => new Promise(() => {}) }
      const quick = { ...hanging, checkAtStart: async () => {} }
      const log = (start) => (level, text) => console.log(start, level, text)
      const service = async (adapter, start) => {

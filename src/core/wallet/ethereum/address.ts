@@ -55,10 +55,12 @@ export function parseAccountId(text: string): ChainAccount | undefined {
   return lower === undefined ? undefined : { chainId, address: lower }
 }
 
-/** What an address is compared by, alone or as CAIP-10 with its chain; `undefined` if the text is neither. */
-export function comparable(text: string): string | undefined {
+/** An address, alone or as CAIP-10 with its chain, with its checksum; `undefined` if the text is neither. */
+export function readAccount(text: string): string | undefined {
   const account = parseAccountId(text)
-  return account === undefined ? parseAddress(text) : accountIdOf(account.chainId, account.address)
+  const address = account?.address ?? parseAddress(text)
+  if (address === undefined) return undefined
+  return account === undefined ? checksummed(address) : accountIdOf(account.chainId, checksummed(address))
 }
 
 /**

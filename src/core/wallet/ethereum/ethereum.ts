@@ -6,7 +6,7 @@ import { type CountersignError, invalidField, refused } from '../../../shared/er
 import { bytesToHex, hexToBytes } from '../../../shared/hex.ts'
 import { formText } from '../form.ts'
 import type { Proof, ProvenIdentity, RemoteChecks, WalletAdapter } from '../wallet.ts'
-import { accountIdOf, checksummed, comparable, isChainId, isReserved, parseAddress } from './address.ts'
+import { accountIdOf, checksummed, isChainId, isReserved, parseAddress, readAccount } from './address.ts'
 import { askContract, type ContractAnswer } from './contract.ts'
 import { EvmRpc } from './rpc.ts'
 
@@ -83,10 +83,7 @@ export function ethereum(evmRpc: Readonly<Record<string, string>> = {}, tracing?
         chainId: requireChainId(chainId),
       }),
     accountId: (address, chainId) => accountIdOf(requireChainId(chainId), checksummed(requireAddress(address))),
-    sameAddress(a, b) {
-      const parsed = comparable(a)
-      return parsed !== undefined && parsed === comparable(b)
-    },
+    readAddress: readAccount,
   }
 }
 
