@@ -91,11 +91,6 @@ export interface OidcOptions {
    * one. Default: none. Code only.
    */
   claims?: OwnClaims
-  /**
-   * JSON file with further claims of people, by user id or by wallet as `{adapter_id}:{address}`: email, name, groups
-   * and others. Read again on SIGHUP. Default: none. Variable: COUNTERSIGN_OIDC_PEOPLE.
-   */
-  people?: string
 }
 
 /**
@@ -331,6 +326,16 @@ export interface CountersignOptions {
    * Access tokens for backends, which are issued if `audiences` is set.
    */
   accessTokens?: AccessTokenOptions
+  /**
+   * JSON file with people, by user id or by wallet as `{adapter_id}:{address}`: groups, email, name and other claims.
+   * Read again on SIGHUP. Not with `sessionHost`. Default: none. Variable: COUNTERSIGN_PEOPLE.
+   */
+  people?: string
+  /**
+   * Who may sign in: `anyone`, or only the `people` of the file, with whom sessions count as long as they are listed.
+   * Values: `people`. Default: `anyone`. Variable: COUNTERSIGN_ADMIT.
+   */
+  admit?: 'anyone' | 'people'
   /**
    * Copying of the address of the wallet that signed in last to the user's record. Values: `on`. Default: `off`.
    * Variable: COUNTERSIGN_SYNC_ADDRESS_TO_USER.

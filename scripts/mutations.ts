@@ -422,7 +422,7 @@ const rows: Readonly<
   ],
   44: [
     ['read', 'isConnected ? record : undefined', 'record', 'oidc/offline'],
-    ['find', 'isFree && (await offline.find(sessionUid)) === undefined', 'false', 'oidc/offline'],
+    ['find', 'session === undefined || !host.admits(session)', 'session && !host.admits(session)', 'oidc/offline'],
     ['revokeOthers', 'await sessionEnds?.taken({ userId, fits })', '', 'oidc/offline'],
     ['sessionHandlers', 'requireOwnOrigin?.(call.request)', '', 'oidc/offline'],
   ],
@@ -439,7 +439,7 @@ const rows: Readonly<
     ['holderOf', 'if (scopes === undefined)', 'if (false)', 'oidc/resources'],
     ['postToPublic', 'isIP(host) !== 0 && isUnreachable(host)', 'false', 'oidc/back-channel'],
     ['publicLookup', 'found.some(({ address }) => isUnreachable(address))', 'false', 'oidc/back-channel'],
-    ['queueLogouts', 'if ((await lives) !== undefined) continue', '', 'oidc/back-channel'],
+    ['queueLogouts', 'if (await lives) continue', '', 'oidc/back-channel'],
     ['lineOf', 'this.#lines.get(clientId)', '[...this.#lines.values()][0]', 'oidc/back-channel'],
   ],
   47: [
@@ -452,6 +452,19 @@ const rows: Readonly<
     ],
     ['requireStarter', 'current.session.id === starter?.sessionId', 'true', 'core/order/link-orders relay/relay'],
     ['link', 'await requireWanted()', '', 'core/order/link-orders'],
+  ],
+  48: [
+    ['resolve', 'requireAdmitted(userId)', '', 'service/admit'],
+    ['createSession', 'this.#requireListed({ ...identity, userId: user.id })', '', 'service/admit'],
+    ['approve', "if (order.kind === 'login') await requireListed?.(identity)", '', 'service/admit'],
+    ['counting', '&& this.admits(session)', '', 'service/admit'],
+    ['find', '|| !host.admits(session)', '', 'oidc/admit'],
+    [
+      'userIdOf',
+      'found === undefined ? derivedUserId(wallet) : randomUserId()',
+      'derivedUserId(wallet)',
+      'service/admit',
+    ],
   ],
 }
 

@@ -33,6 +33,9 @@ export interface WalletSettings extends Omit<Settings, 'appName'> {
 /** Checks a plugin's options when it is created. Throws a `TypeError` of one line if one does not fit. */
 export function walletSettings(options: CountersignOptions): WalletSettings {
   const settings = resolveSettings(options)
+  if (settings.people !== undefined || settings.admit === 'people') {
+    throw new TypeError('people and admit do nothing in Better Auth, which keeps users and sessions: use resolveLogin')
+  }
   const adapters = walletAdapters(settings.adapters, settings)
   return {
     ...settings,

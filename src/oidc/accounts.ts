@@ -1,11 +1,12 @@
 import type { AdapterPayload, FindAccount } from 'oidc-provider'
+import type { Fields } from '../base/json-file.ts'
 import type { Logger } from '../base/log.ts'
+import { isReservedClaim } from '../base/reserved-claims.ts'
 import { applicationStepMs, applicationSteps } from '../base/timing/time-limit.ts'
 import type { ClaimsSubject, ClaimsWallet, OwnClaims } from '../core/users/application.ts'
 import type { Session } from '../core/users/host.ts'
+import type { People } from '../core/users/people.ts'
 import { hostUnavailable } from '../shared/errors.ts'
-import { claimsOf, isReservedClaim, type People } from './claims.ts'
-import type { Fields } from './json-file.ts'
 import { requestState, type SharedParts } from './parts.ts'
 
 export type AccountParts = Pick<SharedParts, 'host' | 'offline' | 'settings' | 'log'>
@@ -53,8 +54,7 @@ export async function resourceClaims(
 ): Promise<Fields> {
   const session = await sessionOf(parts, token)
   if (session === undefined) throw new TypeError('the session has ended')
-  const { userId, adapterId, address, publicKeyHex } = session
-  const { groups } = claimsOf(people, { userId, wallet: { adapterId, address, publicKeyHex } })
+  const { groups } = people.find(session) ?? {}
   return {
     ...(scopes.includes('wallet') ? { wallet: walletClaim(session) } : {}),
     ...(scopes.includes('groups') && groups !== undefined ? { groups } : {}),
@@ -73,7 +73,7 @@ async function claimsIn(
   const own: ClaimsWallet = { adapterId, address, publicKeyHex }
   const others = (await host.walletsOf(userId)).filter((each) => !isSame(each, own))
   const subject = { userId, wallet: own, clientId }
-  const byFile = claimsOf(people, subject)
+  const byFile = people.find({ userId, adapterId, address }) ?? {}
   const byFunction = settings.claims === undefined ? {} : await askClaims(settings.claims, subject, log)
   const byTemplate: Fields = { email: settings.email?.replace('{user_id}', emailPart(userId)) }
   // An address and whether it is verified are of one source.
@@ -115,7 +115,7 @@ export async function isHintOfAnother(
   if (namesIn(await claimsIn(session, clientId, parts, people)).includes(hint)) return false
   const [before = '', after = ''] = parts.settings.oidc.email?.split('{user_id}') ?? []
   const isByTemplate = after !== '' && hint.startsWith(before) && hint.endsWith(after)
-  const isOfPerson = [...people.values()].some((claims) => namesIn(claims).includes(hint))
+  const isOfPerson = people.all.some((claims) => namesIn(claims).includes(hint))
   return wallet !== undefined || isByTemplate || isOfPerson || /^usr_[\w-]{22}$/.test(hint)
 }
 

@@ -61,7 +61,7 @@ export function adaptersOver(parts: AdapterParts, loaded: LoadedClients): (name:
 
 /** Codes, refresh tokens, opaque access tokens, pushed requests, and marks of proofs that count once. */
 function usedOnce(kind: string, parts: AdapterParts, clients: FileClients): Partial<Adapter> {
-  const { records, grants, apps, offline, store } = parts
+  const { records, grants, apps, offline, store, host } = parts
   const { InvalidGrant, InvalidRequest, InvalidRequestUri } = parts.library.errors
 
   const graceOf = ({ clientId }: AdapterPayload): number =>
@@ -80,9 +80,12 @@ function usedOnce(kind: string, parts: AdapterParts, clients: FileClients): Part
       }
       const { payload, usedAt } = found.record
       const { sessionUid, expiresWithSession } = payload
-      // What is bound to a session is checked by the library. The rest counts while the session has offline access.
-      const isFree = sessionUid !== undefined && expiresWithSession !== true
-      if (isFree && (await offline.find(sessionUid)) === undefined) return undefined
+      // What is bound to a session is checked by the library. The rest counts while the session has offline access, and
+      // its user may sign in.
+      if (sessionUid !== undefined && expiresWithSession !== true) {
+        const session = await offline.find(sessionUid)
+        if (session === undefined || !host.admits(session)) return undefined
+      }
       const isUsed = usedAt !== undefined && !isInGrace(payload, usedAt)
       return { ...payload, jti: id, ...(isUsed ? { consumed: Math.floor(usedAt) } : {}) }
     },

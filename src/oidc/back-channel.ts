@@ -91,8 +91,8 @@ export class BackChannel {
     const { clients } = loaded()
     for (const ended of await sessionClients.ended()) {
       const { id: sessionId, userId, app } = ended
-      const lives = app === undefined ? host.findSession(sessionId) : apps.find(userId, app.connection)
-      if ((await lives) !== undefined) continue
+      const lives = app === undefined ? host.hasSession(sessionId) : apps.find(userId, app.connection)
+      if (await lives) continue
       for (const clientId of app === undefined ? await sessionClients.of(sessionId) : [app.clientId]) {
         if (clients.get(clientId)?.metadata.backchannel_logout_uri === undefined) continue
         const id = hashToken(`${sessionId}\n${clientId}`)

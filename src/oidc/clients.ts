@@ -1,6 +1,6 @@
+import { type Check, checkOf, type Fields, hasOnly, readJson } from '../base/json-file.ts'
 import { isLoopbackHost } from '../shared/origin.ts'
 import { issuerScopes } from './claims.ts'
-import { type Check, checkOf, type Fields, hasOnly, readJson } from './json-file.ts'
 
 /** A client of the clients file. */
 export interface FileClient {

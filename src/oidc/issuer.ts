@@ -1,9 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Provider } from 'oidc-provider'
+import { type Check, checkOf } from '../base/json-file.ts'
 import type { RequestContext } from '../base/request.ts'
 import { Sampler } from '../base/timing/sampler.ts'
 import type { Keyring } from '../base/token.ts'
 import type { Session } from '../core/users/host.ts'
+import type { People } from '../core/users/people.ts'
 import type { PartRoute, PartRoutes } from '../http/app.ts'
 import { type Exchange, type Route, requireHttpMethod } from '../http/exchange.ts'
 import { isForm, isJson, notJson } from '../http/refusals.ts'
@@ -16,13 +18,12 @@ import type { ConnectedApp } from '../shared/session.ts'
 import { BackChannel, type Logout } from './back-channel.ts'
 import { askLibrary, type Callback, encodedFor, type LibraryAnswer } from './bridge.ts'
 import { BrowserCookies } from './browser.ts'
-import { haveEmail, readPeopleFile } from './claims.ts'
+import { haveEmail } from './claims.ts'
 import { isWeb, readClientsFile, shownClient } from './clients.ts'
 import { discoveryPaths, keyTimes } from './commands.ts'
 import { ConnectedApps, disconnect } from './connected-apps.ts'
 import { Grants, scopeOf, sidOf } from './grants.ts'
 import { Interactions } from './interaction.ts'
-import { type Check, checkOf } from './json-file.ts'
 import { publicKeys, type SigningJwk, signingKeys } from './keys.ts'
 import { type LibraryParts, loadLibrary, makeProvider, resumeCookie, sessionCookie } from './library.ts'
 import { issuerPage, Navigations, passOnForm } from './pages.ts'
@@ -37,9 +38,6 @@ import {
 import { SealedRecords } from './sealed-records.ts'
 import { OfflineAccess, SessionClients } from './session-ends.ts'
 
-/** A setting that names a file of the issuer. */
-export type IssuerFile = 'oidc.clients' | 'oidc.people'
-
 /** Makes the issuer. Rejects with a `TypeError` of one line if the clients file or a client does not fit. */
 export async function createIssuer(parts: IssuerParts): Promise<Issuer> {
   if (parts.settings.sessionHost !== undefined) {
@@ -49,7 +47,7 @@ export async function createIssuer(parts: IssuerParts): Promise<Issuer> {
     )
   }
   const issuer = new Issuer(parts, await loadLibrary())
-  const apply = await issuer.prepare()
+  const apply = await issuer.prepare(parts.people)
   apply()
   issuer.start()
   return issuer
@@ -63,12 +61,13 @@ export class Issuer implements PartRoutes, SessionApps {
   readonly #routes: ReadonlyMap<string, PartRoute>
   readonly #navigations: Navigations
   readonly #backChannel: BackChannel
-  #loaded: Loaded = { clients: new Map(), resources: new Map(), scopes: [], keys: [], people: new Map() }
+  #loaded: Loaded
   /** Made for a public URL, which follows from the port if it is not set. */
   #made: { readonly issuer: string; readonly provider: Provider; readonly callback: Callback } | undefined
   #keyTimer: NodeJS.Timeout | undefined
 
   constructor(given: IssuerParts, library: Library) {
+    this.#loaded = { clients: new Map(), resources: new Map(), scopes: [], keys: [], people: given.people }
     const base = `${given.settings.basePath}/oidc`
     const { store, keyring } = given
     const kept = {
@@ -147,13 +146,15 @@ export class Issuer implements PartRoutes, SessionApps {
     return this.#loaded.clients.size
   }
 
-  /** Reads files and keys again. Resolves with what puts them in force, and returns the files that have changed. */
-  async prepare(): Promise<() => readonly IssuerFile[]> {
+  /**
+   * Reads the clients file and keys again. Resolves with what puts them in force, together with a people file, and
+   * returns whether the clients have changed.
+   */
+  async prepare(people: People): Promise<() => boolean> {
     const { settings, publicUrl } = this.#parts
-    const { email, claims, people: peopleFile } = settings.oidc
+    const { email, claims } = settings.oidc
     const { audiences = [] } = settings.accessTokens
     const { clients, resources } = await readClientsFile(String(settings.oidc.clients))
-    const people = peopleFile === undefined ? new Map() : await readPeopleFile(peopleFile)
     const canHaveEmail = (email ?? claims) !== undefined || haveEmail(people)
     const scopes = ['openid', 'offline_access', 'profile', 'wallet', 'groups', ...(canHaveEmail ? ['email'] : [])]
     const loaded: Loaded = { clients, resources, scopes, keys: await this.#readKeys(this.#parts.keyring), people }
@@ -175,12 +176,7 @@ export class Issuer implements PartRoutes, SessionApps {
       const before = this.#loaded
       this.#loaded = loaded
       this.#made = undefined
-      const isSame = (...maps: readonly (keyof Loaded)[]): boolean =>
-        maps.every((map) => isDeepStrictEqual(before[map], loaded[map]))
-      return [
-        ...(isSame('clients', 'resources') ? [] : (['oidc.clients'] as const)),
-        ...(isSame('people') ? [] : (['oidc.people'] as const)),
-      ]
+      return !isDeepStrictEqual([before.clients, before.resources], [clients, resources])
     }
   }
 

@@ -6,13 +6,13 @@ import type { Sampler } from '../base/timing/sampler.ts'
 import type { Keyring } from '../base/token.ts'
 import type { OwnClaims } from '../core/users/application.ts'
 import type { Session } from '../core/users/host.ts'
+import type { People } from '../core/users/people.ts'
 import type { StandaloneHost } from '../core/users/standalone.ts'
 import type { WalletName } from '../core/wallet/adapters.ts'
 import type { PageFiles } from '../http/page-files.ts'
 import type { LiveCount } from '../limits/concurrency.ts'
 import type { RateLimiter } from '../limits/rate.ts'
 import type { Store } from '../store/store.ts'
-import type { People } from './claims.ts'
 import type { FileClients, Offered } from './clients.ts'
 import type { ConnectedApps } from './connected-apps.ts'
 import type { Grants } from './grants.ts'
@@ -33,8 +33,6 @@ export interface IssuerSettings {
   readonly oidc: {
     /** File with the clients. */
     readonly clients?: string | undefined
-    /** File with claims of people. */
-    readonly people?: string | undefined
     /** Template of users' e-mail addresses, with `{user_id}`. */
     readonly email?: string | undefined
     readonly claims?: OwnClaims | undefined
@@ -64,6 +62,8 @@ export interface IssuerParts {
   readonly limiter: RateLimiter | undefined
   /** Count of the records of senders that need not be known. */
   readonly live: LiveCount
+  /** The people file in force at the start. */
+  readonly people: People
   /** Reads the name of a wallet, as `nimiq:NQ…`, or without the adapter. `undefined` if no wallet can have it. */
   readonly readWallet: (text: string) => WalletName | undefined
   readonly log: Logger

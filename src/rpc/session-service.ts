@@ -3,6 +3,7 @@ import type { RequestContext } from '../base/request.ts'
 import type { AccessTokens } from '../core/access-tokens.ts'
 import type { CurrentSession, Host, Session } from '../core/users/host.ts'
 import { OwnSessions, type OwnSessionsParts } from '../core/users/own-sessions.ts'
+import { isRightToken } from '../core/users/refusals.ts'
 import { CountersignError, type ErrorReason } from '../shared/errors.ts'
 import type { ConnectedApp } from '../shared/session.ts'
 import { type Call, limited, type ServiceHandlers, sessionFields, setCookies, withTimes } from './methods.ts'
@@ -42,7 +43,7 @@ export function sessionHandlers(host: Host, parts: SessionParts): ServiceHandler
       } catch (thrown) {
         if (!allowSignedOut || !(thrown instanceof CountersignError) || !signedOut.has(thrown.reason)) throw thrown
         if (thrown.reason === 'SESSION_REQUIRED') return {}
-        await countWrong?.(call.request)
+        if (!isRightToken(thrown)) await countWrong?.(call.request)
         call.pardoned = thrown
         return {}
       }

@@ -1,9 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
 import type { ConnectRouter } from '@connectrpc/connect'
 import { createLogger, type Logger } from '../base/log.ts'
 import { Keyring } from '../base/token.ts'
 import { liveSigningKeys } from '../core/access-tokens.ts'
 import type { CredentialForm, Session } from '../core/users/host.ts'
+import { Membership, type People } from '../core/users/people.ts'
 import type { WalletUser } from '../core/users/standalone.ts'
 import { checkAdapters, readWalletName, walletAdapters } from '../core/wallet/adapters.ts'
 import { chooseVerifier } from '../core/wallet/native.ts'
@@ -28,6 +30,8 @@ import {
   keptSecrets,
   loadTracing,
   openKeyFiles,
+  peopleOf,
+  requirePeople,
   requireShareable,
   storeIdOf,
   warnOfSettings,
@@ -38,7 +42,7 @@ import {
 const deliveryGraceMs = 5_000
 
 /** What a reload replaced. */
-export type ReloadedOption = keyof ReplaceableOptions | 'tls' | 'oidc.clients' | 'oidc.people'
+export type ReloadedOption = keyof ReplaceableOptions | 'tls' | 'people' | 'oidc.clients'
 
 /** A running service, with or without a port of its own. */
 export interface Countersign {
@@ -97,7 +101,7 @@ export interface Countersign {
    */
   drain(): Promise<void>
   /**
-   * Reads tls.cert and tls.key again, and uses other secrets or start keys from now on if they are given: all of it,
+   * Reads tls.cert, tls.key, people and oidc.clients again, and uses other secrets or start keys from now on if they are given: all of it,
    * or nothing. Sessions whose secret is no longer among the secrets end, so a new one is added to the list first.
    * Resolves with the options that changed. Rejects with a `TypeError` of one line if something does not fit; then all
    * stays as it was. The command calls it on SIGHUP.
@@ -127,6 +131,7 @@ export async function createCountersign(options: CountersignOptions = {}): Promi
 export async function createService(options: CountersignOptions, lan: Lan | undefined): Promise<Countersign> {
   const settings = resolveSettings(options)
   requireShareable(settings)
+  requirePeople(settings)
   const log = settings.logger ?? createLogger(process.stderr, 'warn', settings.logFormat)
   const target = webhookTarget(settings)
   const tracing = await loadTracing(settings, log)
@@ -137,6 +142,7 @@ export async function createService(options: CountersignOptions, lan: Lan | unde
   const pageFiles = await loadPageFiles()
   const { store: opened, close: closeStore } = await openServiceStore(settings, log)
   try {
+    const membership = new Membership(await peopleOf(settings, adapters), settings.admit === 'people')
     const keyring = new Keyring(settings.secret ?? (await keptSecrets(opened)))
     const instance = settings.reusePort ? new Instance(keyring, await storeIdOf(opened)) : undefined
     const adapterIds = adapters.map(({ id }) => id)
@@ -159,6 +165,7 @@ export async function createService(options: CountersignOptions, lan: Lan | unde
       orderStartKeys: () => secrets.orderStartKeys,
       adapters,
       verifier,
+      membership,
       sessionEnds: sessionEnds(store),
       auditSinks: sinks.filter((sink) => sink !== undefined),
       observeOrder: metrics?.observeOrder,
@@ -176,6 +183,7 @@ export async function createService(options: CountersignOptions, lan: Lan | unde
       pageFiles,
       limiter: domain.limiter,
       live: domain.live.nonces,
+      people: membership.people,
       readWallet: (text: string) => readWalletName(text, adapterIds),
       log,
     }
@@ -201,6 +209,8 @@ export async function createService(options: CountersignOptions, lan: Lan | unde
       description,
       address,
       domain,
+      membership,
+      readPeople: () => peopleOf(settings, adapters),
       served,
       secrets,
       issuer,
@@ -230,6 +240,9 @@ interface ServiceParts {
   readonly description: Countersign['description']
   readonly address: ServiceAddress
   readonly domain: ServiceDomain
+  readonly membership: Membership
+  /** Reads the people file again. */
+  readonly readPeople: () => Promise<People>
   readonly served: Served
   readonly secrets: LiveSecrets
   /** Absent without OpenID Connect. */
@@ -316,15 +329,23 @@ class Service implements Countersign {
   }
 
   async reload(options: ReplaceableOptions = {}): Promise<readonly ReloadedOption[]> {
-    const { secrets, keyFiles, issuer } = this.#parts
-    const replaceFiles = await issuer?.prepare()
+    const { secrets, keyFiles, issuer, membership, readPeople } = this.#parts
+    const people = await readPeople()
+    const replaceClients = await issuer?.prepare(people)
     const hasNewPair = await keyFiles?.reload()
     // After all that can fail for another reason: it seals the issuer's RSA key with the new secret.
     const replaceSecrets = await secrets.prepare(options)
-    const changedFiles = replaceFiles?.() ?? []
+    const hasNewPeople = !isDeepStrictEqual(people, membership.people)
+    membership.replace(people)
+    const hasNewClients = replaceClients?.()
     // Last: what was read of the files has keys of the secrets before.
     const changed = replaceSecrets()
-    return [...(hasNewPair === true ? (['tls'] as const) : []), ...changed, ...changedFiles]
+    return [
+      ...(hasNewPair === true ? (['tls'] as const) : []),
+      ...changed,
+      ...(hasNewPeople ? (['people'] as const) : []),
+      ...(hasNewClients === true ? (['oidc.clients'] as const) : []),
+    ]
   }
 
   async close(graceMs = 10_000): Promise<void> {

@@ -14,6 +14,7 @@ import { Nonces, withKeysBeginning } from '../core/sign-in/nonce.ts'
 import { SignIn } from '../core/sign-in/sign-in.ts'
 import { UserWallets } from '../core/sign-in/user-wallets.ts'
 import { blockingHost, guardedHost, tracedLogin } from '../core/users/application.ts'
+import type { Membership } from '../core/users/people.ts'
 import { type SessionEnds, Sessions } from '../core/users/sessions.ts'
 import { StandaloneHost } from '../core/users/standalone.ts'
 import type { SignatureVerifier } from '../core/wallet/ed25519.ts'
@@ -39,6 +40,8 @@ export interface DomainParts {
   readonly orderStartKeys: () => readonly string[] | undefined
   readonly adapters: readonly WalletAdapter[]
   readonly verifier: SignatureVerifier
+  /** The people file in force. */
+  readonly membership: Membership
   /** Absent if nothing outlives a session. */
   readonly sessionEnds: SessionEnds | undefined
   /** Receive each audit event. */
@@ -99,6 +102,7 @@ export function makeDomain(settings: Settings, store: Store, parts: DomainParts)
     store,
     sessions,
     origins,
+    membership: parts.membership,
     forgetComputers: (wallet) => computers.forgetOthers(wallet, undefined),
     audit,
   })
@@ -134,6 +138,7 @@ export function makeDomain(settings: Settings, store: Store, parts: DomainParts)
     computers,
     links: wallets && new LinkOrders({ links: wallets.links, host: standalone }),
     requireNotBlocked,
+    requireListed: sessionHost === undefined ? (identity) => standalone.requireListed(identity) : undefined,
     live: live.orders,
     limiter,
     audit,

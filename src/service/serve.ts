@@ -2,6 +2,7 @@ import type { ConnectRouter } from '@connectrpc/connect'
 import { observers } from '../base/observer.ts'
 import type { KeyPair } from '../base/pem.ts'
 import { oneAtATime } from '../base/timing/slots.ts'
+import type { People } from '../core/users/people.ts'
 import { type App, createApp, type PartRoutes } from '../http/app.ts'
 import type { Instance } from '../http/instance.ts'
 import type { PageFiles } from '../http/page-files.ts'
@@ -26,8 +27,11 @@ export interface Issuer extends PartRoutes, SessionApps {
   readonly keys: readonly object[]
   /** Number of clients. */
   readonly clientCount: number
-  /** Reads files and keys again. Resolves with what puts them in force, and returns the files that have changed. */
-  prepare(): Promise<() => readonly ('oidc.clients' | 'oidc.people')[]>
+  /**
+   * Reads the clients file and keys again. Resolves with what puts them in force, together with a people file, and
+   * returns whether the clients have changed.
+   */
+  prepare(people: People): Promise<() => boolean>
   /** Stops sending logouts, and waits for those on their way, for at most `graceMs`. */
   close(graceMs: number): Promise<void>
 }

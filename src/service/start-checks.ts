@@ -1,7 +1,9 @@
 import type { Logger } from '../base/log.ts'
 import { newId, randomText } from '../base/token.ts'
 import type { Tracing } from '../base/tracing.ts'
+import { People, readPeopleFile } from '../core/users/people.ts'
 import { sharedKeysWarning } from '../core/wallet/adapters.ts'
+import type { WalletAdapter } from '../core/wallet/wallet.ts'
 import { KeyFiles } from '../http/port/tls.ts'
 import type { WebhookTarget } from '../observe/audit/webhook.ts'
 import type { Store } from '../store/store.ts'
@@ -18,6 +20,16 @@ export function requireShareable({ reusePort, port, store }: Settings): void {
 
 function needs(what: string): TypeError {
   return new TypeError(`reusePort (COUNTERSIGN_REUSE_PORT) needs ${what}`)
+}
+
+/** Throws a `TypeError` if only people of a file are to sign in and cannot, or someone else keeps the sessions. */
+export function requirePeople({ people, admit, sessionHost }: Settings): void {
+  if (admit === 'people' && people === undefined) {
+    throw new TypeError('admit (COUNTERSIGN_ADMIT) is people, which needs the file of people (COUNTERSIGN_PEOPLE)')
+  }
+  if (people !== undefined && sessionHost !== undefined) {
+    throw new TypeError('people (COUNTERSIGN_PEOPLE) and admit do nothing with sessionHost; leave them out')
+  }
 }
 
 /** Where audit events are delivered to, if they are. */
@@ -37,6 +49,13 @@ export async function openKeyFiles({ tls: { cert, key } }: Settings, log: Logger
   if (cert === undefined && key === undefined) return undefined
   if (cert === undefined || key === undefined) throw new TypeError(`${certName} and ${keyName} must be set together`)
   return await KeyFiles.open({ cert: { setting: certName, file: cert }, key: { setting: keyName, file: key }, log })
+}
+
+/** What the people file says now; without one, there is no one in it. */
+export async function peopleOf({ people, admit }: Settings, adapters: readonly WalletAdapter[]): Promise<People> {
+  return people === undefined
+    ? new People()
+    : await readPeopleFile(people, { adapters, isRequired: admit === 'people' })
 }
 
 /**

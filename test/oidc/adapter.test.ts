@@ -36,7 +36,7 @@ async function open(secrets = ['one '.repeat(10)], store = openStore('sqlite::me
     new SessionClients(opened),
   ]
   const findSession = async () => ((await isLive()) ? session : undefined)
-  const host = { findSession } as unknown as StandaloneHost
+  const host = { findSession, admits: () => true } as unknown as StandaloneHost
   const parts = { records, store: opened, apps, offline, sessionClients, host }
   const grants = new Grants({ ...parts, settings: { sessionAbsoluteTtlSeconds: 60 } as IssuerSettings })
   const patient = { refreshGraceSeconds: 30 } as FileClient

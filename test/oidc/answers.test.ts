@@ -209,9 +209,9 @@ describe('claims of the protocol', () => {
   test.each(Object.keys({ ...forged, ...hidden }))('%s is refused in a people file', async (name) => {
     const folder = mkdtempSync(join(tmpdir(), 'countersign-people-'))
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-    const oidcPeople = join(folder, 'people.json')
-    writeFileSync(oidcPeople, `{"usr_x": {"name": "Ada", "${name}": "forged"}}`)
-    await expect(startIssuer([shop], { oidc: { people: oidcPeople } })).rejects.toThrow(`"${name}" is reserved`)
+    const people = join(folder, 'people.json')
+    writeFileSync(people, `{"usr_x": {"name": "Ada", "${name}": "forged"}}`)
+    await expect(startIssuer([shop], { people })).rejects.toThrow(`"${name}" is reserved`)
   })
 })
 

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import type { CountersignOptions } from '../../src/service/config.ts'
 import { hasBrowser, useBrowser } from '../browser/support.ts'
 import { type Navigation, navigate } from '../support/navigate.ts'
 import { hasPart, systemPython } from '../support/optional.ts'
@@ -236,7 +237,7 @@ const wallet = makeWallet()
 /** Settings of the issuer, and the e-mail address that an application learns, which asks for it. */
 interface Setting {
   readonly name: string
-  readonly options: () => object
+  readonly options: () => CountersignOptions
   email?(userId: string): string
 }
 
@@ -244,7 +245,7 @@ const settings: readonly Setting[] = [
   { name: 'without e-mail', options: () => ({}) },
   {
     name: 'with the template',
-    options: () => ({ email: template }),
+    options: () => ({ oidc: { email: template } }),
     email: (userId) => template.replace('{user_id}', userId),
   },
   {
@@ -258,11 +259,11 @@ const settings: readonly Setting[] = [
   },
 ]
 
-async function startIssuer(options: object, client: object): Promise<string> {
+async function startIssuer(options: CountersignOptions, client: object): Promise<string> {
   const tls = await authority!.issue('localhost')
   const port = await freePort()
   const publicUrl = `https://localhost:${port}`
-  await startService({ publicUrl, port, tls, oidc: { ...options, clients: clientsFile(client) } })
+  await startService({ publicUrl, port, tls, ...options, oidc: { ...options.oidc, clients: clientsFile(client) } })
   return publicUrl
 }
 

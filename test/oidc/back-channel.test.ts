@@ -10,6 +10,7 @@ import { silentLogger } from '../../src/base/log.ts'
 import { hashToken } from '../../src/base/token.ts'
 import { AdminActions } from '../../src/commands/admin/admin-actions.ts'
 import { isUnreachable, postToPublic } from '../../src/oidc/back-channel.ts'
+import { SessionClients } from '../../src/oidc/session-ends.ts'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { openStore } from '../../src/store/open.ts'
 import { rest } from '../support/rest.ts'
@@ -51,6 +52,35 @@ async function start(clients: readonly object[], options: CountersignOptions = {
 }
 
 const patience = { timeout: 15_000, interval: 100 }
+
+test('a session whose user has left the people file has not ended, and no client is told that', async () => {
+  const receiver = await startReceiver()
+  const store = await openStore('sqlite::memory:')
+  onTestFinished(() => store.close())
+  const wallet = makeWallet()
+  const listed = { [`nimiq:${wallet.address}`]: {} }
+  const people = fileWith(listed)
+  const { url, service } = await start([told(receiver.url)], {
+    store,
+    secret: 'a secret of this test '.repeat(2),
+    people,
+  })
+  const { session, token } = await connect(url)
+  const strict = await start([told(receiver.url)], {
+    store,
+    secret: 'a secret of this test '.repeat(2),
+    people,
+    admit: 'people',
+  })
+  await service.close(0)
+  expect((await rest(strict.url, '/session', undefined, bearer(token))).status).toBe(401)
+  // As if the session were about to end.
+  await new SessionClients(store).noteEnd({ id: session.id, userId: session.userId })
+  await new Promise((resolve) => setTimeout(resolve, 3_000))
+  expect(receiver.tokens).toEqual([])
+  await rest(strict.url, '/sign-out', {}, bearer(token))
+  await expect.poll(() => receiver.tokens.length, patience).toBe(1)
+})
 
 test('each client of a session that ends is told once, in a token that says whose session it was', async () => {
   const receiver = await startReceiver()

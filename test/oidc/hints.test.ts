@@ -8,13 +8,11 @@ const compact = (address: string) => address.replaceAll(' ', '')
 /** Whether a request without a question is answered for the user who is signed in, by its `login_hint`. */
 async function start() {
   const { url, service } = await startIssuer([{ ...shop, first_party: true }], {
-    oidc: {
-      email: '{user_id}@users.example',
-      people: fileWith({
-        [`nimiq:${wallet.address}`]: { name: 'Ada', email: 'ada@company.example' },
-        [`nimiq:${other.address}`]: { name: 'Bob', email: 'bob@company.example' },
-      }),
-    },
+    oidc: { email: '{user_id}@users.example' },
+    people: fileWith({
+      [`nimiq:${wallet.address}`]: { name: 'Ada', email: 'ada@company.example' },
+      [`nimiq:${other.address}`]: { name: 'Bob', email: 'bob@company.example' },
+    }),
   })
   onTestFinished(() => service.close(0))
   const [browser, config] = [new Browser(url), await discover(url)]

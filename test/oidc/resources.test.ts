@@ -45,8 +45,8 @@ test('a client that names a resource gets a token that its backend verifies with
 test('it has the wallet and the groups if the user was asked for these, also after a refresh', async () => {
   const wallet = makeWallet()
   const { address, publicKeyHex } = wallet
-  const oidcPeople = fileWith({ [`nimiq:${address}`]: { groups: ['staff'], name: 'Ada' } })
-  const { url } = await start(undefined, { oidc: { people: oidcPeople } })
+  const people = fileWith({ [`nimiq:${address}`]: { groups: ['staff'], name: 'Ada' } })
+  const { url } = await start(undefined, { people })
   const [browser, config] = [new Browser(url), await discover(url)]
   await browser.signIn(wallet)
   const scope = 'openid wallet groups orders:read'

@@ -54,12 +54,8 @@ async function start(clients: readonly object[] = [shop], options: CountersignOp
 describe('what is advertised, asked for and granted is one list', () => {
   test.each<[string, () => CountersignOptions, boolean]>([
     ['without e-mail', () => ({}), false],
-    [
-      'with a people file without e-mail',
-      () => ({ oidc: { people: fileWith({ usr_x: { groups: ['staff'] } }) } }),
-      false,
-    ],
-    ['with a people file', () => ({ oidc: { people: fileWith({ usr_x: { email: 'ada@company.example' } }) } }), true],
+    ['with a people file without e-mail', () => ({ people: fileWith({ usr_x: { groups: ['staff'] } }) }), false],
+    ['with a people file', () => ({ people: fileWith({ usr_x: { email: 'ada@company.example' } }) }), true],
     ['with a template', () => ({ oidc: { email: '{user_id}@users.example' } }), true],
     ['with claims of its own', () => ({ oidc: { claims: async () => ({}) } }), true],
   ])('of a service %s', async (_name, options, isOffered) => {

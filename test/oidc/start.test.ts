@@ -94,7 +94,8 @@ test('the files of the documents are taken once a secret is put into them, also 
   const secret = clients.replace('openssl rand -hex 32', shop.metadata.client_secret)
   const mark = '\uFEFF'
   const { url } = await startService({
-    oidc: { clients: fileWith(mark + secret), people: fileWith(mark + people) },
+    oidc: { clients: fileWith(mark + secret) },
+    people: fileWith(mark + people),
     pages: { textsFile: fileWith(`${mark}{}`) },
   })
   expect((await connect(url, { redirect_uri: 'https://shop.example/callback' })).tokens.scope).toBeDefined()
@@ -302,7 +303,7 @@ test('claims of a people file are those of the user’s id, else of the wallet, 
   const write = (json: unknown) => writeFileSync(people, typeof json === 'string' ? json : JSON.stringify(json))
   const compact = wallet.address.replaceAll(' ', '')
   write({ [`nimiq:${compact}`]: { name: 'Ada', email: 'ada@company.example', groups: ['staff'] } })
-  const { url, service } = await startIssuer([shop], { oidc: { people } })
+  const { url, service } = await startIssuer([shop], { people })
   const [browser, config] = [new Browser(url), await discover(url)]
   const { session } = await browser.signIn(wallet)
   const claims = async () => {
@@ -317,13 +318,13 @@ test('claims of a people file are those of the user’s id, else of the wallet, 
     [session.userId]: { groups: ['admins'], role: 'authenticated', team: 'tulips' },
     [`nimiq:${compact}`]: { groups: ['staff'] },
   })
-  expect(await service.reload()).toEqual(['oidc.people'])
+  expect(await service.reload()).toEqual(['people'])
   const admin = await claims()
   expect(admin).toMatchObject({ name: compact, groups: ['admins'], role: 'authenticated', team: 'tulips' })
   expect(admin).not.toHaveProperty('email')
-  for (const broken of ['{', '[]', { x: 1 }, { x: { sub: 'usr_other' } }, { 'a b': {}, ab: {} }]) {
+  for (const broken of ['{', '[]', { x: 1 }, { x: { sub: 'usr_other' } }]) {
     write(broken)
-    await expect(service.reload()).rejects.toThrow(/^oidc.people \(COUNTERSIGN_OIDC_PEOPLE\), the file .*people.json, /)
+    await expect(service.reload()).rejects.toThrow(/^people \(COUNTERSIGN_PEOPLE\), the file .*people.json, /)
     expect(await claims()).toMatchObject({ groups: ['admins'] })
   }
 })
@@ -332,10 +333,10 @@ test('claims of the application’s own add to those of the people file, and win
   const wallet = makeWallet()
   const told: [string, unknown][] = []
   const { url } = await startIssuer([shop], {
+    people: fileWith({
+      [`nimiq:${wallet.address}`]: { name: 'Ada', email: 'ada@old.example', email_verified: true, groups: ['staff'] },
+    }),
     oidc: {
-      people: fileWith({
-        [`nimiq:${wallet.address}`]: { name: 'Ada', email: 'ada@old.example', email_verified: true, groups: ['staff'] },
-      }),
       claims: async () => ({ email: 'ada@new.example', groups: ['admins'], sub: 'admin', aud: 'x' }),
     },
     logger: { ...silentLogger, warn: (text, fields) => void told.push([text, fields]) },

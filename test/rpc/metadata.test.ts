@@ -26,6 +26,7 @@ import { resolveSettings } from '../../src/service/config.ts'
 import { CountersignError, type ErrorMetadata, type ErrorReason, reasons } from '../../src/shared/errors.ts'
 import { openStore } from '../../src/store/open.ts'
 import { makeInstance, Signer } from '../core/order/support.ts'
+import { fileWith } from '../oidc/support.ts'
 import { startService } from '../support/service.ts'
 
 const evil = 'https://evil.example'
@@ -357,6 +358,15 @@ const cases: Case[] = [
       return await service.refusal(verify, await proofFor(service))
     },
     metadata: {},
+  },
+  {
+    reason: 'LOGIN_REFUSED',
+    when: 'the people file does not list the wallet',
+    provoke: async () => {
+      const service = await start({ people: fileWith({ 'user-1': {} }), admit: 'people' })
+      return await service.refusal(verify, await proofFor(service))
+    },
+    metadata: { address: expect.stringMatching(/^NQ/) },
   },
 ]
 

@@ -139,7 +139,8 @@ const samples: Readonly<Record<string, Sample>> = {
     refused: ['', 'x@users.example', '{user_id}', '{user_id}@a b', '{name}{user_id}@a', 1],
   },
   'oidc.claims': { given: async () => ({}), refused: [{}, 'x'] },
-  'oidc.people': { given: './people.json', text: './people.json', refused: notAFile },
+  people: { given: './people.json', text: './people.json', refused: notAFile },
+  admit: { given: 'people', text: 'people', refused: ['everyone', true, 1] },
   'pages.textsFile': { given: './texts.json', text: './texts.json', refused: notAFile },
   rateLimit: { given: false, text: 'off', refused: notAFlag },
   'limits.rates': {

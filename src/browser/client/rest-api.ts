@@ -133,15 +133,19 @@ export interface RestRefusal {
   readonly message?: unknown
   /** `triesLeft` of the body, for a wrong code. */
   readonly triesLeft?: unknown
+  /** `metadata` of the body. */
+  readonly metadata?: unknown
   /** Time from the Retry-After header, in milliseconds. */
   readonly retryAfterMs?: number | undefined
 }
 
 /** The error that a REST answer stands for. Only the service itself answers with a code and a message. */
-export function refusalError({ status, code, message, triesLeft, retryAfterMs }: RestRefusal): CountersignClientError {
+export function refusalError(refusal: RestRefusal): CountersignClientError {
+  const { status, code, message, triesLeft, metadata, retryAfterMs } = refusal
   if (typeof code === 'string' && typeof message === 'string') {
     const tries = typeof triesLeft === 'number' ? { triesLeft } : {}
-    return new CountersignClientError(code as ClientErrorCode, message, { retryAfterMs, ...tries })
+    const { address } = (metadata ?? {}) as { readonly address?: string }
+    return new CountersignClientError(code as ClientErrorCode, message, { retryAfterMs, ...tries, address })
   }
   // A proxy that does not reach the service.
   return [429, 502, 503, 504].includes(status)

@@ -39,6 +39,7 @@ const client = createCountersignClient({
 })
 const tasks = new Tasks({
   words,
+  appName,
   isBesideTap: true,
   remedyOf: (code) =>
     code === 'SESSION_NOT_FRESH' ? { text: words.say('account.again'), act: () => signIn(true) } : undefined,

@@ -71,7 +71,7 @@ let last: FoundWallet | undefined
 /** Ends the listening to the chosen wallet's account switches. */
 let stopListening = (): void => {}
 
-const tasks = new Tasks({ words, isHandled: settle, remedyOf })
+const tasks = new Tasks({ words, appName, isHandled: settle, remedyOf })
 const poll = new Poll(look)
 const signing = new Signing(tasks)
 const requestScreen = new RequestScreen(words, clock)

@@ -20,7 +20,7 @@ const views = { out: byId('signed-out'), in: byId('signed-in') }
 const appName = document.title
 const facts = readServiceFacts()
 const words = chooseWords(navigator.languages, readOperatorTexts(metaContent('countersign-texts')))
-const tasks = new Tasks({ words })
+const tasks = new Tasks({ words, appName })
 const act: Act = (work) =>
   tasks.run(async () => {
     try {

@@ -18,6 +18,8 @@ export interface SignInWaysOptions {
   readonly startsOrders: boolean
   /** Called with the session of a sign-in. */
   readonly onSession: (session: Session) => void
+  /** Called with the address of a wallet that is not on the service's list. */
+  readonly onNotListed: (address: string) => void
 }
 
 /** The ways to sign in: a `<countersign-sign-in>` in the page's language, and notes on its code. */
@@ -35,7 +37,7 @@ export class SignInWays {
   open(place: HTMLElement): void {
     if (this.#place !== undefined) return
     this.#place = place
-    const { client, words, startsOrders, onSession } = this.#options
+    const { client, words, startsOrders, onSession, onNotListed } = this.#options
     const ways = this.#element()
     const notes = new ClaimNotes(words)
     let claimUrl = ''
@@ -53,6 +55,7 @@ export class SignInWays {
     ways.addEventListener('countersign:error', ({ detail: { error } }) => {
       notes.hide()
       noteForOperator(error)
+      if (error.address !== undefined) onNotListed(error.address)
     })
     ways.addEventListener('countersign:signed-in', ({ detail: { session } }) => onSession(session))
     this.#problem.textContent = ''

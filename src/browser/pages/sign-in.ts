@@ -41,8 +41,9 @@ const ways = new SignInWays({
   appName,
   startsOrders: metaContent('countersign-starts-orders') === 'yes',
   onSession: (session) => void leave(session),
+  onNotListed: (address) => tasks.sayNotListed(address),
 })
-const tasks = new Tasks({ words })
+const tasks = new Tasks({ words, appName })
 
 document.documentElement.lang = words.language
 document.documentElement.dir = words.direction

@@ -12,6 +12,8 @@ export type Task = (signal: AbortSignal) => Promise<void>
 /** Options of {@link Tasks}. */
 export interface TasksOptions {
   readonly words: Words
+  /** Name of the application. */
+  readonly appName: string
   /** May handle an error code itself; if it returns true, no notice is shown. */
   readonly isHandled?: (code: string) => boolean
   /** What the notice's button does after this error code, if not to try again. */
@@ -38,6 +40,7 @@ export class Tasks {
   readonly #region = this.#notice.parentNode as HTMLElement
   readonly #home = this.#region.parentNode as HTMLElement
   readonly #words: Words
+  readonly #appName: string
   readonly #isHandled: (code: string) => boolean
   readonly #remedyOf: (code: string) => Remedy | undefined
   readonly #isBesideTap: boolean
@@ -49,8 +52,10 @@ export class Tasks {
   /** Signal of the task that waits for a wallet. */
   #asking: AbortSignal | undefined
 
-  constructor({ words, isHandled = () => false, remedyOf = () => undefined, isBesideTap = false }: TasksOptions) {
+  constructor(options: TasksOptions) {
+    const { words, appName, isHandled = () => false, remedyOf = () => undefined, isBesideTap = false } = options
     this.#words = words
+    this.#appName = appName
     this.#isHandled = isHandled
     this.#remedyOf = remedyOf
     this.#isBesideTap = isBesideTap
@@ -124,6 +129,8 @@ export class Tasks {
       const { code, message } =
         thrown instanceof CountersignClientError ? thrown : { code: 'UNEXPECTED', message: String(thrown) }
       if (code === 'ABORTED' || this.#isHandled(code)) this.#say('')
+      else if (thrown instanceof CountersignClientError && thrown.address !== undefined)
+        this.sayNotListed(thrown.address)
       // Another try of the same would get the same answer.
       else if (isUsedUp(thrown)) this.#say(this.#words.say('notice.contract-checks'))
       else {
@@ -137,6 +144,22 @@ export class Tasks {
       button?.removeAttribute('aria-busy')
       this.#running = undefined
     }
+  }
+
+  /** Says that a wallet is not on the service's list, and offers its address for the operator. */
+  sayNotListed(address: string): void {
+    const text = this.#words.say('task.not-listed', { app: this.#appName })
+    // Browsers offer the clipboard on https and localhost only.
+    const withAddress = `${text} ${address}`
+    if (!('clipboard' in navigator)) {
+      this.#say(withAddress)
+      return
+    }
+    const copied = () => {
+      this.#retryButton.textContent = this.#words.say('task.address-copied')
+    }
+    const act = () => void navigator.clipboard.writeText(address).then(copied, () => this.#say(withAddress))
+    this.#say(text, { text: this.#words.say('task.copy-address'), act })
   }
 
   /** Moves the notice, unless it is there: the button in it would lose the focus. */

@@ -25,7 +25,7 @@ import type { ListedWallet } from '../sign-in/user-wallets.ts'
 import type { CurrentSession, Host, IssuedSession, OrderSession } from '../users/host.ts'
 import type { StoredChallenge } from '../wallet/form.ts'
 import type { Proven, ProveOptions, Prover, WalletNamed } from '../wallet/prover.ts'
-import type { Proof, WalletIdentity } from '../wallet/wallet.ts'
+import type { Proof, ProvenIdentity, WalletIdentity } from '../wallet/wallet.ts'
 import {
   Admission,
   callingDesktop,
@@ -75,6 +75,11 @@ export interface OrdersOptions {
   readonly links?: LinkOrders | undefined
   /** Rejects with LOGIN_REFUSED if an operator has blocked the wallet. Without it, no wallet is blocked. */
   readonly requireNotBlocked?: RequireNotBlocked
+  /**
+   * Rejects with LOGIN_REFUSED if a proven wallet is not on the list of those who may sign in. Asked before a login
+   * order is approved; the host asks it again when the order is finalized. Without it, there is no list.
+   */
+  readonly requireListed?: ((identity: ProvenIdentity) => Promise<void>) | undefined
   /** Counts the orders that are stored, and refuses those beyond its ceiling. Without it, there is no ceiling. */
   readonly live?: LiveCount | undefined
   /** Limits the sign-ins of each wallet, and the link orders of each network. Without it, there is no such limit. */
@@ -320,7 +325,7 @@ export class Orders {
     request: RequestContext,
   ): Promise<Plain<ApprovedOrder>> {
     const { orderId, proof, rememberComputer = false } = input
-    const { records, requireNotBlocked } = this.#options
+    const { records, requireNotBlocked, requireListed } = this.#options
     const admitPhone = this.#admission.ofPhone(input, request)
     let proven: Proven | undefined
     const order = await changeOrder(records, orderId, {
@@ -340,6 +345,7 @@ export class Orders {
         const { identity, text } = proven
         await requireNotBlocked?.(identity)
         if (order.kind === 'link') await this.#requireLinks().requireAddable(order, identity)
+        if (order.kind === 'login') await requireListed?.(identity)
         const approval = await this.#computers.decide(order, identity, rememberComputer)
         const signatureHex = proof.signatureHex.toLowerCase()
         const message = order.kind !== 'sign' || text === order.message ? {} : { message: text }

@@ -1,6 +1,7 @@
 import type { RequestContext } from '../../base/request.ts'
 import type { BaseSession } from '../../shared/session.ts'
 import type { ProvenIdentity } from '../wallet/wallet.ts'
+import type { PersonKey } from './people.ts'
 
 /** A session as its host keeps it. */
 export interface Session extends BaseSession {
@@ -164,9 +165,10 @@ export interface WalletHost extends LinkingHost<HeldWallet> {
 
   /**
    * Refuses a wallet that {@link linkWallet} would not add to the user of a session now: WALLET_TAKEN for another
-   * user's, INVALID_REQUEST if the user has as many as a user can have. Changes nothing.
+   * user's, INVALID_REQUEST if the user has as many as a user can have; and a user who may not sign in now, by
+   * SESSION_INVALID. Changes nothing.
    */
-  requireLinkable(session: Pick<Session, 'userId'>, identity: ProvenIdentity): Promise<void>
+  requireLinkable(session: PersonKey, identity: ProvenIdentity): Promise<void>
 
   /**
    * Takes a wallet from a user again that was added at `since` (epoch milliseconds) or later, as {@link unlinkWallet}

@@ -1,4 +1,4 @@
-import { CountersignError } from '../../shared/errors.ts'
+import { CountersignError, refused } from '../../shared/errors.ts'
 
 /** The refusal of a cookie with which another page could have made a browser change something. */
 export function proxiedOriginRequired(): CountersignError {
@@ -23,6 +23,27 @@ export function sessionOutOfReach(): CountersignError {
     'You signed in with another device, which is not enough to end a sign-in that was made directly; sign in on ' +
       'this device, then try again',
   )
+}
+
+/** The refusal of a wallet that is not in the people file, if only its people may sign in. */
+export function notListed(address: string): CountersignError {
+  return new CountersignError(
+    'LOGIN_REFUSED',
+    'This wallet is not on the list of people who may sign in; ask the operator to add it',
+    { metadata: { address } },
+  )
+}
+
+const isNotListed = new Error('the people file does not list who is signed in')
+
+/** The refusal of a session whose user may not sign in now. */
+export function sessionNotListed(): CountersignError {
+  return refused('SESSION_INVALID', { cause: isNotListed })
+}
+
+/** Whether a token was refused although it is right: it does not count as a wrong one. */
+export function isRightToken(refusal: CountersignError): boolean {
+  return refusal.cause === isNotListed
 }
 
 /** The refusal of one more wallet than a user can have. */

@@ -310,17 +310,18 @@ export class Sessions {
     return this.#tokenOf(token, form)?.sessionId
   }
 
-  /** The live session of a token or cookie, extended if due, or `undefined`. */
+  /** The live session of a token or cookie, or `undefined`. Extended if due, and if `mayLast` does not deny it. */
   async use(
     token: string,
     form: CredentialForm = 'token',
+    mayLast: (session: Session) => boolean = () => true,
   ): Promise<{ session: Session; extended: boolean } | undefined> {
     const signed = this.#tokenOf(token, form)
     const stored = signed && (await this.#store.get(keyOf(signed.sessionId)))
     const now = this.#store.now()
     const found = signed && this.#sessionIn(signed, stored, now)
     if (found === undefined) return undefined
-    const extended = this.#extend(found.session, now)
+    const extended = mayLast(found.session) ? this.#extend(found.session, now) : undefined
     if (extended === undefined) return { session: found.session, extended: false }
     const record: SessionRecord = { session: extended, tokenHash: found.tokenHash }
     const life = { ttlMs: extended.expiresAt - now }

@@ -19,7 +19,8 @@ import type {
   Session,
   WalletHost,
 } from './host.ts'
-import { proxiedOriginRequired } from './refusals.ts'
+import { Membership, type PersonKey } from './people.ts'
+import { notListed, proxiedOriginRequired, sessionNotListed } from './refusals.ts'
 import { isOfWallet, type Sessions, type SessionWallet, sessionIdOf } from './sessions.ts'
 import type { WalletUser } from './user-records.ts'
 import { endingWith, Users } from './users.ts'
@@ -43,6 +44,8 @@ export interface StandaloneParts extends StandaloneSettings {
   readonly store: Store
   readonly sessions: Sessions
   readonly origins: TrustedOrigins
+  /** Default: everyone may sign in, and no one has groups. */
+  readonly membership?: Membership
   /** Forgets the computers that are known for a wallet, when that is unlinked. Default: none are kept. */
   readonly forgetComputers?: (wallet: WalletIdentity) => Promise<void>
   /** Records sessions that end by sign-out and with their wallet. Default: nothing is recorded. */
@@ -66,6 +69,7 @@ export class StandaloneHost implements WalletHost {
   readonly #sessions: Sessions
   readonly #origins: TrustedOrigins
   readonly #audit: AuditTrail
+  readonly #membership: Membership
 
   constructor(parts: StandaloneParts) {
     const { store, sessions, origins, forgetComputers = async () => {}, audit = noAudit } = parts
@@ -87,14 +91,51 @@ export class StandaloneHost implements WalletHost {
     this.#sessions = sessions
     this.#origins = origins
     this.#audit = audit
+    this.#membership = parts.membership ?? new Membership()
   }
 
   async resolveUser(identity: ProvenIdentity): Promise<HostUser> {
     const { resolveLogin } = this.#parts
-    if (resolveLogin === undefined) return await this.#users.resolve(identity)
+    if (resolveLogin === undefined) {
+      return await this.#users.resolve(identity, (userId) => this.#requireListed({ ...identity, userId }))
+    }
     await this.requireNotBlocked(identity)
     const { id } = await askResolveLogin(resolveLogin, identity)
+    this.#requireListed({ ...identity, userId: id })
     return { id }
+  }
+
+  /**
+   * Rejects with LOGIN_REFUSED if only people of the people file may sign in, and a wallet is neither listed nor one of
+   * a listed user's. Changes nothing.
+   */
+  async requireListed(identity: ProvenIdentity): Promise<void> {
+    if (!this.#membership.isRequired) return
+    const { resolveLogin } = this.#parts
+    const { id } =
+      resolveLogin === undefined ? await this.#users.userOf(identity) : await askResolveLogin(resolveLogin, identity)
+    this.#requireListed({ ...identity, userId: id })
+  }
+
+  /** Whether someone may sign in, by the list of people, and is signed in as long as a session lasts. */
+  admits(key: PersonKey): boolean {
+    return this.#membership.admits(key)
+  }
+
+  #requireListed(key: PersonKey): void {
+    if (!this.admits(key)) throw notListed(key.address)
+  }
+
+  /** A session if it counts: not while its user may not sign in. Every way to a session comes through here. */
+  #counting(session: Session | undefined): Session | undefined {
+    return session !== undefined && this.admits(session) ? session : undefined
+  }
+
+  /** The live session of a credential, extended if due; `counts` is false while its user may not sign in. */
+  async #use(text: string, form: CredentialForm) {
+    const counting = (session: Session): boolean => this.#counting(session) !== undefined
+    const used = await this.#sessions.use(text, form, counting)
+    return used && { ...used, counts: counting(used.session) }
   }
 
   async createSession(
@@ -103,6 +144,7 @@ export class StandaloneHost implements WalletHost {
     request: RequestContext,
     order?: OrderGrant,
   ): Promise<IssuedSession> {
+    this.#requireListed({ ...identity, userId: user.id })
     const { token, cookie, session } = await this.#sessions.create(
       {
         userId: user.id,
@@ -134,10 +176,9 @@ export class StandaloneHost implements WalletHost {
       throw refused('SESSION_REQUIRED')
     }
     if (credential.form === 'cookie') this.#origins.requireTrusted(request)
-    const used = await this.#sessions.use(credential.text, credential.form)
-    if (used === undefined) {
-      throw refused('SESSION_INVALID')
-    }
+    const used = await this.#use(credential.text, credential.form)
+    if (used === undefined) throw refused('SESSION_INVALID')
+    if (!used.counts) throw sessionNotListed()
     const { session, extended } = used
     const cookies = extended && credential.form === 'cookie' ? [this.#cookie(credential.text, session.expiresAt)] : []
     return { session, cookies }
@@ -155,7 +196,7 @@ export class StandaloneHost implements WalletHost {
     const credential = this.#credential(request)
     if (credential === undefined) throw refused('SESSION_REQUIRED')
     if (credential.form === 'cookie') this.#requireProxiedOrigin(request, reads)
-    const session = await this.#sessions.find(credential.text, credential.form)
+    const session = await this.introspect(credential.text, credential.form)
     if (session === undefined) throw refused('SESSION_INVALID')
     return session
   }
@@ -166,15 +207,20 @@ export class StandaloneHost implements WalletHost {
    */
   async browserSession(request: RequestContext): Promise<CurrentSession | undefined> {
     const cookie = this.#cookieIn(request)
-    const used = cookie === undefined ? undefined : await this.#sessions.use(cookie, 'cookie')
-    if (cookie === undefined || used === undefined) return undefined
+    const used = cookie === undefined ? undefined : await this.#use(cookie, 'cookie')
+    if (cookie === undefined || used?.counts !== true) return undefined
     const { session, extended } = used
     return { session, cookies: extended ? [this.#cookie(cookie, session.expiresAt)] : [] }
   }
 
   /** The live session with this id, or `undefined`. Changes nothing. */
   async findSession(id: string): Promise<Session | undefined> {
-    return await this.#sessions.read(id)
+    return this.#counting(await this.#sessions.read(id))
+  }
+
+  /** Whether the session with this id lives, also while its user may not sign in. */
+  async hasSession(id: string): Promise<boolean> {
+    return (await this.#sessions.read(id)) !== undefined
   }
 
   /** Whether a wallet still belongs to a user, and no operator has blocked it. */
@@ -224,7 +270,7 @@ export class StandaloneHost implements WalletHost {
   }
 
   async introspect(token: string, form: CredentialForm = 'token'): Promise<Session | undefined> {
-    return await this.#sessions.find(token, form)
+    return this.#counting(await this.#sessions.find(token, form))
   }
 
   /**
@@ -247,7 +293,8 @@ export class StandaloneHost implements WalletHost {
     return await this.#users.link(session, identity, requireWanted)
   }
 
-  async requireLinkable(session: Pick<Session, 'userId'>, identity: ProvenIdentity): Promise<void> {
+  async requireLinkable(session: PersonKey, identity: ProvenIdentity): Promise<void> {
+    if (!this.admits(session)) throw sessionNotListed()
     await this.#users.requireLinkable(session, identity)
   }
 

@@ -7,6 +7,7 @@ import { isOfWallet, type StoredSessions } from './sessions.ts'
 import {
   derivedUserId,
   entryOf,
+  type FoundClaim,
   randomUserId,
   type StoredUser,
   type UserRecord,
@@ -107,20 +108,29 @@ export class Users {
     this.#unlinked = unlinked
   }
 
-  /** Finds or makes the user of a wallet that signs in. Rejects with LOGIN_REFUSED if the wallet is blocked. */
-  async resolve(identity: ProvenIdentity): Promise<HostUser> {
+  /**
+   * Finds or makes the user of a wallet that signs in. Rejects with LOGIN_REFUSED if the wallet is blocked.
+   * `requireAdmitted` throws unless the user of an id may sign in, before anything is written.
+   */
+  async resolve(identity: ProvenIdentity, requireAdmitted: (userId: string) => void = () => {}): Promise<HostUser> {
     for (;;) {
       // Most users have the id that follows from their wallet: their record is read together with the claim.
       const derivedId = derivedUserId(identity)
       const [found, derived] = await Promise.all([this.#claims.of(identity), this.#records.load(derivedId)])
       if (found?.blockedAt !== undefined) throw refused('LOGIN_REFUSED')
-      const userId = found === undefined ? derivedId : randomUserId()
+      const userId = userIdOf(identity, found)
+      requireAdmitted(userId)
       const claim = found?.claim ?? (await this.#claims.make(identity, found, userId))
       if (claim === undefined) continue
       const stored = claim.userId === derivedId ? derived : await this.#records.load(claim.userId)
       if (await this.writeEntry(claim, identity, { read: stored, synced: this.#synced(identity) }))
         return { id: claim.userId }
     }
+  }
+
+  /** The user that a wallet signs in as. If there is none yet, it is not made. */
+  async userOf(wallet: WalletIdentity): Promise<HostUser> {
+    return { id: userIdOf(wallet, await this.#claims.of(wallet)) }
   }
 
   /**
@@ -338,6 +348,11 @@ export class Users {
       return claim?.userId === userId && claim.claim === entry.claim
     })
   }
+}
+
+/** The id of the user that a wallet is for; of one that was unlinked, a new one. */
+function userIdOf(wallet: WalletIdentity, found: FoundClaim | undefined): string {
+  return found?.claim?.userId ?? (found === undefined ? derivedUserId(wallet) : randomUserId())
 }
 
 /** Whether a user's record has an entry for a claim that stays, and says already what is kept of the wallet. */

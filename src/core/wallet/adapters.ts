@@ -125,6 +125,24 @@ function checkAdapter(adapter: WalletAdapter): WalletAdapter {
   return adapter
 }
 
+/** The wallet that a text `{adapter_id}:{address}` names, or why it names none. */
+export type WalletKey =
+  | (Pick<ProvenIdentity, 'adapterId' | 'address'> & { readonly problem?: undefined })
+  | { readonly problem: string }
+
+/**
+ * Reads a text that names a wallet as `{adapter_id}:{address}`, with the address in any spelling. `undefined` if the
+ * text does not begin with the id of an adapter, built in or among `adapters`, and a colon.
+ */
+export function readWalletKey(text: string, adapters: readonly WalletAdapter[]): WalletKey | undefined {
+  const [, id, rest] = /^([a-z0-9-]+):(.*)$/s.exec(text) ?? []
+  if (id === undefined || rest === undefined) return undefined
+  const adapter = adapters.find((each) => each.id === id)
+  if (adapter === undefined) return isBuiltIn(id) ? { problem: `the adapter ${id} is not configured` } : undefined
+  const address = adapter.readAddress(rest.trim())
+  return address === undefined ? { problem: `this is no address of ${id}` } : { adapterId: id, address }
+}
+
 /** A text that names a wallet, read. */
 export interface WalletName {
   /** The wallets that it can be, one for each adapter, as far as the text alone shows. */

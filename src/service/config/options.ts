@@ -277,6 +277,22 @@ const sessions = {
       default: 'ES256',
     }),
   }),
+  people: optional({
+    about:
+      'JSON file with [people](private-applications.md#the-people-file), by user id or by wallet as ' +
+      '`{adapter_id}:{address}`: groups, email, name and other claims. Read again on SIGHUP. Not with `sessionHost`.',
+    variable: 'COUNTERSIGN_PEOPLE',
+    kind: file,
+    otherwise: 'none',
+  }),
+  admit: option({
+    about:
+      'Who may sign in: `anyone`, or only the `people` of the file, with whom sessions count as long as they are ' +
+      'listed.',
+    variable: 'COUNTERSIGN_ADMIT',
+    kind: choice('anyone', 'people'),
+    default: 'anyone',
+  }),
   syncAddressToUser: option({
     about: "Copying of the address of the wallet that signed in last to the user's record.",
     variable: 'COUNTERSIGN_SYNC_ADDRESS_TO_USER',
@@ -312,14 +328,6 @@ const oidc = {
         'Function that returns further claims of a user for a client. They add to those of `people`, and win ' +
         'where both name one.',
       kind: hook<OwnClaims>('OwnClaims'),
-      otherwise: 'none',
-    }),
-    people: optional({
-      about:
-        'JSON file with further claims of people, by user id or by wallet as `{adapter_id}:{address}`: email, ' +
-        'name, groups and others. Read again on SIGHUP.',
-      variable: 'COUNTERSIGN_OIDC_PEOPLE',
-      kind: file,
       otherwise: 'none',
     }),
   }),

@@ -157,7 +157,8 @@ const promised: Readonly<Record<string, Promised>> = {
     outside: ['', '{user_id}', 'x@users.example', '{user_id}@a b'],
   },
   'oidc.claims': { outside: [{}, 'x'] },
-  'oidc.people': { variable: 'COUNTERSIGN_OIDC_PEOPLE', inside: ['x'], outside: ['', ' x', 'x\n'] },
+  people: { variable: 'COUNTERSIGN_PEOPLE', inside: ['x'], outside: ['', ' x', 'x\n'] },
+  admit: { variable: 'COUNTERSIGN_ADMIT', default: 'anyone', choices: ['anyone', 'people'] },
   'pages.textsFile': { variable: 'COUNTERSIGN_TEXTS_FILE', inside: ['x'], outside: ['', ' x', 'x\n'] },
   rateLimit: { variable: 'COUNTERSIGN_RATE_LIMIT', default: true, flag: true },
   'limits.rates': {

@@ -1618,14 +1618,14 @@ export const OrderService: GenService<{
   /**
    * ApproveOrder checks the wallet's proof and moves waiting_user to approved. Called by the phone.
    *
-   * An invalid proof changes nothing. Neither does a wallet that an operator has blocked (LOGIN_REFUSED) or, for a link
-   * order, one of another user (WALLET_TAKEN). A retry with the same proof gets the same response; once the order is
-   * finalized, without the return code.
+   * An invalid proof changes nothing. Neither does a wallet that an operator has blocked, or that may not sign in
+   * (LOGIN_REFUSED), or, for a link order, one of another user (WALLET_TAKEN). A retry with the same proof gets the same
+   * response; once the order is finalized, without the return code.
    *
    * Errors: ORDER_NOT_FOUND, ORDER_TOKEN_INVALID, ORIGIN_MISMATCH, NETWORK_MISMATCH, ORDER_CHALLENGE_NOT_READ,
    * ORDER_ALREADY_APPROVED, ORDER_FINALIZED, ORDER_REJECTED, ORDER_CANCELLED, ORDER_EXPIRED, ADAPTER_UNKNOWN,
    * SIGNATURE_INVALID, ADDRESS_MISMATCH, CONTRACT_WALLET_NEEDS_RPC, EVM_RPC_UNAVAILABLE, WRONG_WALLET, WALLET_TAKEN,
-   * LOGIN_REFUSED, SESSION_INVALID.
+   * LOGIN_REFUSED, SESSION_INVALID, HOST_UNAVAILABLE.
    *
    * @generated from rpc countersign.v1.OrderService.ApproveOrder
    */

@@ -243,10 +243,12 @@ export const ErrorReason = {
   ADAPTER_UNKNOWN: 44,
 
   /**
-   * The application does not allow this wallet to sign in. Tell the user; another wallet may be allowed.
+   * The wallet may not sign in: the application or an operator does not allow it, or it is not on the list of people.
+   * Tell the user; another wallet may be allowed.
    * Connect: permission_denied. HTTP: 403.
-   * Metadata: application_message.
+   * Metadata: application_message, address.
    *   application_message: the text of the application's hook, if it gave one.
+   *   address: the wallet's address, if it is not on the list of people, for the user to send to the operator.
    *
    * @generated from enum value: ERROR_REASON_LOGIN_REFUSED = 45;
    */

@@ -17,15 +17,23 @@ export function checkOf(where: string): Check {
 
 /** The JSON of a file. */
 export async function readJson(file: string, check: Check): Promise<unknown> {
+  return parseJson(await readJsonText(file, check), check)
+}
+
+/** The text of a file that has JSON. */
+export async function readJsonText(file: string, check: Check): Promise<string> {
+  const bytes = await readFile(file).catch((cause: NodeJS.ErrnoException) => cause)
+  check(bytes instanceof Uint8Array, `cannot be read: ${bytes instanceof Error ? bytes.code : ''}`)
+  check(bytes.length <= maxBytes, 'is larger than 16 MiB')
+  // Drops the byte order mark that some editors put first.
+  return new TextDecoder().decode(bytes)
+}
+
+export function parseJson(text: string, check: Check): unknown {
   try {
-    // Drops the byte order mark that some editors put first.
-    const text = new TextDecoder().decode(await readFile(file))
-    check(text.length <= maxBytes, 'is larger than 16 MiB')
     return JSON.parse(text)
-  } catch (cause) {
-    if (cause instanceof TypeError) throw cause
-    const { code } = cause as NodeJS.ErrnoException
-    return check(false, code === undefined ? 'is not JSON' : `cannot be read: ${code}`)
+  } catch {
+    return check(false, 'is not JSON')
   }
 }
 

@@ -1,0 +1,158 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { type Check, checkOf, type Fields, isObject, parseJson, readJsonText } from '../../base/json-file.ts'
+import { isReservedClaim } from '../../base/reserved-claims.ts'
+import { readWalletKey } from '../wallet/adapters.ts'
+import type { WalletAdapter } from '../wallet/wallet.ts'
+import type { Session } from './host.ts'
+
+/** Claims of a person of the people file, by name: email, name, groups and others. */
+export type Person = Fields & { readonly groups?: readonly string[] }
+
+/** What a person is looked up by: the user, and the wallet that the user signed in with. A session has all of it. */
+export type PersonKey = Pick<Session, 'userId' | 'adapterId' | 'address'>
+
+/** Content of a people file. */
+export class People {
+  readonly byUserId: ReadonlyMap<string, Person>
+  /** By adapter and canonical address, with a colon in between. */
+  readonly byWallet: ReadonlyMap<string, Person>
+
+  constructor(byUserId: ReadonlyMap<string, Person> = new Map(), byWallet: ReadonlyMap<string, Person> = new Map()) {
+    this.byUserId = byUserId
+    this.byWallet = byWallet
+  }
+
+  /** The person with this user id, else the one of this wallet; `undefined` if neither is listed. */
+  find({ userId, adapterId, address }: PersonKey): Person | undefined {
+    return this.byUserId.get(userId) ?? this.byWallet.get(`${adapterId}:${address}`)
+  }
+
+  /** All people. */
+  get all(): readonly Person[] {
+    return [...this.byUserId.values(), ...this.byWallet.values()]
+  }
+}
+
+/** The people file in force, and whether only its people may sign in. */
+export class Membership {
+  readonly #isRequired: boolean
+  #people: People
+
+  constructor(people: People = new People(), isRequired = false) {
+    this.#people = people
+    this.#isRequired = isRequired
+  }
+
+  /** Whether only people of the file may sign in. */
+  get isRequired(): boolean {
+    return this.#isRequired
+  }
+
+  get people(): People {
+    return this.#people
+  }
+
+  /** Whether someone may sign in, and is signed in as long as a session lasts. */
+  admits(key: PersonKey): boolean {
+    return !this.#isRequired || this.#people.find(key) !== undefined
+  }
+
+  /** The groups of someone, by the file. */
+  groupsOf(key: PersonKey): readonly string[] {
+    return this.#people.find(key)?.groups ?? []
+  }
+
+  /** Puts another content of the file in force. */
+  replace(people: People): void {
+    this.#people = people
+  }
+}
+
+/** Form of a group's name. */
+const groupForm = /^[A-Za-z0-9_.:-]{1,64}$/
+
+/** Most groups of a person. */
+const maxGroups = 32
+
+/** Entries after which other work of the process has a turn: reading an address can take 0.1 ms. */
+const entriesOfTurn = 500
+
+/** What decides how a people file is read. */
+export interface PeopleFileRules {
+  readonly adapters: readonly WalletAdapter[]
+  /** Whether the file must list someone. */
+  readonly isRequired: boolean
+}
+
+/**
+ * Reads a people file, all of it or nothing: a JSON object with the claims of each person, by user id or by wallet as
+ * `{adapter_id}:{address}`.
+ *
+ * @throws TypeError of one line that names the file and the person, if something does not fit.
+ */
+export async function readPeopleFile(file: string, { adapters, isRequired }: PeopleFileRules): Promise<People> {
+  const check: Check = checkOf(`people (COUNTERSIGN_PEOPLE), the file ${file}, `)
+  const text = await readJsonText(file, check)
+  const json = parseJson(text, check)
+  check(isObject(json), 'must be {"{user id}": {"name": …}, "{adapter_id}:{address}": {…}}')
+  const byUserId = new Map<string, Person>()
+  const byWallet = new Map<string, Person>()
+  const repeated = firstRepeated(namesIn(text))
+  check(repeated === undefined, `${shown(repeated ?? '')} is there twice`)
+  let read = 0
+  for (const [who, claims] of Object.entries(json)) {
+    if (read++ % entriesOfTurn === entriesOfTurn - 1) await nextTurn()
+    const checkHere: Check = checkOf(`people (COUNTERSIGN_PEOPLE), the file ${file}, ${shown(who)}: `)
+    const person = readPerson(claims, checkHere)
+    const wallet = readWalletKey(who, adapters)
+    if (wallet === undefined) {
+      checkHere(who.length >= 1 && who.length <= 200, 'a user id has 1 to 200 characters')
+      byUserId.set(who, person)
+      continue
+    }
+    checkHere(wallet.problem === undefined, String(wallet.problem))
+    const key = `${wallet.adapterId}:${wallet.address}`
+    checkHere(!byWallet.has(key), 'is there twice')
+    byWallet.set(key, person)
+  }
+  check(!isRequired || read > 0, 'lists no one, and admit (COUNTERSIGN_ADMIT) is people: no one could sign in')
+  return new People(byUserId, byWallet)
+}
+
+function readPerson(claims: unknown, check: Check): Person {
+  check(isObject(claims), 'must be an object of claims')
+  const reserved = Object.keys(claims).find(isReservedClaim)
+  check(reserved === undefined, `"${reserved}" is reserved`)
+  const { groups = [] } = claims
+  const isGroup = (group: unknown): boolean => typeof group === 'string' && groupForm.test(group)
+  check(
+    Array.isArray(groups) && groups.length <= maxGroups && groups.every(isGroup),
+    `groups must be a list of at most ${maxGroups} names such as "staff", each of 1 to 64 letters, digits, "_", ".", ":" ` +
+      'and "-"',
+  )
+  return claims as Person
+}
+
+/** A key of the file in a message. */
+function shown(key: string): string {
+  return JSON.stringify(key.slice(0, 100))
+}
+
+/** The names of the object that is a JSON text, each as often as it is there: the parser keeps the last of two. */
+function* namesIn(text: string): Generator<string> {
+  let depth = 0
+  for (const [token] of text.matchAll(/"[^"\\]*(?:\\.[^"\\]*)*"(?:\s*:)?|[{}[\]]/g)) {
+    if (token === '{' || token === '[') depth++
+    else if (token === '}' || token === ']') depth--
+    else if (depth === 1 && token.endsWith(':')) yield JSON.parse(token.slice(0, -1))
+  }
+}
+
+function firstRepeated(names: Iterable<string>): string | undefined {
+  const seen = new Set<string>()
+  for (const name of names) {
+    if (seen.has(name)) return name
+    seen.add(name)
+  }
+  return undefined
+}
