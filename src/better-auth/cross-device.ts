@@ -18,9 +18,9 @@ import { methodOf, type ServiceHandlers, type UnaryMethod } from '../rpc/methods
 import { orderHandlers } from '../rpc/order-service.ts'
 import { sessionHandlers } from '../rpc/session-service.ts'
 import type { CountersignOptions, PageOptions } from '../service/config.ts'
-import { defaultClaimUrlTemplate } from '../shared/claim-url.ts'
 import { CountersignError } from '../shared/errors.ts'
 import type { DesktopOrder, PhoneOrder, StartOrderOptions } from '../shared/orders.ts'
+import { defaultClaimUrlTemplate } from '../shared/page-names.ts'
 import {
   computerPaths,
   desktopOrderPaths,

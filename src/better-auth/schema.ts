@@ -1,4 +1,5 @@
 import type { BetterAuthPluginDBSchema } from 'better-auth'
+import type { WalletSettings } from './settings.ts'
 
 /** Fields that the plugins add to sessions. Absent from sessions that were not made with a wallet. */
 const sessionFields = {
@@ -32,14 +33,8 @@ const userFields = {
   walletPublicKeyHex: { type: 'string', required: false, input: false },
 } as const satisfies BetterAuthPluginDBSchema[string]['fields']
 
-/** Which of the user's fields are kept. */
-export interface SyncedFields {
-  readonly syncAddressToUser: boolean
-  readonly syncPublicKeyToUser: boolean
-}
-
 /** The schema that both plugins need. The fields of the user exist only if an option fills them. */
-export function walletSchema({ syncAddressToUser, syncPublicKeyToUser }: SyncedFields): WalletSchema {
+export function walletSchema({ syncAddressToUser, syncPublicKeyToUser }: WalletSettings): WalletSchema {
   const { walletAddress, walletPublicKeyHex } = userFields
   const user = {
     fields: {

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto'
 import { extname } from 'node:path'
 import { constants, crc32, deflateRawSync, gzipSync, type ZlibOptions } from 'node:zlib'
-import { defaultClaimUrlTemplate, orderIdForm } from '../shared/claim-url.ts'
 import { withoutOws } from '../shared/header-text.ts'
-import type { PageName } from '../shared/page-names.ts'
+import { defaultClaimUrlTemplate, orderIdForm, type PageName } from '../shared/page-names.ts'
 import { takesGzip } from '../wire/body.ts'
 import { headersOfPage, pageHeaders } from './page-headers.ts'
 

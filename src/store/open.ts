@@ -68,7 +68,7 @@ export async function openStore(url: string, options: StoreOptions = {}): Promis
   if (scheme === undefined) throw malformed()
   // Loaded on demand, because the embedded default does not need the Redis client.
   const { openRedisStore } = await import('./redis/store.ts')
-  return openRedisStore(url, { keyPrefix, tls: redisTls, log })
+  return openRedisStore(url, options)
 }
 
 /**

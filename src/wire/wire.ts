@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
 import type { ConnectError } from '@connectrpc/connect'
 import { endStreamToJson } from '@connectrpc/connect/protocol-connect'
 import { setTrailerStatus } from '@connectrpc/connect/protocol-grpc'
-import { decompressed, encodingOf, type RequestBody } from './body.ts'
+import { type Compressed, decompressed, encodingOf, type RequestBody } from './body.ts'
 import type { Codec, Refusals } from './contract.ts'
 
 /** Form of an RPC's messages, as its content type names it. */
@@ -104,10 +104,8 @@ export async function readMessage({ wire, headers, body, refusals }: RpcRequest)
 }
 
 /** An envelope, and the compression that its request names. */
-interface Envelope {
+interface Envelope extends Compressed {
   readonly bytes: Buffer
-  readonly encoding: ReturnType<typeof encodingOf>
-  readonly refusals: Refusals
 }
 
 /** The message in an envelope, decompressed. */

@@ -49,12 +49,7 @@ const exportedOfOrder = [
   'starter',
 ] as const satisfies readonly (keyof OrderRecord)[]
 
-const exportedOfProof = [
-  'adapterId',
-  'subject',
-  'publicKeyHex',
-  'address',
-] as const satisfies readonly (keyof ProvenIdentity)[]
+const exportedOfProof = ['adapterId', 'subject', 'publicKeyHex', 'address'] as const
 
 /** What is kept of an order. */
 type ExportedOrder = Pick<OrderRecord, (typeof exportedOfOrder)[number]> & { readonly approvedBy?: ProvenIdentity }

@@ -54,8 +54,7 @@ interface WebhookParts {
 export class Webhook {
   readonly #target: WebhookTarget
   readonly #queue: WebhookQueue
-  readonly #log: Logger
-  readonly #tracing: Tracing | undefined
+  readonly #parts: WebhookParts
   readonly #line: DeliveryLine<AuditEvent>
   readonly #unstored: AuditEvent[] = []
   #storing: Promise<void> | undefined
@@ -63,11 +62,11 @@ export class Webhook {
   #dropped = 0
   #droppedTimer: NodeJS.Timeout | undefined
 
-  constructor(target: WebhookTarget, { store, log, tracing }: WebhookParts) {
-    this.#tracing = tracing
+  constructor(target: WebhookTarget, parts: WebhookParts) {
+    const { store, log } = parts
     this.#target = target
+    this.#parts = parts
     this.#queue = new WebhookQueue(store)
-    this.#log = log
     this.#line = new DeliveryLine({
       queue: this.#queue,
       atOnce: maxDeliveries,
@@ -132,6 +131,7 @@ export class Webhook {
 
   async #send(event: AuditEvent, stopping: AbortSignal): Promise<DeliveryOutcome> {
     const { url, secrets } = this.#target
+    const { tracing } = this.#parts
     const { headers, body } = webhookRequest(event, secrets, Date.now())
     const signal = AbortSignal.any([stopping, AbortSignal.timeout(answerMs)])
     try {
@@ -139,14 +139,12 @@ export class Webhook {
       const post = () =>
         fetch(url, {
           method: 'POST',
-          headers: { ...headers, ...this.#tracing?.headers() },
+          headers: { ...headers, ...tracing?.headers() },
           body,
           signal,
           redirect: 'manual',
         })
-      const response = await (this.#tracing === undefined
-        ? post()
-        : this.#tracing.background({ kind: 'webhook' }, post))
+      const response = await (tracing === undefined ? post() : tracing.background({ kind: 'webhook' }, post))
       await response.body?.cancel()
       const { status, ok } = response
       if (ok) return 'taken'
@@ -164,7 +162,7 @@ export class Webhook {
   #tellDropped(): void {
     clearTimeout(this.#droppedTimer)
     this.#droppedTimer = undefined
-    if (this.#dropped > 0) this.#log.error('audit events for the webhook were dropped', { count: this.#dropped })
+    if (this.#dropped > 0) this.#parts.log.error('audit events for the webhook were dropped', { count: this.#dropped })
     this.#dropped = 0
   }
 }

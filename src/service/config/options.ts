@@ -8,7 +8,7 @@ import type { OwnClaims, ResolveLogin } from '../../core/users/application.ts'
 import type { Host } from '../../core/users/host.ts'
 import type { WalletAdapter } from '../../core/wallet/wallet.ts'
 import { adapterIds } from '../../shared/adapters.ts'
-import { defaultClaimUrlTemplate } from '../../shared/claim-url.ts'
+import { defaultClaimUrlTemplate } from '../../shared/page-names.ts'
 import { defaultKeyPrefix, keyPrefixForm, keyPrefixPattern, storeOperations } from '../../store/map-store.ts'
 import type { Store } from '../../store/store.ts'
 import {

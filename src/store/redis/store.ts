@@ -5,6 +5,7 @@ import { TimeLimit } from '../../base/timing/time-limit.ts'
 import { CountersignError, refused } from '../../shared/errors.ts'
 import { exerciseStore, StoreOpenError, withTtl } from '../implementation.ts'
 import { defaultKeyPrefix } from '../map-store.ts'
+import type { StoreOptions } from '../open.ts'
 import type { Life, ScannedValue, Store, VersionedValue } from '../store.ts'
 import { RedisClock } from './clock.ts'
 import {
@@ -19,7 +20,7 @@ import { evictionPolicyOf, evictionWarning } from './examine.ts'
 import { explainProblem, withoutArguments } from './problem.ts'
 import { connectTo, keyOfEachServer } from './reach.ts'
 import { formerSeparator, separator } from './scripts.ts'
-import { type RedisTls, readTls } from './tls.ts'
+import { readTls } from './tls.ts'
 import { describeTarget, parseRedisUrl, type RedisTarget } from './url.ts'
 import { RedisWatches } from './watches.ts'
 
@@ -38,12 +39,12 @@ const retryAfterMs = 1000
  * call is made once, so that a server that is full or a user that lacks a permission shows at once. docs/operations.md
  * lists the permissions that a restricted user needs.
  *
- * @throws TypeError if the URL is malformed, or a file of `tls` is missing or not what it should be.
+ * @throws TypeError if the URL is malformed, or a file of `redisTls` is missing or not what it should be.
  * @throws StoreOpenError if no suitable server answers in time, or none can be used. The message is one line that says
  * what to do, without credentials.
  */
-export async function openRedisStore(url: string, options: RedisStoreOptions = {}): Promise<Store> {
-  const { keyPrefix = defaultKeyPrefix, tls, log } = options
+export async function openRedisStore(url: string, options: StoreOptions = {}): Promise<Store> {
+  const { keyPrefix = defaultKeyPrefix, redisTls: tls, log } = options
   const target = parseRedisUrl(url, tls)
   // A missing file stops the start by its own name, not as a server that cannot be reached.
   if (target.tls !== undefined) await readTls(target.tls)
@@ -56,16 +57,6 @@ export async function openRedisStore(url: string, options: RedisStoreOptions = {
     const { problem, advice } = explainProblem(cause, target.tls !== undefined)
     throw new StoreOpenError(`Cannot open the store, ${store.description}: ${problem}`, { advice, cause })
   }
-}
-
-/** Settings of a store in Redis in addition to its URL. */
-export interface RedisStoreOptions {
-  /** Text that the names of all keys and channels begin with. Default countersign. */
-  readonly keyPrefix?: string
-  /** What TLS is to use. */
-  readonly tls?: RedisTls | undefined
-  /** Receives warnings for the operator that do not stop the start. Default: none. */
-  readonly log?: Logger | undefined
 }
 
 /** How long a call waits for the clock. It leaves a server that works more than a second to answer. */

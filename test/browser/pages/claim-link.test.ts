@@ -1,7 +1,7 @@
 import { encode } from 'uqr'
 import { expect, test } from 'vitest'
 import { readClaimLink } from '../../../src/browser/pages/held-claim.ts'
-import { defaultClaimUrlTemplate } from '../../../src/shared/claim-url.ts'
+import { defaultClaimUrlTemplate } from '../../../src/shared/page-names.ts'
 
 const usual = '{origin}/cross-device/claim/{orderId}#token={claimToken}'
 const claim = { orderId: 'order_1-A', claimToken: 'cs_claim_abc-DEF' }
