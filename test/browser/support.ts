@@ -160,20 +160,64 @@ export async function expectNoSidewaysScroll(page: Page, state: string): Promise
 }
 
 /**
- * Expects every text that a page shows now to be seen whole: inside the window, its button, and all that clips it, what
- * is typed into a field included, and no short word to be broken inside. Long texts that a button unfolds are left out,
- * and those for screen readers or in a field to copy from.
+ * Expects every text that a page shows now to be seen whole: inside the window, its button, its field for a code, and
+ * all that clips it. Long texts that a button unfolds are left out, and those for screen readers or in a field that
+ * scrolls.
  */
 export async function expectNothingCutOff(page: Page, state: string): Promise<void> {
   const cutOff = await page.evaluate(() => {
+    type Box = Pick<DOMRect, 'left' | 'right' | 'top' | 'bottom'>
     const found: string[] = []
-    const isOutside = (text: DOMRect, box: { left: number; right: number; top: number; bottom: number }): boolean =>
+    const isOutside = (text: Box, box: Box): boolean =>
       text.left < box.left - 1 || text.right > box.right + 1 || text.top < box.top - 1 || text.bottom > box.bottom + 1
+    const clips = (element: Element): boolean =>
+      element.matches('button, a') || !/visible/.test(getComputedStyle(element).overflow)
+    const isCutOff = (text: Box, parent: Element | null): boolean => {
+      const boxes: Box[] = [
+        { left: 0, right: innerWidth, top: Number.NEGATIVE_INFINITY, bottom: Number.POSITIVE_INFINITY },
+      ]
+      for (let up = parent; up !== null && up !== document.body; up = up.parentElement) {
+        if (clips(up)) boxes.push(up.getBoundingClientRect())
+      }
+      return boxes.some((box) => isOutside(text, box))
+    }
+    const isCode = (field: HTMLInputElement): boolean => field.inputMode === 'numeric' && !field.readOnly
+    /** The place of a field's text, which no range can be around: measured beside it, and put where the field has it. */
+    const textOf = (field: HTMLInputElement): Box => {
+      const style = getComputedStyle(field)
+      const copy = document.createElement('span')
+      copy.textContent = field.value || field.placeholder
+      Object.assign(copy.style, {
+        position: 'absolute',
+        visibility: 'hidden',
+        whiteSpace: 'pre',
+        font: style.font,
+        letterSpacing: style.letterSpacing,
+      })
+      field.after(copy)
+      // The space after the last character is not seen.
+      const width = copy.getBoundingClientRect().width - (Number.parseFloat(style.letterSpacing) || 0)
+      copy.remove()
+      const { left, right, top, bottom } = field.getBoundingClientRect()
+      const inner = {
+        left: left + Number.parseFloat(style.borderLeftWidth) + Number.parseFloat(style.paddingLeft),
+        right: right - Number.parseFloat(style.borderRightWidth) - Number.parseFloat(style.paddingRight),
+      }
+      const isRight = style.textAlign === (style.direction === 'rtl' ? 'start' : 'end') || style.textAlign === 'right'
+      const free = inner.right - inner.left - width
+      const start = inner.left + (style.textAlign === 'center' ? free / 2 : isRight ? free : 0)
+      return { left: start, right: start + width, top, bottom }
+    }
     const look = (root: Node): void => {
       const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT | NodeFilter.SHOW_ELEMENT)
       for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
         if (node instanceof Element && node.shadowRoot !== null) look(node.shadowRoot)
-        if (node instanceof HTMLInputElement && isTyped(node) && isCut(node)) found.push(node.value)
+        if (node instanceof HTMLInputElement && node.checkVisibility({ visibilityProperty: true }) && isCode(node)) {
+          const text = textOf(node)
+          if (isCutOff(text, node.parentElement) || isOutside(text, node.getBoundingClientRect())) {
+            found.push(`${node.value || node.placeholder} in a field`)
+          }
+        }
         const parent = node.parentElement
         if (!(node instanceof Text) || node.data.trim() === '' || parent === null) continue
         if (
@@ -183,34 +227,51 @@ export async function expectNothingCutOff(page: Page, state: string): Promise<vo
           continue
         const range = document.createRange()
         range.selectNodeContents(node)
-        if (isClipped(range.getBoundingClientRect(), parent)) found.push(node.data.trim())
-        for (const { index, 0: word } of node.data.matchAll(/(?<![\p{L}\p{N}])\p{L}{2,12}(?![\p{L}\p{N}])/gu)) {
-          range.setStart(node, index)
-          range.setEnd(node, index + word.length)
-          const lines = [...range.getClientRects()].filter(({ width }) => width > 0).map(({ top }) => Math.round(top))
-          if (new Set(lines).size > 1) found.push(`${word}, broken inside`)
-        }
+        if (isCutOff(range.getBoundingClientRect(), parent)) found.push(node.data.trim())
       }
     }
-    const isClipped = (text: DOMRect, parent: Element | null): boolean => {
-      const clips = (element: Element): boolean =>
-        element.matches('button, a') || !/visible/.test(getComputedStyle(element).overflow)
-      const boxes: { left: number; right: number; top: number; bottom: number }[] = [
-        { left: 0, right: innerWidth, top: Number.NEGATIVE_INFINITY, bottom: Number.POSITIVE_INFINITY },
-      ]
-      for (let up = parent; up !== null && up !== document.body; up = up.parentElement) {
-        if (clips(up)) boxes.push(up.getBoundingClientRect())
-      }
-      return boxes.some((box) => isOutside(text, box))
-    }
-    /** A field of digits shows all of them at once; a longer text scrolls. */
-    const isTyped = (field: HTMLInputElement): boolean => field.inputMode === 'numeric' && field.checkVisibility()
-    const isCut = (field: HTMLInputElement): boolean =>
-      field.scrollWidth > field.clientWidth + 1 || isClipped(field.getBoundingClientRect(), field.parentElement)
     look(document.body)
     return found
   })
   expect(cutOff, state).toEqual([])
+}
+
+/**
+ * Expects no word that a page shows now to be broken inside if it would fit into a line of its card. Addresses of all
+ * kinds, hashes and texts to sign are broken anywhere.
+ */
+export async function expectNoBrokenWords(page: Page, state: string): Promise<void> {
+  const broken = await page.evaluate(() => {
+    const found: string[] = []
+    // Whole words, but for the parts of addresses.
+    const words = /(?<![.:/@\p{L}\p{M}\p{N}’])[\p{L}\p{M}\p{N}’]+(?![\p{L}\p{M}\p{N}’]|[.:/@]\S)/gu
+    const widthIn = (element: Element): number => {
+      const { paddingLeft, paddingRight } = getComputedStyle(element)
+      return element.clientWidth - Number.parseFloat(paddingLeft) - Number.parseFloat(paddingRight)
+    }
+    const look = (root: Node, around: Element): void => {
+      const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT | NodeFilter.SHOW_ELEMENT)
+      for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
+        if (node instanceof Element && node.shadowRoot !== null) look(node.shadowRoot, node.closest('.card') ?? around)
+        const parent = node.parentElement
+        if (!(node instanceof Text) || parent === null || !parent.checkVisibility({ visibilityProperty: true }))
+          continue
+        if (parent.closest('.mono, .folding, .spoken, pre, code, style, textarea')) continue
+        for (const { 0: word, index } of node.data.matchAll(words)) {
+          const range = document.createRange()
+          range.setStart(node, index)
+          range.setEnd(node, index + word.length)
+          const parts = [...range.getClientRects()].filter(({ width }) => width > 0)
+          const lines = new Set(parts.map(({ top }) => Math.round(top)))
+          const width = parts.reduce((sum, part) => sum + part.width, 0)
+          if (lines.size > 1 && width <= widthIn(parent.closest('.card') ?? around)) found.push(word)
+        }
+      }
+    }
+    look(document.body, document.body)
+    return found
+  })
+  expect(broken, `${state}: words broken inside`).toEqual([])
 }
 
 /** Looks at what a page shows now: in both colour schemes, and as narrow as screens get. */

@@ -4,6 +4,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { startService } from '../../support/service.ts'
 import {
   expectAccessible,
+  expectNoBrokenWords,
   expectNoSidewaysScroll,
   expectNothingCutOff,
   hasBrowser,
@@ -68,7 +69,7 @@ const textsFile = new URL('./texts.json', import.meta.url).pathname
 const seen = new Set<string>()
 const nameOf = (...words: readonly string[]): string => words.join(' ').replace(/\W+/g, '-')
 
-describe.skipIf(!hasBrowser)('nothing is cut off, and all is accessible,', { timeout: 180_000 }, () => {
+describe.skipIf(!hasBrowser)('nothing is cut off or broken, and all is accessible,', { timeout: 180_000 }, () => {
   const browser = useBrowser()
   afterAll(() => isSheet && writeSheet())
 
@@ -105,9 +106,10 @@ async function look(page: Page, { size, media }: Screen, name: string): Promise<
   seen.add(name)
   await expectNoSidewaysScroll(page, name)
   await expectNothingCutOff(page, name)
+  await expectNoBrokenWords(page, name)
   // axe is a script itself.
   const runsScripts = !(await page.evaluate(() => matchMedia('(scripting: none)').matches))
-  if (media?.forcedColors === undefined && runsScripts) await expectAccessible(page, name)
+  if (runsScripts) await expectAccessible(page, name)
 }
 
 /** One page with all pictures, at half their size: a row for each state, and a line where the screen ends. */
