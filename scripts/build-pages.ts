@@ -1,7 +1,7 @@
 import { glob, mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { OutputFile } from 'esbuild'
+import type { OutputFile, Plugin } from 'esbuild'
 import type { BuiltPages } from '../src/http/page-files.ts'
 import { type PageName, pageNames } from '../src/shared/page-names.ts'
 import { english } from '../src/shared/texts/english.ts'
@@ -38,12 +38,15 @@ export async function buildPages(): Promise<void> {
   }
   const fill = async (name: PageName): Promise<[PageName, string]> => {
     const html = await readFile(new URL(`${name}.html`, sources), 'utf8')
-    const filled = withStyle(withTexts(html), name, files).replace(/\[\[([\w.-]+)\]\]/g, (_, asset: string) => {
-      const found = names.get(asset)
-      if (found === undefined) throw new Error(`${name}.html names ${asset}, which is not built`)
-      // The server fills in where it serves the assets.
-      return `{{assetsPath}}/${found}`
-    })
+    const filled = withStyle(withTexts(withoutIndents(html)), name, files).replace(
+      /\[\[([\w.-]+)\]\]/g,
+      (_, asset: string) => {
+        const found = names.get(asset)
+        if (found === undefined) throw new Error(`${name}.html names ${asset}, which is not built`)
+        // The server fills in where it serves the assets.
+        return `{{assetsPath}}/${found}`
+      },
+    )
     return [name, filled]
   }
   const texts: BuiltPages = {
@@ -57,6 +60,25 @@ export async function buildPages(): Promise<void> {
   // In one step: a server may start meanwhile.
   await writeFile(`${built}.${process.pid}`, JSON.stringify(texts))
   await rename(`${built}.${process.pid}`, built)
+}
+
+/** Beginnings of the names of texts that one page alone says. */
+const ownTexts: readonly PageName[] = ['demo', 'issuer', 'not-found']
+
+/** Leaves the texts of other pages out of a page's script. */
+function withoutOtherTexts(entry: string): Plugin {
+  const others = ownTexts.filter((page) => entry !== `${page}.ts`).join('|')
+  // An entry of the object, in one line or in two.
+  const other = new RegExp(`^ {2}'(?:${others})\\.[\\w.-]+':\\s+'(?:[^'\\\\]|\\\\.)*',\\n`, 'gm')
+  return {
+    name: 'texts',
+    setup({ onLoad }) {
+      onLoad({ filter: /\/shared\/texts\/(english|german)\.ts$/ }, async ({ path }) => ({
+        contents: (await readFile(path, 'utf8')).replace(other, ''),
+        loader: 'ts',
+      }))
+    },
+  }
 }
 
 /** Bundles one entry. */
@@ -74,6 +96,7 @@ async function bundle(entry: string) {
     chunkNames: '[name]-[hash]',
     splitting: true,
     loader: { '.svg': 'copy', '.inline.svg': 'dataurl' },
+    plugins: [withoutOtherTexts(entry)],
     bundle: true,
     minify: true,
     format: 'esm',
@@ -83,6 +106,11 @@ async function bundle(entry: string) {
     write: false,
     logLevel: 'warning',
   })
+}
+
+/** Drops the white space that begins lines between elements. */
+function withoutIndents(html: string): string {
+  return html.replace(/>\s*\n\s*</g, '>\n<')
 }
 
 /**

@@ -10,6 +10,8 @@ import { expect, onTestFinished, test } from 'vitest'
 import { silentLogger } from '../../../src/base/log.ts'
 import { version } from '../../../src/base/version.ts'
 import { createPages } from '../../../src/http/pages.ts'
+import { type PageName, pageNames } from '../../../src/shared/page-names.ts'
+import { english } from '../../../src/shared/texts/english.ts'
 import { openStore } from '../../../src/store/open.ts'
 import type { Answer } from '../../../src/wire/output.ts'
 import { rest } from '../../support/rest.ts'
@@ -239,6 +241,20 @@ test('a service whose pages were never built says what to run, and starts', () =
     expect([answer?.status, String(answer?.body)]).toEqual([503, expect.stringContaining('npm run build')])
   }
   expect(routeOf('/other')).toBeUndefined()
+})
+
+test('what one page alone says is in no other page’s script', async () => {
+  const { pages, assets } = (await import('#pages', { with: { type: 'json' } })).default
+  const scriptOf = (name: PageName): string =>
+    String(assets[/assetsPath\}\}\/([\w-]+\.js)/.exec(pages[name])?.[1] ?? ''])
+  for (const page of ['demo', 'issuer', 'not-found'] as const) {
+    const own = Object.keys(english).filter((key) => key.startsWith(`${page}.`))
+    expect(own.length).toBeGreaterThan(0)
+    for (const key of own) {
+      const saying = pageNames.filter((name) => scriptOf(name).includes(`"${key}":`))
+      expect([key, saying]).toEqual([key, [page]])
+    }
+  }
 })
 
 test('a service in the bundle of an application has its pages and its version with it', async () => {
