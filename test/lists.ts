@@ -56,6 +56,7 @@ export const slow: readonly string[] = [
   'test/browser/hand-over-wallet.test.ts',
   'test/browser/hub.test.ts',
   'test/browser/issuer-page.test.ts',
+  'test/browser/link-order.test.ts',
   'test/browser/planted-cookie.test.ts',
   'test/browser/privacy.test.ts',
   'test/browser/react.test.ts',

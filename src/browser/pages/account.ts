@@ -9,6 +9,7 @@ import {
   type Session,
   type UserWallet,
 } from '../client/index.ts'
+import { loadOnDemand } from '../client/page.ts'
 import { findWallets } from '../wallets/index.ts'
 import { showBrand } from './brand.ts'
 import { cookieOnly } from './cookie-only.ts'
@@ -64,6 +65,7 @@ byId('end-others-button').addEventListener('click', () => {
   })
 })
 byId('add-wallet-button').addEventListener('click', chooseWallet)
+byId('link-button').addEventListener('click', () => void tasks.run(linkElsewhere))
 // Another tab signed out, or signed in with another wallet. After a sign-out in this tab, the page has left by then.
 client.onSession(() => setTimeout(() => location.reload()))
 void tasks.run(() => show())
@@ -144,10 +146,12 @@ function showWallets(own: Session, wallets: readonly UserWallet[]): void {
   const isOnly = wallets.length < 2
   const advice = isOnly ? words.say(isByOrder ? 'account.second.elsewhere' : 'account.second') : undefined
   fill(section, 'advice', advice)
+  byId('link-panel').replaceChildren()
   const add = byId('add-wallet-button')
   add.hidden = isByOrder
   add.classList.toggle('primary', isOnly)
   add.classList.toggle('plain', !isOnly)
+  byId('link-button').hidden = isByOrder
   // Sessions that an order made may not change wallets, and the only wallet stays.
   const mayRemove = !isByOrder && !isOnly
   showRows(
@@ -182,6 +186,17 @@ function chooseWallet(): void {
   place.replaceChildren(list)
   place.hidden = false
   byId('add-wallet-button').hidden = true
+  byId('wallets').querySelector('h2')?.focus()
+}
+
+/** Adds a wallet of another device, on which it approves an order of this page. */
+async function linkElsewhere(signal: AbortSignal): Promise<void> {
+  const [order, { openLinkPanel }] = await Promise.all([
+    client.startOrder({ kind: 'link', signal }),
+    loadOnDemand(() => import('./link-panel.ts')),
+  ])
+  for (const id of ['add-wallet-button', 'wallet-choice', 'link-button']) byId(id).hidden = true
+  openLinkPanel(byId('link-panel'), { client, words, order, onEnd: () => void tasks.run(() => show('wallets')) })
   byId('wallets').querySelector('h2')?.focus()
 }
 

@@ -100,6 +100,7 @@ export class RequestScreen {
     fill(root, 'title', title)
     // Whose account a wallet is added to, only the challenge says.
     fill(root, 'gives', words.say(kind === 'link' ? 'start.text' : `review.${kind}.gives`))
+    fill(root, 'startHint', words.say(kind === 'link' ? 'start.hint.link' : 'start.hint'))
     asks.hidden = false
     fillRequester(root, requester, words)
     compare.hidden = confirmationCode === undefined
@@ -159,6 +160,7 @@ export class OutcomeScreen {
   readonly #clock: ServiceClock
   readonly #countdown: Countdown
   #stage: Stage | undefined
+  #waiting: 'outcome.waiting' | 'outcome.waiting.link' = 'outcome.waiting'
 
   /** `onLate` is called when the time to type the code is over. */
   constructor(words: Words, clock: ServiceClock, onLate: () => void) {
@@ -171,10 +173,11 @@ export class OutcomeScreen {
   }
 
   /** Shows the code for the computer. Returns the headline. */
-  showCode({ origin, until }: HeldApproval, returnCode: string): string {
+  showCode({ kind, origin, until }: HeldApproval, returnCode: string): string {
     const words = this.#words
     const title = words.say('code.title', { origin })
     if (this.#stage === 'code') return title
+    if (kind === 'link') this.#waiting = 'outcome.waiting.link'
     fillDigits(byId('return-code'), returnCode)
     this.#countdown.start(until - this.#clock.now())
     return this.#show({ stage: 'code', title, text: words.say('code.hint'), stop: words.say('code.stop') })
@@ -234,7 +237,7 @@ export class OutcomeScreen {
 
   #fillStatus(): void {
     const waits = this.#stage === 'code' || this.#stage === 'approved'
-    const status = navigator.onLine ? 'outcome.waiting' : 'outcome.offline'
+    const status = navigator.onLine ? this.#waiting : 'outcome.offline'
     fill(outcomeRoot, 'outcomeStatus', waits ? this.#words.say(status) : '')
   }
 }

@@ -147,7 +147,7 @@ export function signInTexts(words: Words): Partial<SignInTexts> {
 }
 
 /** The texts whose names begin so, by the rest of their names. The element fills in their placeholders. */
-function textsUnder(prefix: string, words: Words): Record<string, string> {
+export function textsUnder(prefix: string, words: Words): Record<string, string> {
   const keys = Object.keys(english).filter((key) => key.startsWith(prefix))
   return Object.fromEntries(keys.map((key) => [key.slice(prefix.length), words.text(key)]))
 }

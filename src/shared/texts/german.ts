@@ -11,6 +11,7 @@ export const german: Texts = {
   'start.text': 'Prüfe die Angaben, bevor du etwas bestätigst.',
   'start.button': 'Anfrage prüfen',
   'start.hint': 'Mach nur weiter, wenn du den Code gerade von deinem eigenen Computer gescannt hast.',
+  'start.hint.link': 'Mach nur weiter, wenn du das gerade auf einem anderen Gerät von dir begonnen hast.',
 
   'continue.eyebrow': 'Aus einem anderen Browser',
   'continue.title': 'Die Anfrage hier fortsetzen?',
@@ -26,7 +27,7 @@ export const german: Texts = {
   'review.sign.gives': 'Der Computer bekommt die Signatur deiner Wallet.',
   'review.link.title': 'Deine Wallet zu einem Konto hinzufügen?',
   'review.link.gives':
-    'Diese Wallet zum Konto {account} bei {origin} hinzufügen? Wenn du dich danach mit ihr anmeldest, öffnet sich dieses Konto. Fahre nur fort, wenn es deins ist.',
+    'Diese Wallet zum Konto {account} bei {origin} hinzufügen? Wenn du dich danach mit ihr anmeldest, öffnet sich dieses Konto. Mach nur weiter, wenn es deins ist.',
   'review.asks': 'Anfrage von',
   'review.unverified': 'Nicht geprüft: Warst du gerade auf dieser Website?',
   'review.says.computer': 'Nachricht der Website:',
@@ -72,8 +73,25 @@ export const german: Texts = {
   'account.second':
     'Füge eine zweite Wallet hinzu. Wenn du deine einzige verlierst, kannst du dich nicht mehr anmelden.',
   'account.second.elsewhere':
-    'Füge eine zweite Wallet hinzu: Öffne diese Seite auf dem Gerät mit der Wallet. Wenn du deine einzige verlierst, kannst du dich nicht mehr anmelden.',
+    'Füge eine zweite Wallet hinzu. Wenn du deine einzige verlierst, kannst du dich nicht mehr anmelden. Melde dich dazu auf diesem Gerät mit einer Wallet an, oder öffne diese Seite auf deinem Handy.',
   'account.add': 'Wallet hinzufügen',
+  'account.link': 'Wallet eines anderen Geräts hinzufügen',
+  'account.link.created': 'Scanne diesen Code auf dem Gerät mit der anderen Wallet, oder öffne dort den Link.',
+  'account.link.stepCamera': 'Code scannen oder dir den Link schicken',
+  'account.link.stepOpen': 'Dort prüfen, welches Konto angezeigt wird',
+  'account.link.stepApprove': 'Dort mit der Wallet bestätigen',
+  'account.link.claimed': 'Das andere Gerät hat die Anfrage geöffnet.',
+  'account.link.answer': 'Mach auf dem anderen Gerät weiter. Es zeigt dann einen Code, den du hier eingibst.',
+  'account.link.returnCode':
+    '{address} hat geantwortet. Ist das deine Wallet, dann gib den Code ein, den ihr Gerät zeigt.',
+  'account.link.returnCodeLabel': 'Code auf dem anderen Gerät',
+  'account.link.rejected': 'Auf dem anderen Gerät abgelehnt.',
+  'account.link.stopped': 'Auf dem anderen Gerät abgebrochen.',
+  'account.link.wrongCode': 'Das ist nicht der Code auf dem anderen Gerät. Noch {tries} Versuche.',
+  'account.link.copied': 'Link kopiert. Öffne ihn auf dem anderen Gerät.',
+  'account.link.qrLabel': 'QR-Code für das andere Gerät',
+  'account.link.finalized': 'Die Wallet ist hinzugefügt. Melde dich zur Probe einmal mit ihr an.',
+  'account.link.share': 'Link senden',
   'account.confirm': 'Bestätige in {wallet}.',
   'account.remove': 'Entfernen',
   'account.this-wallet': 'aktuell verwendet',
@@ -224,7 +242,7 @@ export const german: Texts = {
   'compare.hint': 'Zeigt er einen anderen oder keinen Code, dann bestätige nicht.',
 
   'code.before': 'Danach bekommst du einen Code für {origin}. Gib ihn nicht weiter.',
-  'code.eyebrow': 'Auf diesem Handy bestätigt',
+  'code.eyebrow': 'Auf diesem Gerät bestätigt',
   'code.title': 'Gib diesen Code nur auf {origin} ein',
   'code.hint': 'Gib diesen Code nicht weiter. Warst du das nicht? Brich ab.',
   'code.good-for': 'Läuft in {time} ab',
@@ -242,6 +260,7 @@ export const german: Texts = {
   'hand-over.share': 'Teilen',
 
   'outcome.waiting': 'Warte auf deinen Computer …',
+  'outcome.waiting.link': 'Warte auf dein anderes Gerät …',
   'outcome.offline': 'Du bist offline. Sobald du wieder online bist, steht hier, was dein Computer gemacht hat.',
   'outcome.approved.title': 'Bestätigt',
   'outcome.approved.text': 'Auf deinem Computer geht es von selbst weiter. Du kannst diese Seite schließen.',

@@ -1,0 +1,153 @@
+import type { BrowserContextOptions, Locator, Page } from 'playwright-core'
+import { describe, expect, test } from 'vitest'
+import { rest } from '../support/rest.ts'
+import { startService } from '../support/service.ts'
+import { makeWallet } from '../support/wallet.ts'
+import { returnCode } from './approval-steps.ts'
+import { expectHeading, keepCookie, signIn } from './flows.ts'
+import { expectNoFaults, hasBrowser, look, provokes, scan, useBrowser } from './support.ts'
+
+const computerSize = { viewport: { width: 1280, height: 900 } }
+const phoneSize = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+
+/** Texts of the pages in a language, as far as the steps need them. */
+const english = {
+  add: 'Add a wallet of another device',
+  review: 'Review the request',
+  approve: 'Approve',
+  approved: /^Enter this code only at/,
+  code: 'Code on the other device',
+  added: 'Your wallet is added',
+}
+const german: typeof english = {
+  add: 'Wallet eines anderen Geräts hinzufügen',
+  review: 'Anfrage prüfen',
+  approve: 'Bestätigen',
+  approved: /^Gib diesen Code nur auf/,
+  code: 'Code auf dem anderen Gerät',
+  added: 'Deine Wallet ist hinzugefügt',
+}
+
+/** Counts what a person taps on a page. */
+class Person {
+  readonly page: Page
+  taps = 0
+
+  constructor(page: Page) {
+    this.page = page
+  }
+
+  async tap(name: string): Promise<void> {
+    this.taps++
+    await this.page.getByRole('button', { name, exact: true }).click()
+  }
+}
+
+function qrCode(page: Page): Locator {
+  return page.locator('countersign-sign-in').getByRole('img', { name: /QR/ })
+}
+
+describe.skipIf(!hasBrowser)('a wallet of another device', () => {
+  const browser = useBrowser()
+
+  test.each([
+    ['a phone is added at a computer', computerSize, phoneSize, english, 'link-computer'],
+    ['a computer is added at a phone', phoneSize, computerSize, english, 'link-phone'],
+    ['a computer is added at a phone, in German', phoneSize, computerSize, german, 'link-de'],
+  ] as const)('of %s, with one tap here and two there', async (_, here, there, words, picture) => {
+    const options: BrowserContextOptions = { locale: words === german ? 'de-DE' : 'en-GB' }
+    const { url } = await startService()
+    const [starting, approving] = [
+      await browser.open({ ...here, ...options }),
+      await browser.open({ ...there, ...options }),
+    ]
+    const [starter, approver] = [new Person(starting.page), new Person(approving.page)]
+    const own = makeWallet()
+    const token = await signIn(starter.page, url, own)
+
+    await starter.page.goto(`${url}/api/auth/account`)
+    await starter.tap(words.add)
+    await qrCode(starter.page).waitFor()
+    await look(starter.page, `${picture}-1-code`)
+
+    await approver.page.goto(await scan(qrCode(starter.page)))
+    await approver.tap(words.review)
+    const question = approver.page.locator('.gives', { hasText: own.address })
+    await question.waitFor()
+    expect(await question.textContent()).toContain(url)
+    await look(approver.page, `${picture}-2-review`)
+    await approver.tap(words.approve)
+    await expectHeading(approver.page, words.approved)
+    const code = (await approver.page.locator('#return-code > [aria-hidden]').textContent()) ?? ''
+    await look(approver.page, `${picture}-3-code`)
+
+    const field = starter.page.getByLabel(words.code)
+    await field.waitFor()
+    const answered = await starter.page.locator('countersign-sign-in [part=status]').textContent()
+    await look(starter.page, `${picture}-4-enter`)
+    await field.fill(code)
+    await expectHeading(approver.page, words.added)
+    await look(approver.page, `${picture}-5-added`)
+    await starter.page.locator('#wallets [data-rows] > li').nth(1).waitFor()
+    await look(starter.page, `${picture}-6-wallets`)
+
+    const { wallets } = (await rest(url, '/wallet/list', undefined, bearer(token))).json
+    expect(wallets).toHaveLength(2)
+    expect(wallets[0].address).toBe(own.address)
+    expect(answered).toContain(wallets[1].address)
+    expect([starter.taps, approver.taps]).toEqual([1, 2])
+    expectNoFaults(starting.trail, approving.trail)
+  })
+
+  test('is removed again on the device that added it', async () => {
+    const { url } = await startService()
+    const [starting, approving] = [await browser.open(computerSize), await browser.open(phoneSize)]
+    const token = await signIn(starting.page, url)
+    await starting.page.goto(`${url}/api/auth/account`)
+    await starting.page.getByRole('button', { name: english.add }).click()
+    await approving.page.goto(await scan(qrCode(starting.page)))
+    await approving.page.getByRole('button', { name: english.review }).click()
+    await approving.page.getByRole('button', { name: english.approve, exact: true }).click()
+    await starting.page.getByLabel(english.code).fill(await returnCode(approving.page))
+    await approving.page.getByRole('button', { name: 'Not your account? Remove the wallet' }).click()
+    await expectHeading(approving.page, 'Wallet removed')
+    const { wallets } = (await rest(url, '/wallet/list', undefined, bearer(token))).json
+    expect(wallets).toHaveLength(1)
+  })
+
+  test('that has an account already is refused there, with what to do', async () => {
+    provokes(/409 .*approve/)
+    const { url } = await startService()
+    const [starting, approving] = [await browser.open(phoneSize), await browser.open(computerSize)]
+    // Its own, by a sign-in on its device.
+    await approving.page.goto(`${url}/api/auth/sign-in?returnTo=/api/auth/account`)
+    await approving.page.getByRole('button', { name: 'wallet on this device' }).click()
+    await approving.page.getByRole('button', { name: /demo/i }).click()
+    await approving.page.getByRole('heading', { name: 'Your account' }).waitFor()
+    await signIn(starting.page, url)
+    await starting.page.goto(`${url}/api/auth/account`)
+    await starting.page.getByRole('button', { name: english.add }).click()
+    await approving.page.goto(await scan(qrCode(starting.page)))
+    await approving.page.getByRole('button', { name: english.review }).click()
+    await approving.page.getByRole('button', { name: english.approve, exact: true }).click()
+    await approving.page.getByText('This wallet already has an account here.').waitFor()
+    await look(approving.page, 'link-taken')
+  })
+
+  test('a session that an order made cannot start one, and says how', async () => {
+    const { url } = await startService()
+    const { page } = await browser.open(phoneSize)
+    const wallet = makeWallet()
+    const { json: order } = await rest(url, '/cross-device/start', { kind: 'login' })
+    const { orderId, claimToken, desktopToken } = order
+    const { challengeToken } = (await rest(url, '/cross-device/claim', { orderId, claimToken })).json
+    const read = await rest(url, `/cross-device/challenge?orderId=${orderId}`, undefined, bearer(challengeToken))
+    const proof = { publicKeyHex: wallet.publicKeyHex, signatureHex: wallet.sign(read.json.message) }
+    await rest(url, '/cross-device/approve', { orderId, challengeToken, proof })
+    await keepCookie(page, url, await rest(url, '/cross-device/finalize', { orderId, desktopToken }))
+    await page.goto(`${url}/api/auth/account`)
+    await page.getByText('or open this page on your phone').waitFor()
+    expect(await page.getByRole('button', { name: english.add }).count()).toBe(0)
+  })
+})
