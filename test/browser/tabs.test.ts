@@ -138,18 +138,6 @@ describe.runIf(hasBrowser)('the tabs of a page', () => {
     expect(await first.evaluate('localStorage.length')).toBe(0)
   })
 
-  test('hear each other by events of the storage in browsers without channels', async () => {
-    const { openTab } = await setUp()
-    const context = await contextWith('delete globalThis.BroadcastChannel')
-    const [first, second] = [await openTab(context), await openTab(context)]
-    const id = await signIn(first)
-    await expectTold(second, [id])
-    expect(await second.evaluate('Object.keys(localStorage)')).toEqual(['countersign.token'])
-    await second.evaluate('client.signOut()')
-    await expectTold(first, [id, 'nobody'])
-    expect(await first.evaluate('localStorage.length')).toBe(0)
-  })
-
   test('do not hear of other keys of the token', async () => {
     const { openTab } = await setUp()
     const context = await contextWith('')

@@ -23,9 +23,8 @@ const takeBack = { forMs: 600_000, everyMs: 5_000 } as const
 
 /**
  * News of the session between the tabs and clients of one page origin, for one service and one key of the token. The
- * channel carries the news that something changed, and nothing else: its listeners ask the service. It is a
- * BroadcastChannel, or the storage events of `localStorage` in browsers without one. Outside of pages, only this client
- * is told.
+ * channel carries the news that something changed, and nothing else: its listeners ask the service. Outside of pages,
+ * only this client is told.
  */
 export class SessionNews {
   readonly #options: SessionNewsOptions
@@ -122,31 +121,18 @@ function nameOf({ tokenStorageKey = defaultTokenKey, baseUrl }: SessionNewsOptio
 /** Calls `heard` whenever another tab, or another client in this one, says something under this name. */
 function hear(name: string, heard: () => void): () => void {
   if (globalThis.document === undefined) return () => {}
-  if (globalThis.BroadcastChannel !== undefined) {
-    const channel = new BroadcastChannel(name)
-    channel.onmessage = heard
-    return () => channel.close()
-  }
-  const onStorage = ({ key, newValue }: StorageEvent): void => {
-    if (key === name && newValue !== null) heard()
-  }
-  globalThis.addEventListener('storage', onStorage)
-  return () => globalThis.removeEventListener('storage', onStorage)
+  const channel = new BroadcastChannel(name)
+  channel.onmessage = heard
+  return () => channel.close()
 }
 
 function say(name: string): void {
   if (globalThis.document === undefined) return
   try {
-    if (globalThis.BroadcastChannel !== undefined) {
-      // Not kept open: an open channel can keep a page out of the browser's back-forward cache.
-      const channel = new BroadcastChannel(name)
-      channel.postMessage('changed')
-      channel.close()
-      return
-    }
-    // The value is there for its event only, which other tabs get even if it is removed at once.
-    localStorage.setItem(name, 'changed')
-    localStorage.removeItem(name)
+    // Not kept open: an open channel can keep a page out of the browser's back-forward cache.
+    const channel = new BroadcastChannel(name)
+    channel.postMessage('changed')
+    channel.close()
   } catch {
     // Blocked by the browser's privacy settings: the other tabs find out at their next call.
   }
