@@ -466,6 +466,13 @@ const rows: Readonly<
       'service/admit',
     ],
   ],
+  49: [
+    ['admission', '|| isInAny(admitted.session.groups, groups)', '|| true', 'service/groups'],
+    ['forwardAuth', '&& !isInAny(session.groups, groups)', '&& false', 'http/forward-auth'],
+    ['askedOf', 'if (!fits || isRepeated)', 'if (!fits)', 'http/forward-auth'],
+    ['policyOf', '&& !mayUse(session, client, loaded.people)', '&& false', 'oidc/groups'],
+    ['accountsOf', '&& !mayUse(session, client, people)', '&& false', 'oidc/groups'],
+  ],
 }
 
 /** Every defence that SECURITY.md names. */

@@ -2,6 +2,7 @@
 export {
   adminCommand,
   begunKeys,
+  countOpenClients,
   eraseUser,
   exportUser,
   issuerCheck,

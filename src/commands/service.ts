@@ -54,7 +54,8 @@ export async function startService({ lan, options }: Pick<CommandLine, 'lan' | '
   else {
     const phones = phonesText(start)
     if (phones !== undefined) logger.info(`Phones: ${phones}`)
-    const { store, clients } = service.description
+    const { store, clients, open } = service.description
+    if (open !== undefined) logger.info(`Open: ${open}`)
     logger.info('ready', { url: service.publicUrl, port, version, store, clients })
   }
 }
@@ -181,6 +182,10 @@ function clientsLine(clients: number | undefined): string {
   return `\n  Clients:  ${clients} of OpenID Connect`
 }
 
+function openLine(open: string | undefined): string {
+  return open === undefined ? '' : `\n  Open:     ${open}`
+}
+
 /** What a person at a terminal reads at the start. */
 export function banner(start: Start): string {
   const { service, port, lan } = start
@@ -193,7 +198,7 @@ export function banner(start: Start): string {
 
   Address:  ${here}${phones === undefined ? '' : `\n  Phones:   ${phones}`}
   Store:    ${description.store}
-  Wallets:  ${description.adapters.join(', ')} (${description.verifier} Ed25519)${clientsLine(description.clients)}
+  Wallets:  ${description.adapters.join(', ')} (${description.verifier} Ed25519)${clientsLine(description.clients)}${openLine(description.open)}
 
   Next:     open ${here} in a browser
             npm run demo   shows every step of a sign-in in this terminal

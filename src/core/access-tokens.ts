@@ -14,6 +14,8 @@ export interface AccessTokenParts {
   /** The service's public URL, which tokens name as their issuer. */
   readonly issuer: () => string
   readonly keys: SigningKeys
+  /** The groups of a session's user. */
+  readonly groupsOf: (session: Session) => readonly string[]
   /** The clock of tokens, as of sessions. */
   readonly store: Pick<Store, 'now'>
 }
@@ -31,7 +33,7 @@ export class AccessTokens {
    * over. Rejects with AUDIENCE_UNKNOWN if tokens are not issued for the audience.
    */
   async issue(session: Session, audience: string): Promise<AccessToken> {
-    const { audiences, ttlSeconds, issuer, keys, store } = this.#parts
+    const { audiences, ttlSeconds, issuer, keys, groupsOf, store } = this.#parts
     if (!audiences.includes(audience)) {
       throw refused('AUDIENCE_UNKNOWN', { metadata: { setting: 'COUNTERSIGN_ACCESS_TOKEN_AUDIENCES' } })
     }
@@ -46,6 +48,7 @@ export class AccessTokens {
       exp: expiry,
       jti: newId(),
       wallet: { adapter_id: session.adapterId, address: session.address, public_key_hex: session.publicKeyHex },
+      groups: groupsOf(session),
     })
     return { accessToken, expiresAt: expiry * 1000 }
   }

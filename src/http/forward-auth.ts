@@ -1,9 +1,9 @@
 import { headerOf, type RequestContext } from '../base/request.ts'
-import { CountersignError, internalError } from '../shared/errors.ts'
+import { CountersignError, internalError, invalidField, refused } from '../shared/errors.ts'
+import { areGroups, isInAny } from '../shared/groups.ts'
 import { signInPath } from '../shared/page-names.ts'
 import { isReturnPath } from '../shared/return-path.ts'
 import { type Route, requireHttpMethod } from './exchange.ts'
-import { queryOf } from './rest/json.ts'
 
 /** Path under the base path, for the question of a proxy whether a request may pass. */
 export const forwardAuthPath = '/forward-auth'
@@ -14,6 +14,7 @@ interface ProxiedSession {
   readonly userId: string
   readonly adapterId: string
   readonly address: string
+  readonly groups: readonly string[]
 }
 
 /**
@@ -23,9 +24,10 @@ interface ProxiedSession {
 export type PeekSession = (request: RequestContext, reads: boolean) => Promise<ProxiedSession>
 
 /**
- * Answers a proxy that asks whether a request may pass: 200 with the session in four headers, or 401 or 403. A 401 to a
+ * Answers a proxy that asks whether a request may pass: 200 with the session in five headers, or 401 or 403. A 401 to a
  * GET or HEAD has the address of the sign-in page as its Location, for nginx, which takes no 302 here; with
  * `?redirect=1` it is a 302 there. The address is a path on the protected host, so that no host is read from a header.
+ * With `?groups=staff,admins`, users of any of these groups pass, and others get 403, GROUP_REQUIRED.
  *
  * NOT_ENABLED without `peekSession`, and if no proxy is trusted.
  */
@@ -38,17 +40,42 @@ export function forwardAuth(
     if (peekSession === undefined) throw keepsNoSessions()
     if (trustProxy === 0) throw trustsNoProxy()
     const { context, output } = exchange
+    const { redirects, groups } = askedOf(exchange)
     const reads = isReading(context)
     try {
       const session = await peekSession(context, reads)
+      if (groups !== undefined && !isInAny(session.groups, groups)) {
+        throw refused('GROUP_REQUIRED', { metadata: { groups: groups.join(',') } })
+      }
       output.send({ status: 200, headers: { ...uncached, ...sessionHeaders(session) }, body: '' })
     } catch (thrown) {
       if (!reads || !(thrown instanceof CountersignError) || thrown.httpStatus !== 401) throw thrown
       output.setHeaders({ location: `${basePath}${signInPath}?returnTo=${encodeURIComponent(returnTo(context))}` })
-      if (queryOf(exchange)('redirect') !== '1') throw thrown
+      if (!redirects) throw thrown
       output.send({ status: 302, headers: uncached, body: '' })
     }
   }
+}
+
+/**
+ * What the proxy's configuration asks. A parameter that is misspelt, repeated or empty is refused: without it, everyone
+ * would pass.
+ */
+function askedOf({ query }: { readonly query: string }) {
+  const given = [...new URLSearchParams(query)]
+  for (const [name, value] of given) {
+    const isRepeated = given.filter(([other]) => other === name).length > 1
+    const fits = name === 'redirect' ? value !== '' : name === 'groups' && areGroups(value.split(','))
+    if (!fits || isRepeated) {
+      const shown = /^\w{1,32}$/.test(name) ? name : 'one'
+      throw invalidField(
+        shown,
+        `Forward auth takes redirect=1 and groups=staff,admins, each once; ${shown} does not fit`,
+      )
+    }
+  }
+  const { redirect, groups } = Object.fromEntries(given)
+  return { redirects: redirect === '1', groups: groups?.split(',') }
 }
 
 const uncached = { 'cache-control': 'no-store' }
@@ -71,14 +98,15 @@ function returnTo(context: RequestContext): string {
   return /^[!-~]+$/.test(forwarded) && isReturnPath(forwarded) ? forwarded : '/'
 }
 
-/** Always all four: some proxies keep the client's header if the answer has none of that name. */
-function sessionHeaders({ id, userId, adapterId, address }: ProxiedSession): Record<string, string> {
+/** Always all five: some proxies keep the client's header if the answer has none of that name. */
+function sessionHeaders({ id, userId, adapterId, address, groups }: ProxiedSession): Record<string, string> {
   return {
     // An application's own user ids can have any characters.
     'x-countersign-user': encodeURIComponent(userId),
     'x-countersign-address': headerText(address, adapterId),
     'x-countersign-adapter': adapterId,
     'x-countersign-session': id,
+    'x-countersign-groups': groups.join(','),
   }
 }
 

@@ -7,16 +7,23 @@ import type { ClaimsSubject, ClaimsWallet, OwnClaims } from '../core/users/appli
 import type { Session } from '../core/users/host.ts'
 import type { People } from '../core/users/people.ts'
 import { hostUnavailable } from '../shared/errors.ts'
-import { requestState, type SharedParts } from './parts.ts'
+import { mayUse } from './clients.ts'
+import { type Loaded, requestState, type SharedParts } from './parts.ts'
 
-export type AccountParts = Pick<SharedParts, 'host' | 'offline' | 'settings' | 'log'>
+export type AccountParts = Pick<SharedParts, 'host' | 'offline' | 'settings' | 'log' | 'library'>
 
 /** Finds the account of a token or of the browser: that of a session, which is read at each use. */
-export function accountsOf(parts: AccountParts, people: People): FindAccount {
+export function accountsOf(parts: AccountParts, { clients, people }: Pick<Loaded, 'clients' | 'people'>): FindAccount {
   return async ({ oidc }, accountId, token) => {
     const session = token === undefined ? requestState.getStore()?.session : await sessionOf(parts, token)
     if (session?.userId !== accountId) return undefined
     const clientId = oidc.client?.clientId ?? ''
+    const client = clients.get(clientId)
+    // At authorization, the policy has a page for it.
+    if (token !== undefined && client !== undefined && !mayUse(session, client, people)) {
+      if (oidc.route !== 'token') return undefined
+      throw new parts.library.errors.AccessDenied('this application is not for the account')
+    }
     return {
       accountId,
       claims: async () => ({ ...(await claimsIn(session, clientId, parts, people)), sub: accountId }),

@@ -1,4 +1,6 @@
 import { type Check, checkOf, type Fields, hasOnly, readJson } from '../base/json-file.ts'
+import type { People, PersonKey } from '../core/users/people.ts'
+import { areGroups, groupsExpected, isInAny } from '../shared/groups.ts'
 import { isLoopbackHost } from '../shared/origin.ts'
 import { issuerScopes } from './claims.ts'
 
@@ -12,6 +14,8 @@ export interface FileClient {
   readonly requiresPkce: boolean
   /** Whether logouts are sent to any address, not only to public ones. */
   readonly isInPrivateNetwork: boolean
+  /** Groups of which a user must be in one. Absent: anyone may use it. */
+  readonly groups?: readonly string[] | undefined
   /** Time in seconds for which a used refresh token is taken again, as after an answer that was lost. */
   readonly refreshGraceSeconds: number
 }
@@ -118,12 +122,12 @@ const metadataNames: ReadonlySet<string> = new Set([
   ...'dpop_bound_access_tokens require_pushed_authorization_requests'.split(' '),
 ])
 
-const names = ['metadata', 'first_party', 'pkce', 'private_network', 'refresh_grace_seconds']
+const names = ['metadata', 'first_party', 'groups', 'pkce', 'private_network', 'refresh_grace_seconds']
 
 function readClient(entry: unknown, check: Check): FileClient {
   check(hasOnly(entry, names), `may have ${names.join(', ')} only`)
   const { first_party: isFirstParty = false, pkce = 'required', private_network: isInPrivateNetwork = false } = entry
-  const { metadata, refresh_grace_seconds: grace = 0 } = entry
+  const { metadata, groups, refresh_grace_seconds: grace = 0 } = entry
   check(typeof metadata === 'object' && metadata !== null, 'has no metadata')
   const { client_id: id, redirect_uris: uris, client_secret: secret, ...others } = metadata as Fields
   for (const name of ['jwks_uri', 'sector_identifier_uri']) {
@@ -149,6 +153,11 @@ function readClient(entry: unknown, check: Check): FileClient {
   const requiresPkce = pkce === 'required'
   const hasSecret = others.token_endpoint_auth_method !== 'none'
   check(requiresPkce || hasSecret, 'pkce must be "required" for a client without a secret')
+  // An empty list would be taken for no condition.
+  check(
+    groups === undefined || (areGroups(groups) && groups.length > 0),
+    `groups must be ${groupsExpected}, one or more`,
+  )
   check(typeof isInPrivateNetwork === 'boolean', 'private_network must be true or false')
   check(typeof grace === 'number' && grace >= 0 && grace <= 30, 'refresh_grace_seconds must be 0 to 30')
   const { backchannel_logout_uri: logoutUri } = others
@@ -156,7 +165,7 @@ function readClient(entry: unknown, check: Check): FileClient {
     logoutUri === undefined || isInPrivateNetwork || isPublicUri(logoutUri),
     'backchannel_logout_uri must be https on port 443; for others set "private_network": true',
   )
-  const flags = { isFirstParty, requiresPkce, isInPrivateNetwork }
+  const flags = { isFirstParty, requiresPkce, isInPrivateNetwork, groups }
   const withSpellings = { ...(metadata as ClientMetadata), redirect_uris: uris.flatMap(spellings) }
   return { metadata: withSpellings, ...flags, refreshGraceSeconds: grace }
 }
@@ -203,6 +212,16 @@ function readResource(entry: unknown, check: Check): FileResource {
   const isList = Array.isArray(clients) && clients.length > 0 && clients.every((each) => typeof each === 'string')
   check(clients === undefined || isList, 'clients must be a list of client ids')
   return { resource, scopes, algorithm, clients }
+}
+
+/** Whether a user may use a client. */
+export function mayUse(user: PersonKey, { groups }: Pick<FileClient, 'groups'>, people: People): boolean {
+  return groups === undefined || isInAny(people.find(user)?.groups ?? [], groups)
+}
+
+/** Number of clients that anyone who signs in may use. */
+export function openClientsIn(clients: FileClients): number {
+  return [...clients.values()].filter(({ groups }) => groups === undefined).length
 }
 
 /** Scopes and resources that clients may ask for. */

@@ -1,8 +1,14 @@
 import type { Store } from '../store/store.ts'
+import { openClientsIn, readClientsFile } from './clients.ts'
 import { ConnectedApps, type StoredConnection } from './connected-apps.ts'
 import { OfflineAccess } from './session-ends.ts'
 
 export { sessionEnds } from './session-ends.ts'
+
+/** Number of clients of a clients file that anyone who signs in may use. */
+export async function countOpenClients(file: string): Promise<number> {
+  return openClientsIn((await readClientsFile(file)).clients)
+}
 
 /** Paths of the issuer's metadata (OpenID Connect Discovery 1.0, 4; RFC 8414, 3). */
 export const discoveryPaths = ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server'] as const

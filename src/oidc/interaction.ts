@@ -5,7 +5,7 @@ import { CountersignError } from '../shared/errors.ts'
 import type { StoredInteraction } from './adapter.ts'
 import type { LibraryAnswer } from './bridge.ts'
 import { type BrowserCookie, browsersOf, isOfBrowser, mostCookies } from './browser.ts'
-import { type FileClient, isWeb, offeredTo, type ShownClient, shownClient } from './clients.ts'
+import { type FileClient, isWeb, mayUse, offeredTo, type ShownClient, shownClient } from './clients.ts'
 import { type Permission, permissionsIn, scopeOf } from './grants.ts'
 import type { SharedParts } from './parts.ts'
 import type { OwnResult } from './policy.ts'
@@ -77,6 +77,10 @@ export class Interactions {
     const { payload } = found.record
     const { name, reasons } = promptOf(payload)
     if (session === undefined) return this.#toSignIn(path, payload, false)
+    if (name === 'membership') {
+      if (!this.#mayUse(payload, session)) return this.#showNotForAccount(path, payload, session)
+      return redirect(await this.#finish(uid, found, resultOf(payload)))
+    }
     if (name === 'consent') return this.#askConsent(path, payload, session)
     const isFresh = isNewSince(found.record, session)
     const needsFresh = reasons.includes('stale_session') || (payload.session?.uid !== undefined && !isBack)
@@ -110,7 +114,10 @@ export class Interactions {
   async decide(uid: string, { session, input, request, cookies }: Decision): Promise<Decided> {
     const { allow, sessionId } = input as { allow?: unknown; sessionId?: unknown }
     const found = await this.#read(uid, cookies)
-    if (found === undefined || promptOf(found.record.payload).name !== 'consent') throw gone()
+    if (found === undefined) throw gone()
+    const { name } = promptOf(found.record.payload)
+    // From the page that an application is not for the account, there is a way back.
+    if (name !== 'consent' && !(name === 'membership' && allow === false)) throw gone()
     if (session === undefined || session.id !== sessionId) throw changed()
     const { payload } = found.record
     const { redirect_uri: redirectUri, response_mode: mode } = payload.params ?? {}
@@ -122,6 +129,7 @@ export class Interactions {
     if (allow !== true) return await finish({ error: 'access_denied', error_description: 'the user declined' })
     const clientId = this.#clientOf(payload)?.metadata.client_id
     if (clientId === undefined) throw gone()
+    if (!this.#mayUse(payload, session)) throw changed()
     const asked = this.#asked(payload)
     const grantId = await this.#parts.grants.give(session, { clientId, asked, isAllowed: true })
     if (grantId === undefined) throw changed()
@@ -190,6 +198,24 @@ export class Interactions {
       client: shownClient(metadata),
       host: isWeb(metadata.redirect_uris) ? URL.parse(String(payload.params?.redirect_uri))?.host : undefined,
       scopes: [...this.#asked(payload)],
+      wallet: session.address,
+      sessionId: session.id,
+      signIn: this.#signInAddress(path, payload.params?.ui_locales, { again: '1' }),
+    })
+  }
+
+  /** Whether the session's user is in one of the client's groups. */
+  #mayUse(payload: AdapterPayload, session: Session): boolean {
+    const client = this.#clientOf(payload)
+    return client !== undefined && mayUse(session, client, this.#parts.loaded().people)
+  }
+
+  #showNotForAccount(path: string, payload: AdapterPayload, session: Session): LibraryAnswer {
+    const metadata = this.#clientOf(payload)?.metadata
+    if (metadata === undefined) return this.#gone()
+    return this.#parts.page(403, {
+      kind: 'not-for-account',
+      client: shownClient(metadata),
       wallet: session.address,
       sessionId: session.id,
       signIn: this.#signInAddress(path, payload.params?.ui_locales, { again: '1' }),

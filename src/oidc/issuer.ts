@@ -19,7 +19,7 @@ import { BackChannel, type Logout } from './back-channel.ts'
 import { askLibrary, type Callback, encodedFor, type LibraryAnswer } from './bridge.ts'
 import { BrowserCookies } from './browser.ts'
 import { haveEmail } from './claims.ts'
-import { isWeb, readClientsFile, shownClient } from './clients.ts'
+import { isWeb, openClientsIn, readClientsFile, shownClient } from './clients.ts'
 import { discoveryPaths, keyTimes } from './commands.ts'
 import { ConnectedApps, disconnect } from './connected-apps.ts'
 import { Grants, scopeOf, sidOf } from './grants.ts'
@@ -144,6 +144,11 @@ export class Issuer implements PartRoutes, SessionApps {
   /** Number of clients. */
   get clientCount(): number {
     return this.#loaded.clients.size
+  }
+
+  /** Number of clients that anyone who signs in may use. */
+  get openClientCount(): number {
+    return openClientsIn(this.#loaded.clients)
   }
 
   /**

@@ -129,7 +129,7 @@ export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts
       // Nothing else of the answer counts.
       return new Response(null, { status })
     },
-    findAccount: accountsOf(parts, people),
+    findAccount: accountsOf(parts, loaded),
     interactions: {
       policy: policyOf(interactionPolicy, parts, loaded),
       url: ({ oidc }, { uid }) => `${base}/interaction/${uid}${languageQuery(oidc.params?.ui_locales)}`,

@@ -23,6 +23,14 @@ export type PageContent =
       /** The sign-in page, which leads back. */
       readonly signIn: string
     }
+  /** The user is in none of the client's groups. */
+  | {
+      readonly kind: 'not-for-account'
+      readonly client: ShownClient
+      readonly wallet: string
+      readonly sessionId: string
+      readonly signIn: string
+    }
   | {
       readonly kind: 'logout'
       readonly client: ShownClient | undefined

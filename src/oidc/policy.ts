@@ -1,7 +1,7 @@
 import type { InteractionResults, interactionPolicy, KoaContextWithOIDC } from 'oidc-provider'
 import { equalInConstantTime } from '../base/token.ts'
 import { isHintOfAnother } from './accounts.ts'
-import { isWeb, offeredTo } from './clients.ts'
+import { isWeb, mayUse, offeredTo } from './clients.ts'
 import { permissionsIn, sidOf } from './grants.ts'
 import { type Loaded, requestState, type SharedParts } from './parts.ts'
 
@@ -11,7 +11,10 @@ export interface OwnResult extends InteractionResults {
   readonly confirmed?: { readonly sessionId: string; readonly isFresh: boolean }
 }
 
-type PolicyParts = Pick<SharedParts, 'apps' | 'grants' | 'host' | 'offline' | 'settings' | 'log' | 'readWallet'>
+type PolicyParts = Pick<
+  SharedParts,
+  'apps' | 'grants' | 'host' | 'library' | 'offline' | 'settings' | 'log' | 'readWallet'
+>
 
 /**
  * The prompts of the issuer. Who is signed in is asked of the request's live session alone: the library's own checks,
@@ -55,6 +58,17 @@ export function policyOf({ base, Check, Prompt }: typeof interactionPolicy, part
   )
   const choice = policy.get('select_account')
   choice?.checks.remove('select_account_prompt')
+  policy.add(
+    new Prompt(
+      { name: 'membership', requestable: false },
+      new Check('not_a_member', 'this application is not for the account', 'access_denied', (ctx) => {
+        const session = requestState.getStore()?.session
+        const client = loaded.clients.get(String(ctx.oidc.client?.clientId))
+        return session !== undefined && client !== undefined && !mayUse(session, client, loaded.people)
+      }),
+    ),
+    2,
+  )
   consent.checks.clear()
   consent.checks.add(
     new Check('not_allowed', 'the user has not allowed this', 'consent_required', async (ctx) => {

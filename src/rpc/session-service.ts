@@ -16,6 +16,8 @@ export interface SessionParts extends OwnSessionsParts {
   readonly apps?: SessionApps | undefined
   /** Refuses to disconnect an application from any other origin than the service's own. Default: nothing is refused. */
   readonly requireOwnOrigin?: ((request: RequestContext) => void) | undefined
+  /** The groups of a session's user. Default: none. */
+  readonly groupsOf?: ((session: Session) => readonly string[]) | undefined
   /** Counts a wrong token of a network, if calls have limits. Rejects with RATE_LIMITED beyond its limit. */
   readonly countWrong?: ((request: RequestContext) => Promise<void> | undefined) | undefined
 }
@@ -32,14 +34,15 @@ export interface SessionApps {
 
 /** SessionService on a host. */
 export function sessionHandlers(host: Host, parts: SessionParts): ServiceHandlers<typeof SessionService> {
-  const { accessTokens, apps, requireOwnOrigin, countWrong } = parts
+  const { accessTokens, apps, requireOwnOrigin, groupsOf = () => [], countWrong } = parts
   const users = new OwnSessions(host, parts)
   /** The caller's session. */
   const current = async (call: Call): Promise<Session> => taken(call, await host.currentSession(call.request))
   return {
     getCurrentSession: limited('session', async ({ allowSignedOut = false }, call) => {
       try {
-        return { session: sessionFields(await current(call), true) }
+        const session = await current(call)
+        return { session: sessionFields(session, true), groups: [...groupsOf(session)] }
       } catch (thrown) {
         if (!allowSignedOut || !(thrown instanceof CountersignError) || !signedOut.has(thrown.reason)) throw thrown
         if (thrown.reason === 'SESSION_REQUIRED') return {}
@@ -69,7 +72,8 @@ export function sessionHandlers(host: Host, parts: SessionParts): ServiceHandler
     // is needed: a token has 256 bits, and its signature is checked before the store is read.
     introspectSession: limited('unlimited', async ({ token, cookie }) => {
       const session = cookie === '' ? await host.introspect(token) : await host.introspect(cookie, 'cookie')
-      return session === undefined ? { active: false } : { active: true, session: sessionFields(session, false) }
+      if (session === undefined) return { active: false }
+      return { active: true, session: sessionFields(session, false), groups: [...groupsOf(session)] }
     }),
     listKnownComputers: limited('session', async (_input, call) => {
       users.requireComputers()

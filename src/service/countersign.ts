@@ -30,6 +30,7 @@ import {
   keptSecrets,
   loadTracing,
   openKeyFiles,
+  openToAnyone,
   peopleOf,
   requirePeople,
   requireShareable,
@@ -54,14 +55,16 @@ export interface Countersign {
    */
   readonly publicUrl: string
   /**
-   * What is in use, as text for people: the store, the adapters and the Ed25519 verifier; and the number of clients of
-   * the OpenID Connect issuer, if that is on. Contains no secret.
+   * What is in use, as text for people: the store, the adapters and the Ed25519 verifier; the number of clients of the
+   * OpenID Connect issuer, if that is on; and what is open to anyone. Contains no secret.
    */
   readonly description: {
     readonly store: string
     readonly adapters: readonly string[]
     readonly verifier: string
     readonly clients?: number | undefined
+    /** What anyone with a wallet gets into; absent if that is nothing. */
+    readonly open?: string | undefined
   }
   /**
    * Serves a request of a node:http or node:http2 server of your own, before or behind body parsers. It is middleware
@@ -80,9 +83,13 @@ export interface Countersign {
   readonly routes: (router: ConnectRouter) => void
   /**
    * The live session of a token that a user's client presented, or `undefined`. Does not extend the session. `form` is
-   * `cookie` for the value of the session's cookie, which counts as that only.
+   * `cookie` for the value of the session's cookie, which counts as that only. With the user's groups, by the people
+   * file.
    */
-  introspect(token: string, form?: 'token' | 'cookie'): Promise<Session | undefined>
+  introspect(
+    token: string,
+    form?: 'token' | 'cookie',
+  ): Promise<(Session & { readonly groups: readonly string[] }) | undefined>
   /**
    * The user that the service keeps under this id; `undefined` if there is none, or if `resolveLogin` or `sessionHost`
    * is set.
@@ -203,7 +210,8 @@ export async function createService(options: CountersignOptions, lan: Lan | unde
       log,
     })
     const clients = issuer?.clientCount
-    const description = { store: store.description, adapters: adapterIds, verifier: verifier.kind, clients }
+    const open = openToAnyone(settings, issuer?.openClientCount)
+    const description = { store: store.description, adapters: adapterIds, verifier: verifier.kind, clients, open }
     return new Service({
       settings,
       description,
@@ -307,8 +315,9 @@ class Service implements Countersign {
     }
   }
 
-  async introspect(token: string, form: CredentialForm = 'token'): Promise<Session | undefined> {
-    return await this.#parts.domain.host.introspect(token, form)
+  async introspect(token: string, form: CredentialForm = 'token') {
+    const session = await this.#parts.domain.host.introspect(token, form)
+    return session && { ...session, groups: this.#parts.membership.groupsOf(session) }
   }
 
   async findUser(userId: string): Promise<WalletUser | undefined> {

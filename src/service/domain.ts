@@ -14,6 +14,7 @@ import { Nonces, withKeysBeginning } from '../core/sign-in/nonce.ts'
 import { SignIn } from '../core/sign-in/sign-in.ts'
 import { UserWallets } from '../core/sign-in/user-wallets.ts'
 import { blockingHost, guardedHost, tracedLogin } from '../core/users/application.ts'
+import type { Session } from '../core/users/host.ts'
 import type { Membership } from '../core/users/people.ts'
 import { type SessionEnds, Sessions } from '../core/users/sessions.ts'
 import { StandaloneHost } from '../core/users/standalone.ts'
@@ -58,6 +59,7 @@ export interface DomainParts {
 /** The domain of a service, with what its server uses in addition to the RPCs. */
 export interface ServiceDomain extends Domain {
   readonly audit: AuditTrail
+  readonly groupsOf: (session: Session) => readonly string[]
   readonly origins: OriginPolicy
   /** The built-in host, which is in use unless `sessionHost` is set. */
   readonly standalone: StandaloneHost
@@ -144,6 +146,7 @@ export function makeDomain(settings: Settings, store: Store, parts: DomainParts)
     audit,
     shutdown: parts.shutdown,
   })
+  const groupsOf = (session: Session): readonly string[] => parts.membership.groupsOf(session)
   const accessTokens =
     signingKeys &&
     new AccessTokens({
@@ -151,6 +154,7 @@ export function makeDomain(settings: Settings, store: Store, parts: DomainParts)
       ttlSeconds: settings.accessTokens.ttlSeconds,
       issuer: () => address.publicUrl,
       keys: signingKeys,
+      groupsOf,
       store,
     })
   return {
@@ -160,6 +164,7 @@ export function makeDomain(settings: Settings, store: Store, parts: DomainParts)
     computers,
     wallets,
     accessTokens,
+    groupsOf,
     audit,
     origins,
     standalone,

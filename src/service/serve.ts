@@ -27,6 +27,8 @@ export interface Issuer extends PartRoutes, SessionApps {
   readonly keys: readonly object[]
   /** Number of clients. */
   readonly clientCount: number
+  /** Number of clients that anyone who signs in may use. */
+  readonly openClientCount: number
   /**
    * Reads the clients file and keys again. Resolves with what puts them in force, together with a people file, and
    * returns whether the clients have changed.
@@ -100,7 +102,12 @@ export function serve(domain: ServiceDomain, settings: Settings, parts: ServerPa
     observe,
     origins,
     peekSession:
-      settings.sessionHost === undefined ? (request, reads) => standalone.peekSession(request, reads) : undefined,
+      settings.sessionHost === undefined
+        ? async (request, reads) => {
+            const session = await standalone.peekSession(request, reads)
+            return { ...session, groups: domain.groupsOf(session) }
+          }
+        : undefined,
     signingKeys: signingKeys === undefined && issuer === undefined ? undefined : keyHolder,
     part: issuer,
     pageFiles: parts.pageFiles,

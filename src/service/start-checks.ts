@@ -32,6 +32,18 @@ export function requirePeople({ people, admit, sessionHost }: Settings): void {
   }
 }
 
+/** What anyone with a wallet gets into, as a line for people; `undefined` if that is nothing. */
+export function openToAnyone(settings: Settings, openClients = 0): string | undefined {
+  const { admit, resolveLogin, sessionHost, trustProxy } = settings
+  // Otherwise a list, or the application, decides who signs in.
+  if (admit === 'people' || resolveLogin !== undefined || sessionHost !== undefined) return undefined
+  const places = [
+    ...(trustProxy === 0 ? [] : ['what forward auth protects without groups']),
+    ...(openClients === 0 ? [] : [`${openClients} of the OpenID Connect clients, which have no groups`]),
+  ]
+  return places.length === 0 ? undefined : `anyone with a wallet gets into ${places.join(', and into ')}`
+}
+
 /** Where audit events are delivered to, if they are. */
 export function webhookTarget({ webhook: { url, secret } }: Settings): WebhookTarget | undefined {
   if (url !== undefined && secret !== undefined) return { url, secrets: secret }
@@ -52,7 +64,10 @@ export async function openKeyFiles({ tls: { cert, key } }: Settings, log: Logger
 }
 
 /** What the people file says now; without one, there is no one in it. */
-export async function peopleOf({ people, admit }: Settings, adapters: readonly WalletAdapter[]): Promise<People> {
+export async function peopleOf(
+  { people, admit }: Pick<Settings, 'people' | 'admit'>,
+  adapters: readonly WalletAdapter[],
+): Promise<People> {
   return people === undefined
     ? new People()
     : await readPeopleFile(people, { adapters, isRequired: admit === 'people' })

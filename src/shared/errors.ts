@@ -155,6 +155,8 @@ const rows = {
     text: 'You have no known computer with this id' },
   AUDIENCE_UNKNOWN: { class: 'input', metadata: ['setting'],
     text: 'This audience gets no access tokens; to change that, add it to accessTokens.audiences ({setting})' },
+  GROUP_REQUIRED: { class: 'refused', metadata: ['groups'],
+    text: 'This is for members of {groups}; ask the operator to add you' },
 
   ORDER_NOT_FOUND: { class: 'state', code: 'not_found', http: 404, log: ['cause'], retry: 'new order',
     shown: ['ending'],

@@ -43,6 +43,7 @@ test('a running service is fit, and its users notice nothing of the look', async
     'store: ok',
     'disk: ok',
     'clock: ok',
+    'people: ok',
     'port: ok',
     'public url: ok',
     'readiness: ok',

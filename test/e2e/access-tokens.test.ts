@@ -55,6 +55,7 @@ describe('an access token', () => {
     expect(decoded(json.accessToken).header).toEqual({ alg: 'ES256', typ: 'at+jwt', kid: thumbprintOf(jwk) })
 
     expect(payload).toEqual({
+      groups: [],
       iss: url,
       sub: session.userId,
       aud: audience,

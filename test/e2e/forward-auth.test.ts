@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { CountersignOptions } from '../../src/service/config.ts'
+import { fileWith } from '../oidc/support.ts'
 import { Authority } from '../support/certificates.ts'
 import { hasPart } from '../support/optional.ts'
 import {
@@ -47,9 +48,9 @@ async function startBefore(application: number, startProxy: StartProxy, options:
 }
 
 /** Signs in on the protected host, as the sign-in page does. */
-async function signIn(origin: string, url = origin) {
+async function signIn(origin: string, url = origin, wallet = makeWallet()) {
   const challenge = (await rest(url, '/wallet/nonce', {}, { origin })).json
-  const { json, headers } = await rest(url, '/wallet/verify', proofOf(makeWallet(), challenge), { origin })
+  const { json, headers } = await rest(url, '/wallet/verify', proofOf(wallet, challenge), { origin })
   const [cookie = ''] = (headers.getSetCookie()[0] ?? '').split(';')
   expect(cookie).toMatch(/^__Host-countersign_session=css_/)
   return { cookie, token: json.token as string, session: json.session }
@@ -107,6 +108,7 @@ describe.each(Object.entries(proxies))('behind %s, as docs/forward-auth.md confi
         'x-countersign-adapter': 'nimiq',
         'x-countersign-session': session.id,
       })
+      expect(application.headers['x-countersign-groups'] ?? '').toBe('')
       expect((await rest(origin, '/sign-out', {}, { cookie, origin })).status).toBe(200)
       expect(await statusOf(send(origin + path, { cookie }))).toBe(401)
     })
@@ -115,7 +117,7 @@ describe.each(Object.entries(proxies))('behind %s, as docs/forward-auth.md confi
       const { origin, application } = await start(startProxy)
       const { cookie, token, session } = await signIn(origin)
       const forged = Object.fromEntries(
-        ['User', 'Address', 'Adapter', 'Session'].flatMap((part) =>
+        ['User', 'Address', 'Adapter', 'Session', 'Groups'].flatMap((part) =>
           ['X-Countersign-', 'x-countersign_', 'X_Countersign-', 'x_countersign_'].map((start) => [
             start + part,
             'admin',
@@ -148,6 +150,20 @@ describe.each(Object.entries(proxies))('behind %s, as docs/forward-auth.md confi
       const named = await statusOf(send(`${origin}/`, { cookie, connection: 'close, X-Countersign-User' }))
       const user = application.headers['x-countersign-user']
       expect([named, user]).toEqual(name === 'caddy' ? [400, undefined] : [201, encodeURIComponent(session.userId)])
+    })
+
+    test('gets the groups of the people file, and none of the client', async () => {
+      const wallet = makeWallet()
+      const people = fileWith({ [`nimiq:${wallet.address}`]: { groups: ['staff', 'a:b.c_d-1'] } })
+      const { origin, application } = await start(startProxy, { people })
+      const forged = { 'X-Countersign-Groups': 'admin', 'X-Countersign_Groups': 'admin' }
+      const listed = await signIn(origin, origin, wallet)
+      expect(await statusOf(send(`${origin}/`, { ...forged, cookie: listed.cookie }))).toBe(201)
+      expect(application.headers['x-countersign-groups']).toBe('staff,a:b.c_d-1')
+      const { cookie } = await signIn(origin)
+      expect(await statusOf(send(`${origin}/`, { ...forged, cookie }))).toBe(201)
+      expect(application.headers['x-countersign-groups'] ?? '').toBe('')
+      expect(JSON.stringify(application.headers)).not.toContain('admin')
     })
 
     test('is out of reach of foreign pages, and gets what its own pages send', async () => {
@@ -271,7 +287,7 @@ describe.each(Object.entries(proxies))('behind %s, as docs/forward-auth.md confi
       const { cookie, session } = await signIn(origin)
       // All characters of a token but letters and digits (RFC 9110, 5.6.2).
       const forged = [..."!#$%&'*+-.^_`|~"].flatMap((sign) =>
-        ['User', 'Address', 'Adapter', 'Session'].flatMap((part) => [
+        ['User', 'Address', 'Adapter', 'Session', 'Groups'].flatMap((part) => [
           [`X${sign}Countersign${sign}${part}`, 'admin'],
           [`x-countersign${sign}${part}`, 'admin'],
           [`X${sign}COUNTERSIGN-${part}`, 'admin'],

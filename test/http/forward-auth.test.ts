@@ -5,6 +5,7 @@ import type { WalletAdapter } from '../../src/index.ts'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { openStore } from '../../src/store/open.ts'
 import { makeInstance } from '../core/order/support.ts'
+import { fileWith } from '../oidc/support.ts'
 import { keptLog } from '../support/log-lines.ts'
 import { rest } from '../support/rest.ts'
 import { hostileReturnPaths, returnPaths } from '../support/return-paths.ts'
@@ -33,7 +34,7 @@ async function ask(url: string, headers: Record<string, string>, query = '', met
 }
 
 const identityOf = (headers: Headers) =>
-  ['user', 'address', 'adapter', 'session'].map((name) => headers.get(`x-countersign-${name}`))
+  ['user', 'address', 'adapter', 'session', 'groups'].map((name) => headers.get(`x-countersign-${name}`))
 
 describe('a request with a session passes', () => {
   test('by the cookie or the token, each where it belongs', async () => {
@@ -51,7 +52,7 @@ describe('a request with a session passes', () => {
     for (const sent of [{ cookie }, bearer]) {
       const { status, headers, code } = await ask(url, { ...get, ...sent })
       expect([status, code]).toEqual([200, undefined])
-      expect(identityOf(headers)).toEqual([session.userId, session.address, 'nimiq', session.id])
+      expect(identityOf(headers)).toEqual([session.userId, session.address, 'nimiq', session.id, ''])
       expect(headers.get('cache-control')).toBe('no-store')
       expect(headers.getSetCookie()).toEqual([])
     }
@@ -88,7 +89,7 @@ describe('a request with a session passes', () => {
     expect((await rest(url, '/session', undefined, { cookie, origin })).status).toBe(200)
   })
 
-  test('with any characters in the id of the user, and with no header beside the four', async () => {
+  test('with any characters in the id of the user, and with no header beside the five', async () => {
     const id = 'Zoë / 狐 %41\r\nX-Countersign-Adapter: admin'
     const { url, cookie } = await signedIn({ resolveLogin: () => ({ id }) })
     const { status, headers } = await ask(url, { ...get, cookie })
@@ -116,6 +117,56 @@ describe('a request with a session passes', () => {
     expect(cookie).toMatch(/^__Host-countersign_session=/)
     expect((await ask(url, { ...get, cookie })).status).toBe(200)
     expect((await ask(url, { ...get, cookie: cookie.replace('__Host-', '') })).status).toBe(401)
+  })
+})
+
+describe('a proxy that asks for groups', () => {
+  async function start() {
+    const started = await signedIn({
+      people: fileWith({ 'user-1': { groups: ['staff', 'a:b'] } }),
+      resolveLogin: () => ({ id: 'user-1' }),
+    })
+    const answer = async (query: string, more: Record<string, string> = {}) => {
+      const { status, code } = await ask(started.url, { ...get, cookie: started.cookie, ...more }, query)
+      return code === undefined ? status : [status, code]
+    }
+    return { ...started, answer }
+  }
+
+  test('lets users of any of them pass, and answers others without a redirect', async () => {
+    const { url, cookie, answer } = await start()
+    expect(identityOf((await ask(url, { ...get, cookie })).headers).at(-1)).toBe('staff,a:b')
+    for (const query of ['?groups=staff', '?groups=admins,staff', '?groups=a:b', '?groups=a%3Ab&redirect=1']) {
+      expect([query, await answer(query)]).toEqual([query, 200])
+    }
+    for (const query of ['?groups=admins', '?groups=Staff', '?groups=staf,a', '?redirect=1&groups=admins']) {
+      expect([query, await answer(query)]).toEqual([query, [403, 'GROUP_REQUIRED']])
+    }
+    const refused = await fetch(`${url}/api/auth/forward-auth?groups=admins,x`, { headers: { ...get, cookie } })
+    expect((await refused.json()).metadata).toEqual({ groups: 'admins,x' })
+    expect(refused.headers.get('location')).toBeNull()
+    expect(await answer('?groups=staff', { cookie: '' })).toEqual([401, 'SESSION_REQUIRED'])
+  })
+
+  test.each([
+    '?group=staff',
+    '?groups=',
+    '?groups',
+    '?groups=,',
+    '?groups=staff,,admins',
+    '?groups=staff, admins',
+    '?groups=staff&groups=staff',
+    '?groups=staff&groups=admins',
+    '?groups[]=staff',
+    '?groups=staff&redirect=1&redirect=1',
+    '?groups=staff&redirect=',
+    `?groups=${'x'.repeat(65)}`,
+    '?=staff',
+    '?groups=staff&x=1',
+  ])('is refused with %s, whoever asks', async (query) => {
+    const { answer } = await start()
+    expect(await answer(query)).toEqual([400, 'INVALID_REQUEST'])
+    expect(await answer(query, { cookie: '' })).toEqual([400, 'INVALID_REQUEST'])
   })
 })
 
@@ -164,7 +215,7 @@ describe('a request without a session', () => {
       { ...sent, cookie: 'countersign_session=css_unknown.x' },
       { ...sent, authorization: 'Bearer css_unknown.x' },
     ]) {
-      for (const query of ['', '?redirect=0', '?redirect=']) {
+      for (const query of ['', '?redirect=0']) {
         const answer = await ask(url, headers, query)
         expect(answer).toMatchObject({ status: 401, code: expect.stringMatching(/^SESSION_(REQUIRED|INVALID)$/) })
         expect(answer.headers.get('location')).toBe(location)
@@ -254,6 +305,6 @@ test.each([
   const proof = { nonceId, adapterId: 'ring', publicKeyHex: 'aa', signatureHex: 'aa' }
   const { json } = await rest(url, '/wallet/verify', proof, { origin })
   const { status, headers, code } = await ask(url, { ...get, authorization: `Bearer ${json.token}` })
-  expect([status, code, identityOf(headers)]).toEqual([500, 'INTERNAL', [null, null, null, null]])
+  expect([status, code, identityOf(headers)]).toEqual([500, 'INTERNAL', [null, null, null, null, null]])
   expect(JSON.stringify(lines)).toContain('printable ASCII')
 })

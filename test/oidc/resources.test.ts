@@ -29,6 +29,7 @@ test('a client that names a resource gets a token that its backend verifies with
   expect(await verifyAccessToken(tokens.access_token, read(url))).toEqual({
     userId: session.userId,
     clientId: 'shop',
+    groups: [],
     scopes: ['orders:read'],
     audience: orders.resource,
     issuedAt: expect.any(Number),

@@ -368,6 +368,19 @@ const cases: Case[] = [
     },
     metadata: { address: expect.stringMatching(/^NQ/) },
   },
+  {
+    reason: 'GROUP_REQUIRED',
+    when: 'a proxy asks for groups that the user is not in',
+    provoke: async () => {
+      const service = await start({ trustProxy: true })
+      const { token } = await service.call(verify, await proofFor(service))
+      const headers = { authorization: `Bearer ${token}` }
+      const answer = await fetch(`${service.url}/api/auth/forward-auth?groups=staff,admins`, { headers })
+      const { code: reason, ...rest } = await answer.json()
+      return { reason, ...rest }
+    },
+    metadata: { groups: 'staff,admins' },
+  },
 ]
 
 /** The failure that a step of the domain throws. */

@@ -24,6 +24,13 @@ type Content = { readonly client?: Client; readonly locales?: string } & (
       readonly sessionId: string
       readonly signIn: string
     }
+  | {
+      readonly kind: 'not-for-account'
+      readonly client: Client
+      readonly wallet: string
+      readonly sessionId: string
+      readonly signIn: string
+    }
   | { readonly kind: 'logout'; readonly wallet: string; readonly ticket: string }
   | { readonly kind: 'signed-out' }
   | { readonly kind: 'error'; readonly error: string; readonly sent?: string }
@@ -70,6 +77,7 @@ document.body.toggleAttribute('data-waiting', false)
 /** What a page is that asks nothing. */
 function endingOf(content: Exclude<Content, { kind: 'consent' | 'logout' }>): Ending {
   if (content.kind === 'signed-out') return signedOut()
+  if (content.kind === 'not-for-account') return notForAccount(content)
   if (content.kind === 'over') {
     const [title, text] = [words.say('issuer.over.title'), words.say('issuer.over.text')]
     return { sign: 'time', title, text, ways: [wayBack()] }
@@ -115,6 +123,16 @@ function showLogout({ wallet, ticket }: Content & { kind: 'logout' }): void {
   if (client?.home !== undefined) byId<HTMLAnchorElement>('cancel-link').href = client.home
   open(section, words.say('issuer.logout.title'))
   decideBy({ 'logout-button': { ticket } })
+}
+
+function notForAccount({ client, wallet, sessionId, signIn }: Content & { kind: 'not-for-account' }): Ending {
+  const title = words.say('issuer.not-for-account.title')
+  const text = words.say('issuer.not-for-account.text', { client: client.name })
+  const back = wayOn(
+    words.say('issuer.back-to', { client: client.name }),
+    () => void answer({ allow: false, sessionId }, back),
+  )
+  return { sign: 'no', title, text, detail: wallet, ways: [wayOn(words.say('issuer.other-wallet'), signIn), back] }
 }
 
 function signedOut(): Ending {

@@ -8,14 +8,18 @@ import {
   AdministrationError,
   type SearchableStore,
   UserAdministration,
+  type UserPlace,
 } from '../../core/users/user-administration.ts'
-import { readWalletName, type WalletName } from '../../core/wallet/adapters.ts'
-import type { ProvenIdentity } from '../../core/wallet/wallet.ts'
+import { readWalletName, type WalletName, walletAdapters } from '../../core/wallet/adapters.ts'
+import type { ProvenIdentity, WalletAdapter } from '../../core/wallet/wallet.ts'
 import { WebhookQueue } from '../../observe/audit/webhook.ts'
+import { resolveSettings, type Settings } from '../../service/config.ts'
+import { peopleOf } from '../../service/start-checks.ts'
 import { given, pick } from '../../shared/given.ts'
 import type { Store } from '../../store/store.ts'
 import { UsageError } from '../command-line.ts'
 import { eraseUser, exportUser, sessionEnds } from '../oidc.ts'
+import { readImportFile } from './import-file.ts'
 
 /** A wallet that an operator named, and whose it is. */
 export interface FoundWallet {
@@ -25,6 +29,17 @@ export interface FoundWallet {
   /** Epoch milliseconds; absent if it is not blocked. */
   readonly blockedAt?: number
 }
+
+/** A user in a list. */
+export interface ListedUser extends AdministeredUser {
+  /** Time of the newest of the live sessions, epoch milliseconds; absent if there is none. */
+  readonly lastSignInAt?: number
+  /** Groups that the user has with any of the wallets, by the people file. */
+  readonly groups: readonly string[]
+}
+
+/** Settings of the service that say which wallets there are, and what is said of their users. */
+export type AdminSettings = Pick<Settings, 'people' | 'admit' | 'adapters' | 'evmRpc'>
 
 /** All that is kept of a user. Contains no secret: no token, nonce, code or signature, and no hash of one. */
 export interface UserExport extends AdministeredUser, Awaited<ReturnType<typeof exportUser>> {
@@ -59,8 +74,11 @@ export class AdminActions {
   readonly users: UserAdministration
   readonly store: SearchableStore
   readonly #computers: KnownComputers
+  readonly #settings: AdminSettings
 
-  constructor(store: Store) {
+  /** `settings` are the service's, for what a file says of users. */
+  constructor(store: Store, settings: AdminSettings = resolveSettings()) {
+    this.#settings = settings
     if (!isSearchable(store)) throw new AdministrationError(`${store.description} cannot be searched`)
     this.store = store
     this.#computers = new KnownComputers(store)
@@ -116,6 +134,32 @@ export class AdminActions {
     if (other === undefined) return wallet
     const names = wallets.map(({ adapterId, subject }) => `${adapterId}:${subject}`).join(' or ')
     throw new AdministrationError(`this can be several wallets: use ${names}`)
+  }
+
+  /** The users behind a place in the list of all, newest first, with their groups by the people file. */
+  async list(limit: number, after: UserPlace | undefined): Promise<ListedUser[]> {
+    const people = await peopleOf(this.#settings, this.#adapters)
+    const users = await this.users.list(limit, after)
+    return users.map((user) => {
+      const times = user.sessions.map(({ createdAt }) => createdAt)
+      const groups = user.wallets.flatMap((wallet) => people.find({ ...wallet, userId: user.id })?.groups ?? [])
+      return {
+        ...user,
+        ...(times.length === 0 ? {} : { lastSignInAt: Math.max(...times) }),
+        groups: [...new Set(groups)],
+      }
+    })
+  }
+
+  /** Gives the wallets of a file to the users that it names. Resolves with the numbers of all, and of the new wallets. */
+  async import(file: string): Promise<{ readonly wallets: number; readonly users: number; readonly added: number }> {
+    const wallets = await readImportFile(file, this.#adapters)
+    const users = new Set(wallets.map(({ userId }) => userId)).size
+    return { wallets: wallets.length, users, added: await this.users.import(wallets) }
+  }
+
+  get #adapters(): readonly WalletAdapter[] {
+    return walletAdapters(this.#settings.adapters, this.#settings)
   }
 
   /** All that is kept of a user. */

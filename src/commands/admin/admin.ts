@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util'
 import { type AuditEvent, type AuditFacts, AuditTrail } from '../../base/audit.ts'
 import { silentLogger } from '../../base/log.ts'
 import type { Session } from '../../core/users/host.ts'
-import { type AdministeredUser, AdministrationError } from '../../core/users/user-administration.ts'
+import { type AdministeredUser, AdministrationError, type UserPlace } from '../../core/users/user-administration.ts'
 import type { ProvenIdentity } from '../../core/wallet/wallet.ts'
 import { WebhookQueue } from '../../observe/audit/webhook.ts'
 import { optionsFromEnvironment, resolveSettings, type Settings } from '../../service/config.ts'
@@ -15,7 +15,7 @@ import { sqliteLocation } from '../../store/open.ts'
 import type { Store } from '../../store/store.ts'
 import { counted, oneLine, type Streams, UsageError } from '../command-line.ts'
 import { adminCommand as issuerCommand } from '../oidc.ts'
-import { AdminActions } from './admin-actions.ts'
+import { AdminActions, type ListedUser } from './admin-actions.ts'
 
 /** What a command did or found. */
 interface Outcome {
@@ -32,6 +32,8 @@ interface Command {
   readonly name: string
   /** The names of its arguments; one in lower case is a word that is written as it is. */
   readonly takes: readonly string[]
+  /** Options that are passed behind the arguments; one that is not given is empty. */
+  readonly options?: readonly ('limit' | 'after')[]
   /** What it does, for the help. */
   readonly about: string
   /** Whether it cannot be undone, so that the operator is asked first. */
@@ -66,6 +68,38 @@ export const adminCommands: readonly Command[] = [
     run: async (actions, userId = '') => {
       const user = await actions.user(userId)
       return { json: user, text: userText(user) }
+    },
+  },
+  {
+    name: 'list',
+    takes: [],
+    options: ['limit', 'after'],
+    about: 'lists users, the newest first, with wallets, sessions and groups; reads all users',
+    run: async (actions, limit = '', after = '') => {
+      const users = await actions.list(limitOf(limit), placeOf(after))
+      const last = users.at(-1)
+      const next = last?.user && users.length === limitOf(limit) ? cursorOf(last.user) : undefined
+      const lines = [...users.map(listedText), ...(next === undefined ? [] : [`more with --after ${next}`])]
+      return { json: { users, ...given({ next }) }, text: lines.join('\n') || 'no users' }
+    },
+  },
+  {
+    name: 'count',
+    takes: [],
+    about: 'counts users and live sessions; reads all of both',
+    run: async (actions) => {
+      const { users, sessions } = await actions.users.count()
+      return { json: { users, sessions }, text: `${counted(users, 'user')}, ${counted(sessions, 'session')}` }
+    },
+  },
+  {
+    name: 'import',
+    takes: ['FILE'],
+    about: 'gives wallets to users of another back end, by a file of JSON lines',
+    run: async (actions, file = '') => {
+      const { wallets, users, added } = await actions.import(file)
+      const text = `${counted(wallets, 'wallet')} of ${counted(users, 'user')}, ${added} of them new`
+      return { json: { wallets, users, added }, text, changed: {} }
     },
   },
   {
@@ -173,6 +207,8 @@ WALLET is an address, or a public key in hex, alone or behind the id of its adap
 
   --store STORE  the store, such as sqlite:./countersign.db, in place of COUNTERSIGN_STORE; set the
                  variable if it has a password
+  --limit N      most users of a list, 1 to 1000; default 100
+  --after CURSOR shows the users behind those of the list that ended with this cursor
   --json         prints JSON; times are epoch milliseconds
   --yes          deletes without asking
   --help, -h     shows this text
@@ -180,6 +216,8 @@ WALLET is an address, or a public key in hex, alone or behind the id of its adap
 
 const options = {
   store: { type: 'string' },
+  limit: { type: 'string' },
+  after: { type: 'string' },
   json: { type: 'boolean' },
   yes: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
@@ -214,7 +252,7 @@ async function perform(asked: AdminArguments, { stdin, stderr }: Streams): Promi
   const settings = settingsOf(values.store)
   const { store, close } = await openServiceStore(settings, silentLogger)
   try {
-    const actions = new AdminActions(store)
+    const actions = new AdminActions(store, settings)
     if (command.isFinal && !values.yes) await confirm(asked, stdin, stderr)
     const { json, text, changed } = await command.run(actions, ...args)
     if (changed !== undefined && settings.webhook.url !== undefined) {
@@ -248,7 +286,32 @@ function readArguments(args: readonly string[]): AdminArguments | 'help' {
     throw new UsageError(`write: ${usageOf(command)}`)
   }
   if (values.store === '') throw new UsageError('--store is empty')
-  return { command, args: taken, values }
+  const { limit, after } = values
+  const unfit = (['limit', 'after'] as const).find(
+    (name) => values[name] !== undefined && !command.options?.includes(name),
+  )
+  if (unfit !== undefined) throw new UsageError(`${command.name} takes no --${unfit}`)
+  const passed = (command.options ?? []).map((name) => ({ limit, after })[name] ?? '')
+  return { command, args: [...taken, ...passed], values }
+}
+
+/** Most users of a list. */
+function limitOf(text: string): number {
+  if (text === '') return 100
+  if (/^\d{1,4}$/.test(text) && Number(text) >= 1 && Number(text) <= 1000) return Number(text)
+  throw new UsageError('--limit must be 1 to 1000')
+}
+
+/** What the next list is asked for with. */
+function cursorOf({ createdAt, id }: UserPlace): string {
+  return Buffer.from(`${createdAt}:${id}`).toString('base64url')
+}
+
+function placeOf(cursor: string): UserPlace | undefined {
+  if (cursor === '') return undefined
+  const [, createdAt, id] = /^(\d+):(.+)$/s.exec(Buffer.from(cursor, 'base64url').toString()) ?? []
+  if (createdAt === undefined || id === undefined) throw new UsageError('--after takes the cursor of a list')
+  return { createdAt: Number(createdAt), id }
 }
 
 /**
@@ -303,6 +366,18 @@ async function confirm({ command, args }: AdminArguments, stdin: Readable, stder
 function walletLine({ adapterId, address, publicKeyHex }: ProvenIdentity, more: readonly string[] = []): string {
   const key = publicKeyHex === '' ? [] : [`key ${publicKeyHex}`]
   return [`${adapterId} ${address}`, ...key, ...more].map(plain).join(', ')
+}
+
+/** A user in a list. */
+function listedText({ id, user, wallets, sessions, lastSignInAt, groups }: ListedUser): string {
+  const created = user === undefined ? [] : [`created ${timeOf(user.createdAt)}`]
+  const signedIn = lastSignInAt === undefined ? [] : [`signed in ${timeOf(lastSignInAt)}`]
+  const inGroups = groups.length === 0 ? [] : [`groups ${groups.join(' ')}`]
+  const facts = [counted(sessions.length, 'session'), ...created, ...signedIn, ...inGroups]
+  return [
+    `user ${plain(id)}, ${facts.join(', ')}`,
+    ...wallets.map((each) => `  ${walletLine(each, blocked(each.blockedAt))}`),
+  ].join('\n')
 }
 
 function userText({ id, user, wallets, sessions }: AdministeredUser): string {

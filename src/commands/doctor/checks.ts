@@ -1,7 +1,8 @@
 import { createServer } from 'node:net'
 import { checkAdapters, walletAdapters } from '../../core/wallet/adapters.ts'
 import { listenOn } from '../../http/port/listen.ts'
-import { issuerCheck } from '../oidc.ts'
+import { openToAnyone, peopleOf } from '../../service/start-checks.ts'
+import { countOpenClients, issuerCheck } from '../oidc.ts'
 import { forwardedHeaders, origins, publicUrl, readiness } from './address.ts'
 import { ask } from './ask.ts'
 import { type Check, ok, problem, skipped, warning } from './check.ts'
@@ -70,6 +71,20 @@ const wallets: Check<Setup> = {
   advice: 'Correct COUNTERSIGN_EVM_RPC or COUNTERSIGN_ADAPTERS.',
 }
 
+/** What anyone with a wallet gets into. */
+const people: Check<Setup> = {
+  name: 'people',
+  async run({ settings }) {
+    const { admit, people: file, oidc, adapters } = settings
+    const listed = file === undefined ? undefined : await peopleOf(settings, walletAdapters(adapters, settings))
+    const open = openToAnyone(settings, oidc.clients === undefined ? 0 : await countOpenClients(oidc.clients))
+    if (open !== undefined) return ok(`${open}; docs/private-applications.md has what to do if that is wrong`)
+    if (admit === 'people') return ok(`only the ${listed?.all.length} people of COUNTERSIGN_PEOPLE sign in`)
+    return ok('nothing that this service protects is open to anyone with a wallet')
+  },
+  advice: 'Correct the files that COUNTERSIGN_PEOPLE and COUNTERSIGN_OIDC_CLIENTS name.',
+}
+
 /** Whether the service can listen on its port, or does so already. */
 const port: Check<Setup> = {
   name: 'port',
@@ -104,6 +119,7 @@ export const checks: readonly Check<Setup>[] = [
   redis,
   clock,
   wallets,
+  people,
   port,
   https,
   publicUrl,

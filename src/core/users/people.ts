@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Check, checkOf, type Fields, isObject, parseJson, readJsonText } from '../../base/json-file.ts'
 import { isReservedClaim } from '../../base/reserved-claims.ts'
+import { areGroups, groupsExpected } from '../../shared/groups.ts'
 import { readWalletKey } from '../wallet/adapters.ts'
 import type { WalletAdapter } from '../wallet/wallet.ts'
 import type { Session } from './host.ts'
@@ -68,12 +69,6 @@ export class Membership {
   }
 }
 
-/** Form of a group's name. */
-const groupForm = /^[A-Za-z0-9_.:-]{1,64}$/
-
-/** Most groups of a person. */
-const maxGroups = 32
-
 /** Entries after which other work of the process has a turn: reading an address can take 0.1 ms. */
 const entriesOfTurn = 500
 
@@ -123,13 +118,7 @@ function readPerson(claims: unknown, check: Check): Person {
   check(isObject(claims), 'must be an object of claims')
   const reserved = Object.keys(claims).find(isReservedClaim)
   check(reserved === undefined, `"${reserved}" is reserved`)
-  const { groups = [] } = claims
-  const isGroup = (group: unknown): boolean => typeof group === 'string' && groupForm.test(group)
-  check(
-    Array.isArray(groups) && groups.length <= maxGroups && groups.every(isGroup),
-    `groups must be a list of at most ${maxGroups} names such as "staff", each of 1 to 64 letters, digits, "_", ".", ":" ` +
-      'and "-"',
-  )
+  check(areGroups(claims.groups ?? []), `groups must be ${groupsExpected}`)
   return claims as Person
 }
 

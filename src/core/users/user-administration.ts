@@ -46,6 +46,17 @@ export interface AdministeredUser {
   readonly sessions: readonly Session[]
 }
 
+/** Place of a user in the list of all, newest first. */
+export type UserPlace = Pick<WalletUser, 'id' | 'createdAt'>
+
+/** A wallet that a user of another back end has. */
+export interface ImportedWallet {
+  readonly wallet: ProvenIdentity
+  readonly userId: string
+  /** Line of the file that names it. */
+  readonly line: number
+}
+
 /** Why a command of an operator cannot be carried out. The message is one line for people. */
 export class AdministrationError extends Error {
   override readonly name = 'AdministrationError'
@@ -90,6 +101,86 @@ export class UserAdministration {
     const found = await Promise.all(held.map((entry) => this.#claims.of(entry)))
     const wallets = held.map((entry, index) => ({ ...walletIn(entry), ...blockOf(found[index]) }))
     return { id: userId, ...(record === undefined ? {} : { user: userIn(record) }), wallets, sessions }
+  }
+
+  /** The users behind a place in the list of all, newest first, at most `limit`. Reads the records of all users. */
+  async list(limit: number, after: UserPlace | undefined): Promise<AdministeredUser[]> {
+    await this.#requireRecords()
+    let places = new Map<string, UserPlace>()
+    const keepNewest = (): void => {
+      const newest = [...places.values()].sort(newestFirst).slice(0, limit)
+      places = new Map(newest.map((place) => [place.id, place]))
+    }
+    for await (const { id, createdAt, deleting } of this.#records.all(this.#scan)) {
+      const place = { id, createdAt }
+      if (deleting || (after !== undefined && newestFirst(place, after) <= 0)) continue
+      places.set(id, place)
+      if (places.size > limit + keptBeyond) keepNewest()
+    }
+    keepNewest()
+    const users = await Promise.all([...places.keys()].map((id) => this.find(id)))
+    return users.filter((user) => user !== undefined)
+  }
+
+  /** Number of users and of their live sessions. Reads all of both. */
+  async count(): Promise<{ readonly users: number; readonly sessions: number }> {
+    await this.#requireRecords()
+    const [users, sessions] = [new Set<string>(), new Set<string>()]
+    for await (const { id, deleting } of this.#records.all(this.#scan)) if (!deleting) users.add(id)
+    for await (const { id } of this.#sessions.all(this.#scan)) sessions.add(id)
+    return { users: users.size, sessions: sessions.size }
+  }
+
+  /**
+   * Gives wallets to users, who are made if they do not exist, unless one of the wallets cannot be given: then none is.
+   * A repeated call changes nothing. Resolves with the number of wallets that were not the users' before.
+   */
+  async import(wallets: readonly ImportedWallet[]): Promise<number> {
+    await this.#requireRecords()
+    const added: ImportedWallet[] = []
+    for (const one of wallets) if (await this.#isNew(one)) added.push(one)
+    for (const [userId, those] of Map.groupBy(added, (one) => one.userId)) {
+      const record = (await this.#records.load(userId))?.record
+      const first = those[0]?.line ?? 0
+      if (record?.deleting) throw refusedLine(first, 'the user was deleted a moment ago; try again in ten minutes')
+      const held = await this.#users.holding(userId, record?.wallets ?? [])
+      const beyond = those[maxWallets - held.length]
+      if (beyond !== undefined) throw refusedLine(beyond.line, `a user has at most ${maxWallets} wallets`)
+    }
+    // The others too: a call that was interrupted can have left a claim without its entry.
+    for (const one of wallets) await this.#give(one)
+    return added.length
+  }
+
+  /** Whether a wallet is not its user's yet. Rejects if it cannot be. */
+  async #isNew({ wallet, userId, line }: ImportedWallet): Promise<boolean> {
+    const found = await this.#claims.of(wallet)
+    if (found?.blockedAt !== undefined) throw refusedLine(line, 'the wallet is blocked')
+    if (found?.claim === undefined) return true
+    if (found.claim.userId === userId) return false
+    throw refusedLine(line, `the wallet is user ${found.claim.userId}’s`)
+  }
+
+  async #give({ wallet, userId, line }: ImportedWallet): Promise<void> {
+    for (;;) {
+      const found = await this.#claims.of(wallet)
+      const claim = found?.claim ?? (await this.#claims.make(wallet, found, userId))
+      if (claim === undefined) continue
+      const read = await this.#records.load(userId)
+      if (claim.userId !== userId || read?.record.deleting) {
+        throw new AdministrationError(
+          `line ${line}: the wallet or its user has changed meanwhile; run the command again`,
+        )
+      }
+      if (await this.#users.writeEntry(claim, wallet, { read })) return
+    }
+  }
+
+  /** Rejects if the application keeps its users itself: then there are sessions, and no records of users. */
+  async #requireRecords(): Promise<void> {
+    if ((await this.#records.all(this.#scan).next()).done !== true) return
+    if ((await this.#sessions.all(this.#scan).next()).done === true) return
+    throw new AdministrationError('the application keeps the users itself (resolveLogin); list and import them there')
   }
 
   /** Whose a wallet is, and when it was blocked; each is `undefined` if the wallet has no user, or is not blocked. */
@@ -271,6 +362,17 @@ export class UserAdministration {
     }
     return [...left.values()]
   }
+}
+
+/** Users in memory beyond those that a list keeps, until it is cut. */
+const keptBeyond = 1_000
+
+function newestFirst(one: UserPlace, other: UserPlace): number {
+  return other.createdAt - one.createdAt || (one.id < other.id ? -1 : Number(one.id > other.id))
+}
+
+function refusedLine(line: number, what: string): AdministrationError {
+  return new AdministrationError(`line ${line}: ${what}; nothing was imported`)
 }
 
 function identityIn({ adapterId, subject, publicKeyHex, address }: ProvenIdentity): ProvenIdentity {

@@ -10,6 +10,7 @@ import {
   jwtVerify,
   type LocalJWKSet,
 } from 'jose'
+import { areGroups } from '../../shared/groups.ts'
 import type { Fetcher } from './introspection.ts'
 
 /** Options of {@link verifyAccessToken}. */
@@ -62,6 +63,8 @@ export interface AccessTokenClaims {
   readonly audience: string
   /** The wallet that the session was signed in with. In a client's token only with the scope `wallet`. */
   readonly wallet?: AccessTokenWallet | undefined
+  /** The user's groups when it was issued, by the people file. In a client's token only with the scope `groups`. */
+  readonly groups: readonly string[]
   readonly issuedAt: number
   readonly expiresAt: number
   /** The token's own id. No two tokens have the same. */
@@ -236,11 +239,17 @@ function walletIn(claim: unknown): AccessTokenWallet {
   }
 }
 
+function groupsIn(claim: unknown): readonly string[] {
+  if (!areGroups(claim)) throw invalid('its claim groups is not a list of groups')
+  return claim
+}
+
 function claimsOf(payload: JWTPayload, audience: string): AccessTokenClaims {
   return {
     userId: textIn(payload, 'sub'),
     audience,
     ...(payload.wallet === undefined && payload.client_id !== undefined ? {} : { wallet: walletIn(payload.wallet) }),
+    groups: groupsIn(payload.groups ?? []),
     // Numbers, which the verification has made sure of.
     issuedAt: Number(payload.iat) * 1000,
     expiresAt: Number(payload.exp) * 1000,

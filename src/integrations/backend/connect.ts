@@ -6,7 +6,7 @@ import {
   createContextKey,
   type Interceptor,
 } from '@connectrpc/connect'
-import { admit } from './refusal.ts'
+import { admission, type GuardOptions } from './refusal.ts'
 import type { Session } from './session.ts'
 import type { SessionVerifier } from './session-verifier.ts'
 
@@ -20,13 +20,14 @@ const codes = { 401: Code.Unauthenticated, 403: Code.PermissionDenied, 503: Code
 /**
  * Interceptor for servers of Connect that lets only calls with a live session through, over Connect, gRPC and gRPC-Web.
  * Handlers get it by {@link sessionOf}. All others end with `unauthenticated`, with `permission_denied` if the cookie
- * does not count because of the Origin, or with `unavailable` if sessions cannot be checked at the moment. A stream is
+ * does not count because of the Origin or the user is in none of the groups, or with `unavailable` if sessions cannot be checked at the moment. A stream is
  * checked once, when it begins.
  */
-export function requireSession(verifier: SessionVerifier): Interceptor {
+export function requireSession(verifier: SessionVerifier, options?: GuardOptions): Interceptor {
+  const admit = admission(verifier, options)
   return (next) => async (request) => {
     const { header: headers, requestMethod: method, url } = request
-    const admitted = await admit(verifier, { headers, method, url })
+    const admitted = await admit({ headers, method, url })
     if ('refusal' in admitted) {
       const { status, headers: answered, body } = admitted.refusal
       throw new ConnectError(body.message, codes[status], answered)

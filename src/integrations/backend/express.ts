@@ -1,4 +1,4 @@
-import { admit } from './refusal.ts'
+import { admission, type GuardOptions } from './refusal.ts'
 import type { NodeRequest } from './request.ts'
 import type { Session } from './session.ts'
 import type { SessionVerifier } from './session-verifier.ts'
@@ -26,12 +26,13 @@ export interface ExpressGuard {
 /**
  * Express middleware that lets only requests with a live session through. Later handlers find it, with its type, in
  * `response.locals.session`. All others are answered with 401, with 403 if the cookie does not count because of the
- * Origin, or with 503 if sessions cannot be checked at the moment.
+ * Origin or the user is in none of the groups, or with 503 if sessions cannot be checked at the moment.
  */
-export function requireSession(verifier: SessionVerifier): ExpressGuard {
+export function requireSession(verifier: SessionVerifier, options?: GuardOptions): ExpressGuard {
+  const admit = admission(verifier, options)
   return async (request: NodeRequest, response: ExpressResponse<object>, next: (error?: unknown) => void) => {
     try {
-      const admitted = await admit(verifier, request)
+      const admitted = await admit(request)
       if ('refusal' in admitted) {
         const { status, headers, body } = admitted.refusal
         response.status(status).set(headers).json(body)

@@ -1,4 +1,4 @@
-import { admit } from './refusal.ts'
+import { admission, type GuardOptions } from './refusal.ts'
 import type { NodeRequest } from './request.ts'
 import type { Session } from './session.ts'
 import type { SessionVerifier } from './session-verifier.ts'
@@ -19,13 +19,15 @@ const sessions = new WeakMap<object, Session>()
 /**
  * Fastify hook (`onRequest` or any later one, of the application, a plugin or a route) that lets only requests with a
  * live session through, which {@link sessionOf} returns. All others are answered with 401, with 403 if the cookie does
- * not count because of the Origin, or with 503 if sessions cannot be checked at the moment.
+ * not count because of the Origin or the user is in none of the groups, or with 503 if sessions cannot be checked at the moment.
  */
 export function requireSession(
   verifier: SessionVerifier,
+  options?: GuardOptions,
 ): (request: FastifyRequestLike, reply: FastifyReplyLike) => Promise<unknown> {
+  const admit = admission(verifier, options)
   return async (request, reply) => {
-    const admitted = await admit(verifier, request.raw)
+    const admitted = await admit(request.raw)
     if ('refusal' in admitted) {
       const { status, headers, body } = admitted.refusal
       // A hook that returns what it sent ends the request.

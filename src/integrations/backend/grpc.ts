@@ -1,5 +1,5 @@
 import { type Metadata, ServerInterceptingCall, type ServerInterceptor, status } from '@grpc/grpc-js'
-import { admit } from './refusal.ts'
+import { admission, type GuardOptions } from './refusal.ts'
 import type { Session } from './session.ts'
 import type { SessionVerifier } from './session-verifier.ts'
 
@@ -11,15 +11,16 @@ const codes = { 401: status.UNAUTHENTICATED, 403: status.PERMISSION_DENIED, 503:
 /**
  * Interceptor for servers of `@grpc/grpc-js` that lets only calls with a live session through, which {@link sessionOf}
  * returns. All others end with UNAUTHENTICATED, with PERMISSION_DENIED if the cookie does not count because of the
- * Origin, or with UNAVAILABLE if sessions cannot be checked at the moment. A stream is checked once, when it begins.
+ * Origin or the user is in none of the groups, or with UNAVAILABLE if sessions cannot be checked at the moment. A stream is checked once, when it begins.
  */
-export function requireSession(verifier: SessionVerifier): ServerInterceptor {
+export function requireSession(verifier: SessionVerifier, options?: GuardOptions): ServerInterceptor {
+  const admit = admission(verifier, options)
   return (_method, call) =>
     new ServerInterceptingCall(call, {
       start: (next) =>
         next({
           onReceiveMetadata(metadata, pass) {
-            admit(verifier, headersOf(metadata)).then(
+            admit(headersOf(metadata)).then(
               (admitted) => {
                 if ('refusal' in admitted) {
                   const { status: httpStatus, body } = admitted.refusal

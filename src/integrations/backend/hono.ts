@@ -1,5 +1,5 @@
 import type { MiddlewareHandler } from 'hono'
-import { admit } from './refusal.ts'
+import { admission, type GuardOptions } from './refusal.ts'
 import type { Session } from './session.ts'
 import type { SessionVerifier } from './session-verifier.ts'
 
@@ -10,12 +10,16 @@ export interface SessionVariables {
 
 /**
  * Hono middleware that lets only requests with a live session through. Later handlers find it, with its type, in
- * `c.var.session`. All others are answered with 401, with 403 if the cookie does not count because of the Origin, or
- * with 503 if sessions cannot be checked at the moment.
+ * `c.var.session`. All others are answered with 401, with 403 if the cookie does not count because of the Origin
+ * or the user is in none of the groups, or with 503 if sessions cannot be checked at the moment.
  */
-export function requireSession(verifier: SessionVerifier): MiddlewareHandler<{ Variables: SessionVariables }> {
+export function requireSession(
+  verifier: SessionVerifier,
+  options?: GuardOptions,
+): MiddlewareHandler<{ Variables: SessionVariables }> {
+  const admit = admission(verifier, options)
   return async (c, next) => {
-    const admitted = await admit(verifier, c.req.raw)
+    const admitted = await admit(c.req.raw)
     if ('refusal' in admitted) {
       const { status, headers, body } = admitted.refusal
       return c.json(body, status, headers)

@@ -14,6 +14,7 @@ export {
   verifyAccessToken,
 } from './access-token.ts'
 export type { Fetcher, SessionSource } from './introspection.ts'
+export type { GuardOptions } from './refusal.ts'
 export type { FetchRequest, NodeRequest, RequestInput } from './request.ts'
 export {
   type Session,

@@ -88,12 +88,12 @@ function read({ status, headers }: Response, text: string): LiveSession | undefi
   const answer = status === 200 && isJson(headers) ? parseObject(text) : undefined
   if (answer === undefined) throw unexpected(`HTTP ${status}`)
   // JSON of protobuf messages leaves out what is false.
-  const { active = false, session } = answer
+  const { active = false, session, groups } = answer
   if (active === false) return undefined
   if (active !== true || typeof session !== 'object' || session === null) throw unexpected('no session')
   const date = Date.parse(headers.get('date') ?? '')
   // The header has whole seconds.
-  return { session: sessionIn(session), now: Math.max(Date.now(), Number.isNaN(date) ? 0 : date + 1000) }
+  return { session: sessionIn({ ...session, groups }), now: Math.max(Date.now(), Number.isNaN(date) ? 0 : date + 1000) }
 }
 
 function sessionIn(fields: object): Session {

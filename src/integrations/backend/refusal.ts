@@ -1,3 +1,4 @@
+import { areGroups, groupsExpected, isInAny } from '../../shared/groups.ts'
 import type { RequestInput } from './request.ts'
 import { type Session, SessionCheckError } from './session.ts'
 import type { SessionVerifier } from './session-verifier.ts'
@@ -5,27 +6,49 @@ import type { SessionVerifier } from './session-verifier.ts'
 /** The answer of a guard to a call that it does not let through. */
 export interface Refusal {
   /**
-   * HTTP status: 401 for a call without a live session, 403 for one whose cookie does not count because of its Origin,
-   * 503 if sessions cannot be checked at the moment.
+   * HTTP status: 401 for a call without a live session, 403 for one whose cookie does not count because of its Origin
+   * or whose user is in none of the groups, 503 if sessions cannot be checked at the moment.
    */
   readonly status: 401 | 403 | 503
   /** Headers of the answer. */
   readonly headers: Readonly<Record<string, string>>
   /** Body of the answer, in the form of Countersign's own errors. */
   readonly body: {
-    readonly code: 'SESSION_REQUIRED' | 'ORIGIN_NOT_TRUSTED' | 'SERVICE_UNAVAILABLE'
+    readonly code: 'SESSION_REQUIRED' | 'ORIGIN_NOT_TRUSTED' | 'GROUP_REQUIRED' | 'SERVICE_UNAVAILABLE'
     readonly message: string
+    readonly metadata?: { readonly groups: string }
   }
 }
 
+/** Options of a guard. */
+export interface GuardOptions {
+  /** Groups of which the user must be in one, such as `['staff']`. Default: every signed-in user passes. */
+  readonly groups?: readonly string[] | undefined
+}
+
+/** The session of a request, or what to answer instead. */
+type Admitted = { readonly session: Session } | { readonly refusal: Refusal }
+
 /**
- * The session of a request, or what to answer without one. Rejects with any other error: that is a mistake in the
- * program.
+ * Makes what a guard asks for each request. What that returns rejects with an error that is no refusal: a mistake in
+ * the program. Throws a `TypeError` if the options do not fit.
  */
-export async function admit(
+export function admission(
   verifier: SessionVerifier,
-  request: RequestInput,
-): Promise<{ readonly session: Session } | { readonly refusal: Refusal }> {
+  { groups }: GuardOptions = {},
+): (request: RequestInput) => Promise<Admitted> {
+  // An empty list would be taken for no condition.
+  if (groups !== undefined && (!areGroups(groups) || groups.length === 0)) {
+    throw new TypeError(`groups must be ${groupsExpected}, one or more`)
+  }
+  return async (request) => {
+    const admitted = await admit(verifier, request)
+    if (groups === undefined || 'refusal' in admitted || isInAny(admitted.session.groups, groups)) return admitted
+    return { refusal: groupRequired(groups.join(',')) }
+  }
+}
+
+async function admit(verifier: SessionVerifier, request: RequestInput): Promise<Admitted> {
   try {
     const session = await verifier.verify(request)
     if (session !== undefined) return { session }
@@ -49,6 +72,11 @@ const signInFirst: Refusal = {
 
 function originNotTrusted(message: string): Refusal {
   return { status: 403, headers: noStore, body: { code: 'ORIGIN_NOT_TRUSTED', message } }
+}
+
+function groupRequired(groups: string): Refusal {
+  const message = `This is for members of ${groups}; ask the operator to add you`
+  return { status: 403, headers: noStore, body: { code: 'GROUP_REQUIRED', message, metadata: { groups } } }
 }
 
 function unavailable({ retryAfterMs }: SessionCheckError): Refusal {

@@ -1,6 +1,11 @@
-import type { BaseSession as Session } from '../../shared/session.ts'
+import { areGroups } from '../../shared/groups.ts'
+import type { BaseSession } from '../../shared/session.ts'
 
-export type { BaseSession as Session } from '../../shared/session.ts'
+/** A live session, and what the service says of its user. Times are epoch milliseconds. */
+export interface Session extends BaseSession {
+  /** The user's groups, by the people file of the service's operator. */
+  readonly groups: readonly string[]
+}
 
 /**
  * The session in an object that a service answered with, in Connect's JSON or in this process: without fields that are
@@ -10,16 +15,19 @@ export type { BaseSession as Session } from '../../shared/session.ts'
 export function readSession(fields: Readonly<Record<string, unknown>>): Session | undefined {
   const { id, userId, orderId } = fields
   // JSON of protobuf messages leaves out empty text, and has 64-bit integers as text.
-  const { adapterId = '', publicKeyHex = '', address = '', ip = '', userAgent = '' } = fields
+  const { adapterId = '', publicKeyHex = '', address = '', ip = '', userAgent = '', groups = [] } = fields
   const createdAt = Number(fields.createdAt)
   const expiresAt = Number(fields.expiresAt)
   if (!isText(id) || id === '' || !isText(userId) || userId === '') return undefined
   if (!isText(adapterId) || !isText(publicKeyHex) || !isText(address) || !isText(ip) || !isText(userAgent))
     return undefined
   if (!Number.isSafeInteger(createdAt) || !Number.isSafeInteger(expiresAt)) return undefined
+  if (!areGroups(groups)) return undefined
   const ofOrder = isText(orderId) && orderId !== '' ? { orderId } : {}
-  const session = { id, userId, adapterId, publicKeyHex, address, createdAt, expiresAt, ...ofOrder, ip, userAgent }
-  return Object.freeze(session)
+  const wallet = { adapterId, publicKeyHex, address }
+  const times = { createdAt, expiresAt }
+  const own = Object.freeze([...groups])
+  return Object.freeze({ id, userId, ...wallet, ...times, ...ofOrder, ip, userAgent, groups: own })
 }
 
 function isText(value: unknown): value is string {

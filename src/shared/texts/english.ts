@@ -178,6 +178,8 @@ export const english = {
   'issuer.opened.link': 'Open {client} again',
   'issuer.declined.title': 'Declined',
   'issuer.declined.text': 'Nothing was shared with {client}. You can close this page.',
+  'issuer.not-for-account.title': 'Not for this account',
+  'issuer.not-for-account.text': '{client} isn’t open to this wallet. Ask its operator to add you.',
   'issuer.logout.title': 'Sign out?',
   'issuer.logout.text': 'You’ll be signed out of connected apps, too.',
   'issuer.logout.cancel': 'Cancel',

@@ -181,6 +181,9 @@ export const german: Texts = {
   'issuer.opened.link': '{client} noch einmal öffnen',
   'issuer.declined.title': 'Abgelehnt',
   'issuer.declined.text': 'Es wurde nichts an {client} weitergegeben. Du kannst diese Seite schließen.',
+  'issuer.not-for-account.title': 'Nicht für dieses Konto',
+  'issuer.not-for-account.text':
+    '{client} ist für diese Wallet nicht freigegeben. Bitte den Betreiber, dich aufzunehmen.',
   'issuer.logout.title': 'Abmelden?',
   'issuer.logout.text': 'In verbundenen Anwendungen wirst du auch abgemeldet.',
   'issuer.logout.cancel': 'Abbrechen',

@@ -24,7 +24,9 @@ const session: Session = {
 async function issue(changes: Partial<Session> = {}) {
   const keys = await deriveSigningKeys(new Keyring(['a secret for tests']), 'ES256')
   const issuer = () => 'https://auth.example'
-  const tokens = new AccessTokens({ audiences: ['a', 'b'], ttlSeconds: 300, issuer, keys, store: { now: () => now } })
+  const groupsOf = () => ['staff']
+  const store = { now: () => now }
+  const tokens = new AccessTokens({ audiences: ['a', 'b'], ttlSeconds: 300, issuer, keys, groupsOf, store })
   const { accessToken, expiresAt } = await tokens.issue({ ...session, ...changes }, 'b')
   return { expiresAt, ...decoded(accessToken) }
 }
@@ -40,6 +42,7 @@ test('a token says who is signed in with what wallet, and nothing else of the se
     exp: 1_000_300,
     jti: expect.stringMatching(/^[A-Za-z0-9_-]{22}$/),
     wallet: { adapter_id: 'ethereum', address: 'eip155:1:0xab', public_key_hex: '' },
+    groups: ['staff'],
   })
   expect((await issue()).payload.jti).not.toBe(payload.jti)
 })
