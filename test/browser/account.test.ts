@@ -51,7 +51,11 @@ describe.skipIf(!hasBrowser)('the account page', () => {
     expect(await short.count()).toBe(1)
     expect(await short.getAttribute('title')).toBe(wallet.address)
     expect(await page.locator('main').textContent()).not.toContain(wallet.address)
-    await page.getByText(/^Nimiq · Since .* · in use now$/).waitFor()
+    await page
+      .locator('#wallets')
+      .getByRole('listitem')
+      .filter({ hasText: /Nimiq NQ.*Since .* · in use now/ })
+      .waitFor()
     const area = async (name: string): Promise<number> => {
       const { width, height } = (await page.getByRole('button', { name, exact: true }).boundingBox())!
       return width * height

@@ -249,10 +249,10 @@ describe.skipIf(!hasBrowser)('with a wallet in the browser,', () => {
     for (const asked of [1, 2, 3]) {
       await click(page, 'Approve')
       await expect.poll(() => countOf(chain, 'eth_call')).toBe(asked)
-      await page.getByText('The service did not accept the wallet’s signature').waitFor()
+      await page.getByText('The service didn’t accept the wallet’s signature').waitFor()
     }
     await click(page, 'Approve')
-    await page.getByText('A contract wallet is checked at most three times for one request').waitFor()
+    await page.getByText('A smart-contract wallet is checked at most three times for one request').waitFor()
     expect(await page.getByRole('button', { name: 'Try again' }).isVisible()).toBe(false)
     expect([countOf(chain, 'eth_call'), fox.asked.length]).toEqual([3, 4])
     await click(page, 'Change')
@@ -299,7 +299,7 @@ describe.skipIf(!hasBrowser)('with a wallet in the browser,', () => {
     const { url, page, trail } = await opened()
     await review(page, await Desktop.start(url, login))
     await page.getByText('No wallet found in this browser').waitFor()
-    await page.getByText('scan the code with a phone that has one').waitFor()
+    await page.getByText('tap “Open in another browser”').waitFor()
     expect(await page.getByRole('button', { name: 'Approve' }).count()).toBe(0)
     const names = await page.getByRole('list', { name: 'Wallets' }).getByRole('button').allTextContents()
     expect(names).toEqual([expect.stringContaining('Nimiq Hub')])

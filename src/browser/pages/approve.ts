@@ -55,9 +55,6 @@ const clock = new ServiceClock()
 const client = pagePhoneCalls(metaContent('countersign-base-path'), clock)
 const sections = ['shell', 'continue', 'request', 'outcome', 'ended'].map((id) => byId(id))
 const rememberInput = byId<HTMLInputElement>('remember-input')
-const accountLink = byId<HTMLAnchorElement>('account-link')
-/** Path of the service's account page; empty if it has none. */
-const accountPath = metaContent('countersign-account')
 
 // Before the claim is taken, which changes the page's address.
 const hubAnswer = await readHubAnswer(appName)
@@ -104,7 +101,6 @@ document.documentElement.dir = words.direction
 fillTexts((key) => words.text(key))
 showBrand()
 clearUnavailableWallet(facts)
-accountLink.href = accountPath
 open()
 
 byId('review-button').addEventListener('click', () => void tasks.run(review))
@@ -379,7 +375,9 @@ function end({ seal, name, hasAccountLink = false }: Ending): void {
   // Of an order that cannot be read, the page knows its own site only.
   fill(root, 'endingAbout', words.join(siteName(origin ?? location.origin), words.time(clock.now())))
   fill(root, 'advice', words.say(`ending.${name}.text`))
-  accountLink.hidden = !hasAccountLink || accountPath === ''
+  const link = byId('account-link')
+  // A service without accounts of its own has no page of them.
+  link.hidden = !hasAccountLink || link.getAttribute('href') === ''
   poll.stop()
   outcomeScreen.leave()
   forgetClaim()

@@ -24,13 +24,13 @@ export interface Row {
 export function rowElement({ title, note, wallet, action }: Row): HTMLElement {
   const item = element('li', 'row')
   const text = element('div', 'grow')
-  const heading = element('p', 'strong', wallet === undefined ? title : '')
+  const heading = element('p', 'strong', wallet === undefined ? title : kindOf(wallet))
   text.append(heading, element('p', '', note))
   item.append(text)
   if (wallet !== undefined) {
     const address = element('bdi', 'mono', title)
     address.title = wallet.address
-    heading.append(address)
+    heading.append(' ', address)
     const icon = element('span', 'kind', kindOf(wallet).slice(0, 1))
     icon.dataset.kind = wallet.adapterId
     icon.ariaHidden = 'true'
@@ -66,7 +66,7 @@ export function computerRow({ userAgent, lastUsedAt, current }: KnownComputer, w
 export function walletRow(wallet: UserWallet, words: Words, remove?: () => void): Row {
   const title = shortAddress(wallet.address)
   const since = words.say('account.since', { time: words.moment(wallet.linkedAt) })
-  const note = [kindOf(wallet), since, ...(wallet.current ? [words.say('account.this-wallet')] : [])].join(' · ')
+  const note = wallet.current ? `${since} · ${words.say('account.this-wallet')}` : since
   const action = remove && { text: words.say('account.remove'), about: title, act: remove }
   return { title, note, wallet, action }
 }

@@ -62,7 +62,7 @@ export const german: Texts = {
   'wallet.list': 'Liste der Wallets',
   'wallet.elsewhere': 'öffnet ihre eigene Website',
   'wallet.demo': 'Demo-Wallet',
-  'wallet.demo.about': 'Zum Ausprobieren, keine echte',
+  'wallet.demo.about': 'Zum Testen, keine echte',
   'wallet.window': '{wallet} öffnet sich, wenn du bestätigst. Wähle dort die Adresse.',
   'wallet.asked': 'Bestätige in {wallet}.',
 
