@@ -40,7 +40,7 @@ describe.skipIf(!hasBrowser)('with return codes, a person with both pages in fro
     await expectHeading(phone, 'Signed out')
     expect(await desktop.evaluate(async () => (await fetch('/api/auth/session')).status)).toBe(401)
     await desktop.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
-    await desktop.getByText('You are signed out: this session was ended on the phone').waitFor()
+    await desktop.getByText('You’re signed out: this session was ended on the phone').waitFor()
 
     // The phone has also made the service forget the computer.
     await reviewOnPhone(phone, await showCode(desktop))

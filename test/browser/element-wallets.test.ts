@@ -113,7 +113,7 @@ describe.skipIf(!hasBrowser)('<countersign-sign-in> with a wallet on this device
     expect(detail).toMatchObject({ ok: true, kind: 'login', redirectTo: '/desk', session: { address } })
     expect(detail).not.toHaveProperty('orderId')
     expect(await page.evaluate('localStorage.getItem("countersign.token")')).toBe(detail.token)
-    await says(page, 'Done.')
+    await says(page, 'You’re signed in.')
     expect(await thisDevice(page).count()).toBe(0)
     expect(await page.evaluate('globalThis.hasHeard')).toBeUndefined()
     expect(await names(page)).toEqual([])
@@ -206,7 +206,7 @@ describe.skipIf(!hasBrowser)('<countersign-sign-in> with a wallet on this device
     await show()
     await thisDevice(page).click()
     await button(page, 'Test Fox').click()
-    await says(page, 'This site does not accept that kind of wallet.')
+    await says(page, 'This site doesn’t accept that kind of wallet.')
     expect(await errorCodes(page)).toEqual(['ADAPTER_UNKNOWN'])
     // The texts are the page's.
     await page.locator('countersign-sign-in').evaluate((element) => {
@@ -320,7 +320,7 @@ describe.skipIf(!hasBrowser)('<countersign-sign-in> with a wallet on this device
     })
     await show('', 'https://cdn.example')
     await thisDevice(page).click()
-    await says(page, 'The wallets could not be loaded. Try again.')
+    await says(page, 'The wallets couldn’t be loaded. Try again.')
     expect(await errorCodes(page)).toEqual(['NETWORK'])
     expect(await code(page).isVisible()).toBe(true)
     isAway = false
@@ -378,6 +378,8 @@ describe.skipIf(!hasBrowser)('<countersign-sign-in> with a wallet on this device
         `https://phantom.app/ul/browse/${address}?ref=${encodeURIComponent('https://tally.example')}`,
       )
       expect(await page.getByRole('link', { name: 'Open in MetaMask' }).count()).toBe(0)
+      // The marks of apps that are known, in place of the letters of their names.
+      await expect.poll(() => page.locator('[part=icon] img').count(), patient).toBe(2)
       await screenshot(page, 'element-phone-apps')
     })
 

@@ -92,7 +92,7 @@ describe.skipIf(!hasPart('firefox-esr'))('in Firefox', () => {
     const phone = phoneClient(url, makeWallet())
     const claim = await phone.claimOrder(await scan(code))
     await phone.approveOrder(claim, { challenge: await phone.getOrderChallenge(claim) })
-    await page.getByText('Done.').waitFor()
+    await page.getByText('You’re signed in.').waitFor()
   })
 
   test('the element on a page that the service does not trust says so, and what is down is down', async () => {
@@ -100,7 +100,7 @@ describe.skipIf(!hasPart('firefox-esr'))('in Firefox', () => {
     const { url } = await startService()
     const page = await open()
     await show(page, `<countersign-sign-in base-url="${url}"></countersign-sign-in>`, url)
-    await page.getByText('This site is not set up for signing in here.').waitFor()
+    await page.getByText('This site isn’t set up for signing in here.').waitFor()
     const away = await CuttableProxy.start(url)
     void away.refuse()
     await show(page, `<countersign-sign-in base-url="${away.url}"></countersign-sign-in>`, away.url)

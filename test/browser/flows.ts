@@ -6,15 +6,14 @@ import { scan } from './support.ts'
 
 /** Steps that people take on the pages, by what they see of them. */
 
-/** Opens the demo on a desktop and has it show the code for the phone. */
+/** Opens the demo on a desktop, where it shows the code for the phone. */
 export async function openForPhone(desktop: Page, url: string): Promise<Locator> {
   await desktop.goto(url)
   return await showCode(desktop)
 }
 
-/** Has the demo show the code for the phone. */
+/** The code for the phone, once the demo shows it. */
 export async function showCode(desktop: Page): Promise<Locator> {
-  await phoneCard(desktop).getByRole('button', { name: 'Show the code' }).click()
   const code = qrCode(phoneCard(desktop))
   await code.waitFor()
   return code
@@ -42,7 +41,7 @@ export async function confirmationCode(card: Locator): Promise<string> {
 
 /** Waits for a part of the demo to tell that the phone's user is to decide. */
 export async function expectAnswerAwaited(card: Locator): Promise<void> {
-  await card.getByText('Compare the confirmation code').waitFor()
+  await card.getByText('Check that both codes match').waitFor()
 }
 
 /** Scans the code and opens the approval page on a phone. */
@@ -91,7 +90,7 @@ export async function codeOnPhone(page: Page): Promise<string> {
 
 /** Expects the desktop to be signed in with an address. */
 export async function expectSignedIn(desktop: Page, address?: string): Promise<void> {
-  const session = desktop.getByRole('region', { name: 'You are signed in' })
+  const session = desktop.getByRole('region', { name: 'You’re signed in', exact: true })
   await session.waitFor()
   if (address !== undefined) expect(await session.textContent()).toContain(address)
 }

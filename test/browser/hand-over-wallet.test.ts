@@ -113,7 +113,7 @@ describe.skipIf(!hasBrowser)('from the camera’s browser to that of a wallet', 
     await page.route('https://link.trustwallet.com/**', (route) => route.fulfill({ status: 204 }))
     await row.click()
     expect((await opened).url()).toContain(encodeURIComponent(`${url}/cross-device/continue/csh_`))
-    await page.getByText('If the app did not open, tap again.').waitFor()
+    await page.getByText('If the app didn’t open, tap again.').waitFor()
   })
 
   test('from scan to approved: two taps with a wallet in the browser, four with a wallet’s app', async () => {

@@ -98,7 +98,7 @@ describe.skipIf(!hasBrowser)('in every main state a page is accessible, in light
     await code.waitFor()
     await look(desktop, 'sign-in-code')
     await desktop.getByRole('button', { name: 'wallet on this device' }).click()
-    await desktop.getByText('No wallet found').waitFor()
+    await desktop.getByText('No wallet extension found. You can still use:').waitFor()
     await look(desktop, 'sign-in-wallets')
     await reviewOnPhone(phone, code)
     await phone.getByRole('button', { name: 'Approve' }).click()
@@ -107,7 +107,7 @@ describe.skipIf(!hasBrowser)('in every main state a page is accessible, in light
     // The browser stays on a page that leads to an answer without content.
     await desktop.route('**/welcome', (route) => route.fulfill({ status: 204 }))
     await desktop.getByRole('button', { name: 'Demo wallet' }).click()
-    await desktop.getByRole('heading', { name: 'You are signed in' }).waitFor()
+    await desktop.getByRole('heading', { name: 'You’re signed in' }).waitFor()
     await look(desktop, 'sign-in-done')
   })
 

@@ -64,12 +64,12 @@ describe.skipIf(!hasBrowser)('a desktop that takes return codes', () => {
     for (const left of [2, 1]) {
       // The field has the focus.
       await page.keyboard.type(wrong(returnCode!))
-      await card.getByText(`Attempts left: ${left}.`).waitFor()
+      await card.getByText(left === 1 ? '1 attempt left.' : `${left} attempts left.`).waitFor()
     }
     await look(page, 'demo-return-code-wrong')
     await field(card).fill(returnCode!)
     await expectSignedIn(page, wallet.address)
-    await expectHeading(page, 'You are signed in')
+    await expectHeading(page, 'You’re signed in')
     expect(await knownComputers(page).isVisible()).toBe(false)
     expectNoFaults(trail)
   })
@@ -80,7 +80,7 @@ describe.skipIf(!hasBrowser)('a desktop that takes return codes', () => {
     const { page } = await browser.open({ viewport: desktopSize })
     const card = phoneCard(page)
     const { phone, returnCode } = await approve(url, wallet, await openForPhone(page, url))
-    for (const said of ['Attempts left: 2.', 'Attempts left: 1.', 'Three wrong codes: the request was cancelled.']) {
+    for (const said of ['2 attempts left.', '1 attempt left.', 'Three wrong codes: the request was cancelled.']) {
       await field(card).fill(wrong(returnCode!))
       await card.getByText(said).waitFor()
     }
@@ -127,12 +127,11 @@ describe.skipIf(!hasBrowser)('a desktop that takes return codes', () => {
     const { computerKey } = (await started).postDataJSON()
 
     const attacker = (await browser.open()).page
-    await attacker.goto(url)
     // The attacker's browser sends the victim's key in place of its own.
     await attacker.route('**/*OrderService/StartOrder', (route) =>
       route.continue({ postData: JSON.stringify({ ...route.request().postDataJSON(), computerKey }) }),
     )
-    expect((await approve(url, wallet, await showCode(attacker))).returnCode).toBe(undefined)
+    expect((await approve(url, wallet, await openForPhone(attacker, url))).returnCode).toBe(undefined)
     await phoneCard(attacker).getByText('was cleared in the meantime. Start again.').waitFor()
     expect(await attacker.evaluate(async () => (await fetch('/api/auth/session')).status)).toBe(401)
   })
@@ -145,15 +144,15 @@ describe.skipIf(!hasBrowser)('a desktop that takes return codes', () => {
     const takenBack = await rest(url, '/cross-device/reject', phone)
     expect(takenBack.json).toMatchObject({ status: 'finalized', sessionEnded: true })
     await knownComputers(page).getByRole('button', { name: 'Forget: Chrome on Linux' }).click()
-    await page.getByText('You are signed out: this session was ended on the phone').waitFor()
-    expect(await page.getByRole('region', { name: 'You are signed in' }).isVisible()).toBe(false)
+    await page.getByText('You’re signed out: this session was ended on the phone').waitFor()
+    expect(await page.getByRole('region', { name: 'You’re signed in', exact: true }).isVisible()).toBe(false)
     await look(page, 'demo-taken-back')
     expect(await page.evaluate(async () => (await fetch('/api/auth/session')).status)).toBe(401)
 
     const { returnCode } = await approve(url, wallet, await showCode(page))
     await field(phoneCard(page)).fill(returnCode!)
     await expectSignedIn(page, wallet.address)
-    expect(await page.getByText('You are signed out').isVisible()).toBe(false)
+    expect(await page.getByText('You’re signed out').isVisible()).toBe(false)
   })
 
   test('says that it was signed out when its user comes back to it', async () => {
@@ -163,6 +162,6 @@ describe.skipIf(!hasBrowser)('a desktop that takes return codes', () => {
     await expectSignedIn(page, wallet.address)
     await rest(url, '/cross-device/reject', phone)
     await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
-    await page.getByText('You are signed out: this session was ended on the phone').waitFor()
+    await page.getByText('You’re signed out: this session was ended on the phone').waitFor()
   })
 })

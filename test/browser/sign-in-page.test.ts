@@ -2,7 +2,9 @@ import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import type { BrowserContextOptions, Locator, Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
+import { freePort } from '../support/redis-server.ts'
 import { hostileReturnPaths } from '../support/return-paths.ts'
+import { startService } from '../support/service.ts'
 import { makeWallet } from '../support/wallet.ts'
 import { Desktop } from './desktop.ts'
 import {
@@ -126,7 +128,7 @@ describe.skipIf(!hasBrowser)('on the sign-in page,', () => {
     const wanted = makeWallet().address
     const openWith = async (wallet: string) => {
       await page.goto(`${host.signInUrl('/')}&${new URLSearchParams({ wallet })}`)
-      await page.getByRole('heading', { name: /Sign in|You are signed in/ }).waitFor()
+      await page.getByRole('heading', { name: /Sign in|You’re signed in/ }).waitFor()
     }
     await openWith(`nimiq:${wanted}`)
     expect(await page.getByText(`Use the wallet ${wanted}.`).isVisible()).toBe(true)
@@ -155,7 +157,7 @@ describe.skipIf(!hasBrowser)('on the sign-in page,', () => {
     const claimUrl = await reviewOnPhone(phone.page, codeOf(page))
     expect(claimUrl).toMatch(new RegExp(`^${host.serviceUrl}/c/`))
     const address = await addressOf(phone.page)
-    await page.getByText('Compare the confirmation code').waitFor()
+    await page.getByText('Check that both codes match').waitFor()
     expect(await codeOnPhone(phone.page)).toBe(await confirmationCode(page.locator('body')))
     await phone.page.getByRole('button', { name: 'Approve' }).click()
     await expectHeading(phone.page, approvedHeading)
@@ -171,6 +173,27 @@ describe.skipIf(!hasBrowser)('on the sign-in page,', () => {
     await page.getByText(address).waitFor()
     // The way back does not lead to the page that was left.
     expect(host.visited).toEqual(['/orders?page=2'])
+  })
+
+  test.each([
+    [1280, 720],
+    [844, 390],
+  ])('a window of %i × %i pixels shows the steps and, beside them, the codes', async (width, height) => {
+    const port = await freePort()
+    const url = `http://auth.localhost:${port}`
+    await startService({ port, publicUrl: url })
+    const { page } = await browser.open({ viewport: { width, height } })
+    await page.goto(`${url}/api/auth/sign-in`)
+    await codeOf(page).waitFor()
+    const boxOf = async (place: Locator) => (await place.boundingBox())!
+    const [qr, steps, confirmation] = [
+      await boxOf(codeOf(page)),
+      await boxOf(page.getByRole('list').first()),
+      await boxOf(page.locator('[part=code]')),
+    ]
+    for (const box of [qr, steps, confirmation]) expect(box.y + box.height).toBeLessThan(Math.min(height, 700))
+    expect(steps.x + steps.width).toBeLessThan(qr.x)
+    expect(qr.width).toBeGreaterThan(Math.min(300, height / 2))
   })
 
   test('a signed-in user sees the account, goes on by a tap only, and can take another wallet', async () => {
@@ -204,7 +227,7 @@ describe.skipIf(!hasBrowser)('on the sign-in page,', () => {
       new BroadcastChannel(`countersign.session countersign.token ${location.origin}`).postMessage('changed')
     })
     await page.getByText(address).waitFor()
-    await expectHeading(page, 'You are signed in')
+    await expectHeading(page, 'You’re signed in')
     expect(host.visited).toEqual([])
   })
 
@@ -305,7 +328,7 @@ describe.skipIf(!hasBrowser)('on the sign-in page,', () => {
       if (request.headers().authorization === 'Bearer css_of.another-session') withToken.push(request.url())
     })
     await page.goto(host.signInUrl('/welcome'))
-    await page.getByText('Scanne den Code mit deinem Handy').waitFor()
+    await page.getByText('Ein Handy kann diesen Code nicht öffnen').waitFor()
     const press = async (name: string): Promise<void> => {
       const button = page.getByRole('button', { name })
       for (let times = 0; times < 12 && !(await isFocused(button)); times++) await page.keyboard.press('Tab')
@@ -341,7 +364,7 @@ describe.skipIf(!hasBrowser)('on the sign-in page,', () => {
     await field.waitFor()
     const code = (await phone.page.locator('#return-code > [aria-hidden]').textContent()) ?? ''
     await field.fill(code === '000000' ? '000001' : '000000')
-    await page.getByText('Attempts left: 2').waitFor()
+    await page.getByText('2 attempts left.').waitFor()
     await expectAccessible(page, 'wrong code')
     await field.fill(code)
     await page.getByRole('heading', { name: 'The application' }).waitFor()
@@ -407,7 +430,7 @@ describe.skipIf(!hasBrowser)('on the sign-in page,', () => {
     const shifts = await watchShifts(page)
     await serveLogo(page)
     await page.goto(host.signInUrl('/welcome'))
-    await page.getByText('No wallet found in this browser').waitFor()
+    await page.getByText('Choose your wallet.').waitFor()
     await page.locator('img.logo').waitFor()
     expect(await shifts()).toEqual([])
     expect(await codeOf(page).count()).toBe(0)

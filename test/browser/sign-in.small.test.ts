@@ -36,7 +36,7 @@ describe.skipIf(!hasBrowser)('in a browser', () => {
     const wallet = await addressOf(page)
     await page.getByRole('button', { name: 'Sign in', exact: true }).click()
     await expectSignedIn(page, wallet)
-    await expectHeading(page, 'You are signed in')
+    await expectHeading(page, 'You’re signed in')
     await expectSessionOutOfReach(page)
     await page.reload()
     await expectSignedIn(page, wallet)

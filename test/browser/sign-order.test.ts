@@ -31,7 +31,7 @@ describe.skipIf(!hasBrowser)('the demo has a content signed', () => {
     const problem = card.locator('#payload-error')
     await card.getByLabel('Content, as JSON').fill('{"amount": 250')
     await card.getByRole('button', { name: 'Ask the phone' }).click()
-    await problem.filter({ hasText: 'This is not JSON.' }).waitFor()
+    await problem.filter({ hasText: 'This isn’t JSON.' }).waitFor()
     expect(await qrCode(card).count()).toBe(0)
 
     await card.getByLabel('Content, as JSON').fill('{"amount": 250, "amount": 25}')

@@ -110,6 +110,21 @@ describe.runIf(hasBrowser)('<countersign-wallets> in Chromium', () => {
     expect(await names(page)).toEqual(['Fox'])
   })
 
+  test('without a wallet of the browser, what can be used all the same is not said to be missing', async () => {
+    const demo =
+      "{ id: 'demo', name: 'Demo wallet', adapterId: 'nimiq', kind: 'demo', connect: () => ({ sign: () => ({}) }) }"
+    for (const [device, said] of [
+      [{}, 'No wallet extension found. You can still use:'],
+      [phone, 'Choose your wallet.'],
+    ] as const) {
+      const { page } = await open('', `{ finder: { extra: [${demo}] } }`, device)
+      await status(page).filter({ hasText: said }).waitFor()
+      // What to do about it comes after what there is.
+      const boxes = [await wallet(page, 'Demo wallet').boundingBox(), await hint(page).boundingBox()]
+      expect(boxes[0]!.y).toBeLessThan(boxes[1]!.y)
+    }
+  })
+
   test('in Nimiq Pay waits for the provider, which comes late', async () => {
     const { page } = await browser.open(phone)
     await page.clock.install()
@@ -244,7 +259,7 @@ describe.runIf(hasBrowser)('<countersign-wallets> in Chromium', () => {
       await page.getByRole('button', { name: 'Open in MetaMask' }).tap()
       await asked
       expect(await kept(page, 'opened')).toEqual({ opened: 'metamask' })
-      await page.getByText('If the app did not open, tap again.').waitFor()
+      await page.getByText('If the app didn’t open, tap again.').waitFor()
       const link = page.getByRole('link', { name: 'Open in MetaMask' })
       expect(await link.getAttribute('href')).toBe('https://link.metamask.io/dapp/auth.example/continue/1')
 

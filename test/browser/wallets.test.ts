@@ -298,7 +298,7 @@ describe.skipIf(!hasBrowser)('with a wallet in the browser,', () => {
   test('without one, the page says so and what to do, and makes none', async () => {
     const { url, page, trail } = await opened()
     await review(page, await Desktop.start(url, login))
-    await page.getByText('No wallet found in this browser').waitFor()
+    await page.getByText('No wallet extension found. You can still use:').waitFor()
     await page.getByText('tap “Open in another browser”').waitFor()
     expect(await page.getByRole('button', { name: 'Approve' }).count()).toBe(0)
     const names = await page.getByRole('list', { name: 'Wallets' }).getByRole('button').allTextContents()

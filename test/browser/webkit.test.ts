@@ -114,11 +114,10 @@ describe.skipIf(!hasPart('webkit2gtk-driver'))('in WebKitGTK', () => {
     const { url } = await startService()
     const wallet = makeWallet()
     await webkit.open(url)
-    await webkit.click('Show the code')
     const phone = phoneClient(url, wallet)
     const claim = await phone.claimOrder(await webkit.scan())
     await phone.approveOrder(claim, { challenge: await phone.getOrderChallenge(claim) })
-    await webkit.see('You are signed in')
+    await webkit.see('You’re signed in')
     await webkit.see(wallet.address)
   })
 

@@ -88,7 +88,7 @@ describe.runIf(hasBrowser)('a page without a bundler', () => {
     await page.goto(await servePage())
     await page.getByRole('img', { name: 'QR code for your phone' }).waitFor()
     await page.getByRole('button', { name: 'Use a wallet on this device' }).click()
-    await page.getByText('No wallet found in this browser.').waitFor()
+    await page.getByText('No wallet extension found. You can still use:').waitFor()
   })
 
   test('runs no file that differs from the one whose integrity the package names', async () => {
@@ -105,6 +105,6 @@ describe.runIf(hasBrowser)('a page without a bundler', () => {
     await page.goto(await servePage(/^countersign-device-sign-in-/))
     await page.getByRole('button', { name: 'Use a wallet on this device' }).click()
     expect((await withoutWallets).text()).toContain('countersign-device-sign-in-')
-    await page.getByText('The wallets could not be loaded. Try again.').waitFor()
+    await page.getByText('The wallets couldn’t be loaded. Try again.').waitFor()
   })
 })

@@ -84,6 +84,7 @@ export class DeviceSignIn {
     })
     defineWalletChooser()
     const list = document.createElement('countersign-wallets')
+    list.setAttribute('exportparts', exportedParts)
     this.#list = list
     list.finder = this.#finder
     list.adapterIds = adapterIds
@@ -200,6 +201,10 @@ export class DeviceSignIn {
     return this.#texts.wallets?.[name] ?? englishDeviceTexts[name]
   }
 }
+
+/** Parts of the list under the names that they have as parts of the element, which has parts of its own. */
+const exportedParts =
+  'wallets, wallet, icon: wallet-icon, name: wallet-name, about: wallet-about, apps, apps-title, app, note: app-note'
 
 /** Texts for what a wallet did, and for what the service says of one. */
 const failures: Readonly<Partial<Record<ClientErrorCode, DeviceTextName>>> = {

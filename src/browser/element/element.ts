@@ -1,11 +1,13 @@
 import type { FinalizedOrder, OrderStatus, StartedOrder, StartOrderOptions } from '../../shared/orders.ts'
+import { isLoopbackHost } from '../../shared/origin.ts'
 import { englishTexts } from '../../shared/texts/english-element.ts'
 import type { Language } from '../../shared/texts/languages.ts'
 import type { ClientCalls } from '../client/calls.ts'
 import type { DesktopCalls } from '../client/desktop-orders.ts'
-import { CountersignClientError, failureOf, isPassing } from '../client/errors.ts'
+import { type ClientErrorCode, CountersignClientError, failureOf, isPassing } from '../client/errors.ts'
 import { isTerminal } from '../client/order-watch.ts'
 import { isHidden, isPhone, loadOnDemand, untilShown } from '../client/page.ts'
+import { defaultBasePath } from '../client/rest-api.ts'
 import { isSignInSent } from '../client/sent-sign-in.ts'
 import type { SignInCalls } from '../client/sign-in.ts'
 import type { AppAddress, FoundWallet } from '../wallets/found.ts'
@@ -245,7 +247,9 @@ export class CountersignSignIn extends Base {
     const isOffered = this.#offersWallets()
     const isFirst = isOffered && isPhone()
     this.#isDeviceFirst = isFirst
-    this.#view?.offerWallets({ isOffered, isFirst, isAbove: isFirst || this.hasAttribute('wallets-first') })
+    const isLocal = this.#isOnThisComputer()
+    const isAbove = isOffered && (isFirst || isLocal || this.hasAttribute('wallets-first'))
+    this.#view?.offerWallets({ isOffered, isFirst, isAbove, isLocal })
     if (isFirst) {
       this.#end()
       this.#show('offer', '')
@@ -375,7 +379,7 @@ export class CountersignSignIn extends Base {
     if (code === 'RETURN_CODE_WRONG') {
       if (triesLeft !== 0) {
         this.#view?.askForCode(true)
-        this.#say(this.#texts.wrongCode.replace('{tries}', String(triesLeft)))
+        this.#say(triesLeft === 1 ? this.#texts.lastTry : this.#texts.wrongCode.replace('{tries}', String(triesLeft)))
         return
       }
       if (running.status !== 'rejected') {
@@ -392,11 +396,11 @@ export class CountersignSignIn extends Base {
   }
 
   async #finalize({ order, client, signal }: RunningOrder, returnCode?: string): Promise<void> {
-    if (returnCode === undefined) this.#show('done', this.#texts.approved)
+    if (returnCode === undefined) this.#show('finishing', this.#texts.approved)
     const autoPersistToken = this.#autoPersistToken()
     const finalized = await client.finalizeOrder(order, { signal, autoPersistToken, returnCode })
     this.#running = undefined
-    this.#finish()
+    this.#finish(finalized)
     this.#dispatch('countersign:status', { orderId: order.orderId, status: finalized.status })
     if (finalized.kind === 'login') this.#dispatch('countersign:signed-in', finalized)
     if (finalized.kind === 'sign') this.#dispatch('countersign:signed', finalized)
@@ -409,7 +413,9 @@ export class CountersignSignIn extends Base {
       return
     }
     if (status === 'created') {
-      this.#show('scan', this.#texts[this.#isDeviceFirst ? 'scanElsewhere' : status])
+      const host = this.#isDeviceFirst ? undefined : this.#view?.localHost
+      const text = this.#texts[this.#isDeviceFirst ? 'scanElsewhere' : status]
+      this.#show('scan', host === undefined ? text : this.#texts.localOnly.replace('{host}', host))
       return
     }
     const text = status === 'waiting_user' && !this.#running?.order.confirmationCode ? 'answer' : status
@@ -419,8 +425,18 @@ export class CountersignSignIn extends Base {
   #fail(thrown: unknown): void {
     const error = failureOf(thrown)
     this.#end()
-    this.#show('again', errorText(error, this.#texts))
+    if (error.code === 'ORIGIN_NOT_TRUSTED' || error.code === 'UNEXPECTED_ANSWER') this.#noteForDeveloper(error)
+    this.#show(modeAfter(error.code), errorText(error, this.#texts))
     this.#dispatch('countersign:error', { error })
+  }
+
+  /** Says on a developer's own computer which setting an error comes from. Pages with a client of theirs do so. */
+  #noteForDeveloper({ message }: CountersignClientError): void {
+    if (this.#given !== undefined || !isLoopbackHost(location.hostname)) return
+    const { baseUrl, basePath = defaultBasePath } = this.#service()
+    const address = new URL(baseUrl, location.href).origin + basePath
+    // biome-ignore lint/suspicious/noConsole: the page shows users their own texts only.
+    console.warn(`<countersign-sign-in> looks for the service at ${address}: ${message}. Check base-url and base-path.`)
   }
 
   #show(mode: ViewMode, text: string): void {
@@ -505,17 +521,25 @@ export class CountersignSignIn extends Base {
   /** A wallet on this device has signed in: no phone is needed any more. */
   #signedIn(result: DeviceSignInResult): void {
     this.#end()
-    this.#finish()
+    this.#finish(result)
     this.#dispatch('countersign:signed-in', result)
   }
 
-  #finish(): void {
+  #finish(result: FinalizedOrder | DeviceSignInResult): void {
     this.#closeWallets()
-    this.#show('done', this.#texts.finalized)
+    this.#show('done', this.#texts[result.kind === 'sign' ? 'signed' : 'finalized'])
+    if (result.kind === 'login') this.#view?.showAccount(result.session.address)
+    if (result.kind === 'sign') this.#view?.showAccount(result.proofArtifact.address)
   }
 
   #autoPersistToken(): boolean {
     return this.hasAttribute('token-storage') || this.hasAttribute('token-storage-key')
+  }
+
+  /** Whether the service is at an address that no phone can open, as while an application is made. */
+  #isOnThisComputer(): boolean {
+    const { baseUrl } = this.#given === undefined ? this.#service() : (this.#given.service ?? { baseUrl: '' })
+    return URL.canParse(baseUrl, location.href) && isLoopbackHost(new URL(baseUrl, location.href).hostname)
   }
 
   #service(): ElementService {
@@ -548,6 +572,12 @@ export class CountersignSignIn extends Base {
     Reflect.deleteProperty(this, name)
     Reflect.set(this, name, value, this)
   }
+}
+
+/** What is offered after an error: a new code if it was the order's, and nothing if the page can get none at all. */
+function modeAfter(code: ClientErrorCode): ViewMode {
+  if (code === 'ORIGIN_NOT_TRUSTED') return 'stuck'
+  return /^(ORDER|COMPUTER)_/.test(code) ? 'again' : 'retry'
 }
 
 /** Texts for what happened to an approved order whose return code was awaited. */

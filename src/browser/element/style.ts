@@ -1,50 +1,94 @@
 /**
  * Style sheet of the element. Its colours follow the page's `color-scheme`. Custom properties to change it:
- * --countersign-background, --countersign-color, --countersign-border, --countersign-accent, --countersign-qr-size.
+ * --countersign-color, --countersign-background, --countersign-border, --countersign-accent, --countersign-on-accent,
+ * --countersign-error, --countersign-radius, --countersign-qr-size.
  */
 export const elementStyle = `
 :host {
-  display: block;
+  --cs-line: var(--countersign-border, color-mix(in srgb, currentcolor 18%, transparent));
+  --cs-radius: var(--countersign-radius, 10px);
+  display: flow-root;
   box-sizing: border-box;
   max-width: 22rem;
   color: var(--countersign-color, CanvasText);
   background: var(--countersign-background, Canvas);
-  border: 1px solid var(--countersign-border, color-mix(in srgb, currentcolor 25%, transparent));
-  border-radius: 12px;
-  padding: 1.25rem;
+  border: 1px solid var(--cs-line);
+  border-radius: calc(var(--cs-radius) * 1.6);
+  padding: 1.5rem;
   text-align: center;
   font: 1rem/1.5 system-ui, sans-serif;
 }
 :host([hidden]), [hidden] { display: none !important; }
-p { margin: 0.5rem 0 0; }
+p { margin: 0; }
 /* The element may lack the language of a page that is written from right to left. */
-:host(:dir(rtl)) :is(p, label, button) { unicode-bidi: plaintext; }
-svg {
-  display: block;
-  width: min(100%, var(--countersign-qr-size, 15rem));
-  margin: 0 auto;
-  border-radius: 6px;
+:host(:dir(rtl)) :is(p, label, button, li) { unicode-bidi: plaintext; }
+svg { display: block; }
+[part='stage'] { display: grid; justify-items: center; gap: 0.25rem; margin-bottom: 0.75rem; }
+[part='qr'] {
+  width: min(100%, var(--countersign-qr-size, 17rem));
+  aspect-ratio: 1;
+  overflow: hidden;
+  border-radius: var(--cs-radius);
+}
+.bone { background: color-mix(in srgb, currentcolor 9%, transparent); }
+@media (prefers-reduced-motion: no-preference) {
+  .bone { animation: wait 1s ease-in-out infinite alternate; }
+}
+@keyframes wait { to { opacity: 0.5; } }
+.unsaid { visibility: hidden; }
+[part='picture'] { width: 3.5rem; margin-top: 0.5rem; }
+[part='picture'].good { color: var(--countersign-accent, #1a8754); }
+[part='picture'] svg { stroke: currentcolor; stroke-width: 1.5; stroke-linecap: round; stroke-linejoin: round; }
+[part='status'] { font-weight: 600; min-height: 1.5em; text-wrap: balance; }
+[part='status'].long { min-height: 3em; }
+[part='account'] { direction: ltr; }
+[part='account'], [part='countdown'], [part='code-label'] {
+  font-size: 0.875rem;
+  font-variant-numeric: tabular-nums;
+  color: color-mix(in srgb, currentcolor 75%, transparent);
 }
 [part='steps'] {
   display: grid;
-  gap: 0.25rem;
+  gap: 0.5rem;
   width: fit-content;
-  margin: 0.5rem auto 1rem;
+  margin: 0.75rem auto 0;
   padding: 0;
   list-style: none;
   counter-reset: step;
   text-align: start;
 }
-[part='steps'] li { display: flex; align-items: center; gap: 0.5rem; counter-increment: step; }
-[part='steps'] li::before { content: counter(step); font-weight: 600; font-variant-numeric: tabular-nums; }
-[part='steps'] svg { width: 1.5rem; height: 1.5rem; flex: none; margin: 0; stroke: currentcolor; stroke-width: 1.5; }
-[part='hint'] { font-size: 0.9em; text-wrap: balance; }
-[part='status'] { font-weight: 600; min-height: 1.5em; text-wrap: balance; }
-[part='code'] {
-  margin: 0;
-  font: 700 2rem/1.2 system-ui, sans-serif;
-  font-variant-numeric: tabular-nums;
+[part='steps'] li { display: flex; align-items: center; gap: 0.75rem; counter-increment: step; line-height: 1.35; }
+[part='steps'] li::before {
+  content: counter(step);
+  flex: none;
+  width: 1.625rem;
+  border-radius: 50%;
+  background: color-mix(in srgb, currentcolor 9%, transparent);
+  font-size: 0.875rem;
+  font-weight: 600;
+  line-height: 1.625rem;
+  text-align: center;
 }
+/* What comes first stays in its place when the other comes. */
+[part='caption'] {
+  display: flex;
+  flex-wrap: wrap;
+  justify-content: space-between;
+  align-items: baseline;
+  gap: 0 1rem;
+  width: min(100%, var(--countersign-qr-size, 17rem));
+  min-height: 1.75rem;
+}
+[part='caption'] > [part='code-box'] { display: flex; align-items: baseline; gap: 0.5rem; }
+[hidden] + [part='countdown'], [part='countdown']:first-child { margin-inline: auto; }
+[part='code'] { font-weight: 700; font-variant-numeric: tabular-nums; }
+[part='caption'] [part='code'] { font-size: 1.125rem; line-height: 1.75rem; }
+[part='stage'] > [part='code-box'] {
+  padding: 0.75rem 2.5rem;
+  border-radius: var(--cs-radius);
+  background: color-mix(in srgb, currentcolor 7%, transparent);
+}
+[part='stage'] > [part='code-box'] [part='code'] { font-size: 3rem; line-height: 1.2; letter-spacing: 0.06em; }
 .spoken {
   position: absolute;
   width: 1px;
@@ -53,50 +97,69 @@ svg {
   clip-path: inset(50%);
   white-space: nowrap;
 }
-[part='return-code'] { display: grid; gap: 0.25rem; justify-items: center; margin-top: 0.75rem; }
-input {
-  box-sizing: border-box;
-  width: 100%;
-  max-width: 12rem;
-  min-height: 3.5rem;
-  font: 700 2rem/1.2 ui-monospace, monospace;
-  letter-spacing: 0.15em;
-  text-align: center;
-  color: inherit;
-  background: transparent;
-  border: 1px solid currentcolor;
-  border-radius: 8px;
+[part='return-code'] { display: grid; gap: 0.5rem; width: 100%; }
+.digits {
+  position: relative;
+  display: grid;
+  grid-template-columns: repeat(3, minmax(0, 2.75rem)) 0.25rem repeat(3, minmax(0, 2.75rem));
+  gap: 0.375rem;
+  justify-content: center;
+  direction: ltr;
 }
-input[aria-invalid] { border-width: 3px; }
-input:read-only { opacity: 0.6; }
-[part='countdown'] { font-variant-numeric: tabular-nums; }
+.digits span {
+  display: grid;
+  place-items: center;
+  height: 3.25rem;
+  border: 1px solid var(--countersign-border, color-mix(in srgb, currentcolor 50%, transparent));
+  border-radius: calc(var(--cs-radius) * 0.8);
+  font-size: 1.5rem;
+  font-weight: 600;
+  font-variant-numeric: tabular-nums;
+}
+.digits span:nth-of-type(4) { grid-column: 5; }
+.digits input {
+  position: absolute;
+  inset: 0;
+  z-index: 1;
+  width: 100%;
+  margin: 0;
+  padding: 0;
+  border: 0;
+  font-size: 1rem;
+  opacity: 0;
+}
+.digits input:focus ~ .next { outline: 3px solid var(--countersign-accent, Highlight); outline-offset: 1px; }
+.digits input[aria-invalid] ~ span { border: 2px solid var(--countersign-error, #c5303c); }
+.digits input:read-only ~ span { opacity: 0.6; }
 [part='actions'] { display: flex; flex-wrap: wrap; gap: 0.5rem; justify-content: center; margin-top: 1rem; }
+[part='actions']:not(:has(> :not([hidden]))) { display: none; }
 button {
+  min-height: 2.75rem;
+  padding: 0.4rem 1rem;
   font: inherit;
+  font-size: 0.9375rem;
+  font-weight: 600;
+  line-height: 1.3;
   color: inherit;
   background: transparent;
-  border: 1px solid currentcolor;
-  border-radius: 8px;
-  min-height: 44px;
-  padding: 0 1rem;
+  border: 1px solid var(--cs-line);
+  border-radius: var(--cs-radius);
   cursor: pointer;
 }
-button:focus-visible, input:focus-visible {
-  outline: 3px solid var(--countersign-accent, Highlight);
-  outline-offset: 2px;
+button:hover { background: color-mix(in srgb, currentcolor 8%, transparent); }
+button:focus-visible { outline: 3px solid var(--countersign-accent, Highlight); outline-offset: 2px; }
+[part='renew'], [part='submit'], .main {
+  color: var(--countersign-on-accent, var(--countersign-background, Canvas));
+  background: var(--countersign-accent, var(--countersign-color, CanvasText));
+  border-color: transparent;
 }
-[part='device']:not(:first-child) {
-  margin-top: 1.25rem;
-  padding-top: 1.25rem;
-  border-top: 1px solid var(--countersign-border, color-mix(in srgb, currentcolor 25%, transparent));
+:is([part='renew'], [part='submit'], .main):hover {
+  background: color-mix(in srgb, var(--countersign-accent, var(--countersign-color, CanvasText)) 88%, transparent);
 }
-[part='device']:first-child { margin-bottom: 1.25rem; }
-[part='this-device'] { width: 100%; }
-[part='device-status']:empty { display: none; }
+[part='device'] { display: grid; gap: 0.75rem; }
+[part='device']:not(:first-child) { margin-top: 1.25rem; padding-top: 1.25rem; border-top: 1px solid var(--cs-line); }
+[part='device']:first-child { margin-bottom: 1.25rem; padding-bottom: 1.25rem; border-bottom: 1px solid var(--cs-line); }
+[part='this-device'] { width: 100%; min-height: 3rem; font-size: 1rem; text-wrap: balance; }
 [part='device-status'] { text-align: start; }
-countersign-wallets { margin-top: 0.75rem; }
-[part='renew'], [part='submit'] {
-  color: var(--countersign-background, Canvas);
-  background: var(--countersign-color, CanvasText);
-}
+[part='device-status']:empty { display: none; }
 `

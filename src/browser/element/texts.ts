@@ -5,20 +5,24 @@ import type { ClientErrorCode, CountersignClientError } from '../client/errors.t
 
 /** Texts of the element. Set its property `texts` to change or translate them. */
 export interface SignInTexts extends Record<OrderStatus, string> {
+  /** In place of `finalized`, if the order was for a signature. */
+  readonly signed: string
   readonly starting: string
   readonly reconnecting: string
   readonly failed: string
   readonly offline: string
   /** The service does not trust the page's origin. */
   readonly notTrusted: string
+  /** Something else than the service answers at its address. */
+  readonly notFound: string
   readonly busy: string
   readonly qrLabel: string
   readonly codeLabel: string
-  /** Three steps under the QR code, for those who have not scanned one. */
+  /** Three steps beside the QR code, for those who have not scanned one. */
   readonly stepCamera: string
   readonly stepOpen: string
   readonly stepApprove: string
-  /** Under a QR code that leads to `{host}`, a name of this computer. Empty: the page says so itself. */
+  /** In place of `created`, if the QR code leads to `{host}`, a name of this computer. */
   readonly localOnly: string
   /** In place of `waiting_user`, if there is no confirmation code to compare. */
   readonly answer: string
@@ -27,8 +31,10 @@ export interface SignInTexts extends Record<OrderStatus, string> {
   readonly returnCodeLabel: string
   readonly submit: string
   readonly checking: string
-  /** `{tries}` stands for the number of codes that are left to try. */
+  /** `{tries}` stands for the number of codes that are left to try: 2. */
   readonly wrongCode: string
+  /** In place of `wrongCode`, if one is left. */
+  readonly lastTry: string
   readonly codesUsedUp: string
   /** The code was not typed in time. */
   readonly tooLate: string
@@ -43,6 +49,8 @@ export interface SignInTexts extends Record<OrderStatus, string> {
   readonly copyFailed: string
   readonly cancel: string
   readonly renew: string
+  /** In place of `renew`, after a failure. */
+  readonly tryAgain: string
   /** Button that shows the wallets on this device. */
   readonly thisDevice: string
   /** Button that shows the QR code, on phones. */
@@ -93,13 +101,14 @@ export type TextName = Exclude<keyof SignInTexts, 'wallets'>
 const errorTexts: Readonly<Partial<Record<ClientErrorCode, TextName>>> = {
   NETWORK: 'offline',
   STORE_UNAVAILABLE: 'offline',
+  UNEXPECTED_ANSWER: 'notFound',
   ORIGIN_NOT_TRUSTED: 'notTrusted',
   RATE_LIMITED: 'busy',
   ORDER_REJECTED: 'stopped',
   ORDER_CANCELLED: 'cancelled',
   ORDER_EXPIRED: 'expired',
   COMPUTER_PROOF_INVALID: 'keyLost',
-} satisfies Record<'NETWORK' | ReasonsOf<'element'>, TextName>
+} satisfies Record<'NETWORK' | 'UNEXPECTED_ANSWER' | ReasonsOf<'element'>, TextName>
 
 /** The text for an error. The page gets the error itself in an event. */
 export function errorText(error: CountersignClientError, texts: SignInTexts): string {

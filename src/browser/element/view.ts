@@ -1,7 +1,9 @@
 import { encode } from 'uqr'
 import type { StartedOrder } from '../../shared/orders.ts'
 import { isLoopbackHost } from '../../shared/origin.ts'
+import { shortAddress } from '../../shared/short-address.ts'
 import { minutesAndSeconds } from './countdown.ts'
+import { DigitField } from './digit-field.ts'
 import { elementStyle } from './style.ts'
 import type { SignInTexts } from './texts.ts'
 
@@ -22,29 +24,45 @@ export interface WalletOffer {
   readonly isFirst: boolean
   /** Whether they are above the QR code. */
   readonly isAbove: boolean
+  /** Whether the QR code is likely to lead to this computer. */
+  readonly isLocal: boolean
 }
 
-/** Mode of the view: it decides which of the QR code, the confirmation code, the field and the buttons are visible. */
-export type ViewMode = 'offer' | 'starting' | 'scan' | 'answer' | 'enter-code' | 'done' | 'again'
-
-/** Number of digits of a return code. */
-const returnCodeLength = 6
+/**
+ * Mode of the view: it decides what is visible. `again` has a button for a new code, `retry` one to try the same again;
+ * `stuck` has none, because nothing that the user can do here helps.
+ */
+export type ViewMode =
+  | 'offer'
+  | 'starting'
+  | 'scan'
+  | 'answer'
+  | 'enter-code'
+  | 'finishing'
+  | 'done'
+  | 'again'
+  | 'retry'
+  | 'stuck'
 
 /** The content of the element's shadow root. */
 export class SignInView {
   readonly #root: ShadowRoot
+  /** What is large: the QR code, the code to compare, the field for the return code, or a picture. */
+  readonly #stage = part('div', 'stage')
   readonly #qr = part('div', 'qr')
-  readonly #steps = part('ol', 'steps')
-  readonly #hint = part('p', 'hint')
+  readonly #picture = part('div', 'picture')
   readonly #status = part('p', 'status')
+  readonly #account = part('p', 'account')
+  readonly #steps = part('ol', 'steps')
   readonly #codeBox = part('div', 'code-box')
   readonly #codeLabel = part('p', 'code-label')
   readonly #code = part('p', 'code')
-  readonly #form = part('form', 'return-code')
-  readonly #fieldLabel = part('label', 'return-code-label')
-  readonly #field = part('input', 'return-code-field')
+  readonly #digits: DigitField
   readonly #submit = part('button', 'submit')
   readonly #countdown = part('p', 'countdown')
+  /** What is said of the code that is large. */
+  readonly #caption = part('div', 'caption')
+  readonly #actions = part('div', 'actions')
   readonly #copy = part('button', 'copy')
   readonly #cancel = part('button', 'cancel')
   readonly #renew = part('button', 'renew')
@@ -56,6 +74,7 @@ export class SignInView {
   readonly #deviceStatus = part('p', 'device-status')
   #isOffered = false
   #isFirst = false
+  #isLocal = false
   #mode: ViewMode = 'starting'
   #texts: SignInTexts
   #claimUrl = ''
@@ -71,25 +90,9 @@ export class SignInView {
     this.#status.setAttribute('role', 'status')
     this.#countdown.setAttribute('role', 'timer')
     this.#codeBox.append(this.#codeLabel, this.#code)
-    this.#field.id = 'return-code'
-    this.#field.inputMode = 'numeric'
-    this.#field.autocomplete = 'one-time-code'
-    this.#field.setAttribute('aria-describedby', this.#status.id)
-    this.#fieldLabel.htmlFor = this.#field.id
-    this.#form.append(this.#fieldLabel, this.#field)
-    this.#form.id = 'form'
-    this.#submit.setAttribute('form', this.#form.id)
-    this.#form.addEventListener('submit', (event) => {
-      event.preventDefault()
-      this.#submitCode(actions)
-    })
-    this.#field.addEventListener('input', () => {
-      // Codes are pasted and spoken in groups.
-      this.#field.value = this.#field.value.replace(/\D/g, '').slice(0, returnCodeLength)
-      this.#submitCode(actions)
-    })
-    const buttons = part('div', 'actions')
-    buttons.append(this.#copy, this.#submit, this.#cancel, this.#renew, this.#otherDevice)
+    this.#digits = new DigitField({ describedBy: this.#status.id, onCode: actions.submitCode })
+    this.#submit.setAttribute('form', this.#digits.form.id)
+    this.#actions.append(this.#copy, this.#submit, this.#cancel, this.#renew, this.#otherDevice)
     for (const button of [this.#copy, this.#cancel, this.#renew, this.#otherDevice, this.#thisDevice]) {
       button.type = 'button'
     }
@@ -101,16 +104,9 @@ export class SignInView {
     this.#thisDevice.setAttribute('aria-expanded', 'false')
     this.#deviceStatus.setAttribute('role', 'status')
     this.#device.append(this.#thisDevice)
-    this.#root.append(
-      this.#qr,
-      this.#hint,
-      this.#status,
-      this.#steps,
-      this.#codeBox,
-      this.#form,
-      this.#countdown,
-      buttons,
-    )
+    this.#caption.append(this.#countdown)
+    this.#stage.append(this.#qr, this.#picture, this.#digits.form, this.#caption)
+    this.#root.append(this.#stage, this.#status, this.#account, this.#steps, this.#actions)
     this.setTexts(texts)
     this.show('starting', '')
   }
@@ -118,25 +114,27 @@ export class SignInView {
   setTexts(texts: SignInTexts): void {
     this.#texts = texts
     this.#codeLabel.textContent = texts.codeLabel
-    this.#fieldLabel.textContent = texts.returnCodeLabel
-    this.#steps.replaceChildren(
-      step(texts.stepCamera, pictures.camera),
-      step(texts.stepOpen, pictures.corners),
-      step(texts.stepApprove, pictures.tick),
-    )
-    this.#sayIfLocal()
+    this.#digits.label.textContent = texts.returnCodeLabel
+    this.#steps.replaceChildren(...[texts.stepCamera, texts.stepOpen, texts.stepApprove].map(step))
     this.#submit.textContent = texts.submit
     this.#copy.textContent = texts.copy
     this.#cancel.textContent = texts.cancel
-    this.#renew.textContent = texts.renew
+    this.#sayRenew()
     this.#otherDevice.textContent = texts.otherDevice
     this.#thisDevice.textContent = texts.thisDevice
   }
 
+  #sayRenew(): void {
+    this.#renew.textContent = this.#mode === 'retry' ? this.#texts.tryAgain : this.#texts.renew
+  }
+
   /** Shows or hides the sign-in with a wallet on this device. */
-  offerWallets({ isOffered, isFirst, isAbove }: WalletOffer): void {
+  offerWallets({ isOffered, isFirst, isAbove, isLocal }: WalletOffer): void {
     this.#isOffered = isOffered
     this.#isFirst = isFirst
+    this.#isLocal = isLocal
+    this.#status.classList.toggle('long', isLocal && !isFirst)
+    this.#thisDevice.classList.toggle('main', isAbove)
     if (isAbove) this.#root.prepend(this.#device)
     else this.#root.append(this.#device)
   }
@@ -160,15 +158,20 @@ export class SignInView {
 
   #showDevice(): void {
     const isOpen = this.#wallets.isConnected
-    const isPhoneBusy = this.#mode === 'answer' || this.#mode === 'enter-code'
+    const isPhoneBusy = this.#mode === 'answer' || this.#mode === 'enter-code' || this.#mode === 'finishing'
     this.#device.hidden = !this.#isOffered || this.#mode === 'done' || (isPhoneBusy && !isOpen)
     this.#thisDevice.hidden = isOpen && this.#isFirst
     this.#thisDevice.setAttribute('aria-expanded', String(isOpen))
   }
 
+  /** The name of this computer that the QR code leads to, if it does: then no phone can open it. */
+  get localHost(): string | undefined {
+    const host = this.#claimUrl === '' ? '' : new URL(this.#claimUrl).hostname
+    return isLoopbackHost(host) ? host : undefined
+  }
+
   setOrder({ claimUrl, confirmationCode }: StartedOrder): void {
     this.#claimUrl = claimUrl
-    this.#sayIfLocal()
     this.#qr.replaceChildren(qrImage(claimUrl, this.#texts.qrLabel))
     const shown = document.createElement('span')
     shown.textContent = confirmationCode
@@ -180,57 +183,69 @@ export class SignInView {
     this.#code.replaceChildren(shown, spoken)
   }
 
-  /** Says so if the code leads to this computer. */
-  #sayIfLocal(): void {
-    const host = this.#claimUrl === '' ? '' : new URL(this.#claimUrl).hostname
-    this.#hint.textContent = isLoopbackHost(host) ? this.#texts.localOnly.replace('{host}', host) : ''
-  }
-
   show(mode: ViewMode, text: string): void {
     const focused = this.#root.activeElement
     const running = mode === 'scan' || mode === 'answer'
-    // Only one phone can claim an order: for a second one, the code would only lead to an error.
-    this.#qr.hidden = mode !== 'scan'
-    this.#copy.hidden = mode !== 'scan'
-    this.#hint.hidden = mode !== 'scan' || this.#hint.textContent === ''
-    // On a phone, the wallets that are on it come first, and another device scans the code.
-    this.#steps.hidden = mode !== 'scan' || this.#isFirst
-    this.#codeBox.hidden = !running || this.#code.textContent === ''
-    this.#form.hidden = mode !== 'enter-code'
-    this.#submit.hidden = mode !== 'enter-code'
-    this.#cancel.hidden = !running && mode !== 'enter-code'
-    this.#renew.hidden = mode !== 'again'
-    this.#otherDevice.hidden = mode !== 'offer'
-    this.#status.hidden = mode === 'offer'
     this.#mode = mode
-    this.#showDevice()
     if (!running) {
       this.#claimUrl = ''
       this.#qr.replaceChildren()
       this.#code.replaceChildren()
     }
+    const hasCode = running && this.#code.textContent !== ''
+    // Only one phone can claim an order: for a second one, the code would only lead to an error. What comes has its
+    // place from the start, so that nothing moves.
+    this.#qr.hidden = mode !== 'scan' && mode !== 'starting'
+    this.#qr.classList.toggle('bone', mode === 'starting')
+    // On a phone, the wallets that are on it come first, and another device scans the code.
+    const hasSteps = mode === 'starting' ? !this.#isLocal : mode === 'scan' && this.localHost === undefined
+    this.#steps.hidden = !hasSteps || this.#isFirst
+    this.#codeBox.hidden = !hasCode
+    // To compare, it is what is large.
+    if (mode === 'answer') this.#stage.prepend(this.#codeBox)
+    else this.#caption.prepend(this.#codeBox)
+    this.#digits.form.hidden = mode !== 'enter-code'
+    const picture = hasCode ? undefined : pictureOf[mode]
+    this.#picture.hidden = picture === undefined
+    this.#picture.replaceChildren(...(picture === undefined ? [] : [icon(pictures[picture])]))
+    this.#picture.classList.toggle('good', mode === 'done')
+    this.#actions.classList.toggle('unsaid', mode === 'starting')
+    this.#copy.hidden = mode !== 'scan' && mode !== 'starting'
+    this.#submit.hidden = true
+    this.#cancel.hidden = !running && mode !== 'starting' && mode !== 'enter-code'
+    this.#renew.hidden = mode !== 'again' && mode !== 'retry'
+    this.#sayRenew()
+    this.#otherDevice.hidden = mode !== 'offer'
+    this.#status.hidden = mode === 'offer'
+    this.#stage.hidden = mode === 'offer'
+    this.#account.hidden = true
+    this.#caption.hidden = !running && mode !== 'starting' && mode !== 'enter-code'
+    this.#showDevice()
     this.say(text)
     if (mode === 'enter-code') this.askForCode()
     // Hiding the focused control would move the keyboard's focus out of the element.
-    else if (mode === 'again' && focused?.closest('[hidden]')) this.#renew.focus()
+    else if (!this.#renew.hidden && focused?.closest('[hidden]')) this.#renew.focus()
+  }
+
+  /** Shows whose account it is, below what was said last. */
+  showAccount(address: string): void {
+    this.#account.textContent = shortAddress(address)
+    this.#account.hidden = false
   }
 
   /** Empties the field for the return code. `isWrong` says whether the last code was wrong. */
   askForCode(isWrong = false): void {
-    this.#field.value = ''
-    this.#field.ariaInvalid = isWrong ? 'true' : null
+    this.#digits.empty(isWrong)
     this.setChecking(false)
-    if (this.#root.activeElement !== null || !isControlFocused()) this.#field.focus()
+    this.#submit.hidden = true
+    if (this.#root.activeElement !== null || !isControlFocused()) this.#digits.focus()
   }
 
   /** Whether a return code is being checked: meanwhile it cannot be changed. */
   setChecking(isChecking: boolean): void {
-    this.#field.readOnly = isChecking
-  }
-
-  #submitCode(actions: ViewActions): void {
-    const code = this.#field.value
-    if (code.length === returnCodeLength && !this.#field.readOnly) actions.submitCode(code)
+    this.#digits.isReadOnly = isChecking
+    // The sixth digit submits the code. The button is for another try of the same.
+    this.#submit.hidden = isChecking
   }
 
   say(text: string): void {
@@ -238,9 +253,8 @@ export class SignInView {
   }
 
   showSecondsLeft(seconds: number | undefined): void {
-    const time = seconds === undefined ? '' : minutesAndSeconds(seconds)
-    this.#countdown.hidden = seconds === undefined
-    this.#countdown.textContent = this.#texts.expiresIn.replace('{time}', time)
+    this.#countdown.textContent =
+      seconds === undefined ? '' : this.#texts.expiresIn.replace('{time}', minutesAndSeconds(seconds))
   }
 
   async #copyLink(): Promise<void> {
@@ -262,29 +276,39 @@ function isControlFocused(): boolean {
   return focused instanceof HTMLElement && (focused.tabIndex >= 0 || focused.shadowRoot !== null)
 }
 
-/** Pictures of the steps: a camera, the corners that scanners show, a tick. */
+/** Pictures of lines. */
 const pictures = {
-  camera: 'M4 7h3l1.5-2h7L17 7h3v12H4zM12 10a3 3 0 1 0 0 6 3 3 0 0 0 0-6',
-  corners: 'M4 9V4h5M15 4h5v5M20 15v5h-5M9 20H4v-5M9 9h6v6H9z',
   tick: 'M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18M8 12l3 3 5-6',
+  phone: 'M8 2.5h8a1 1 0 0 1 1 1v17a1 1 0 0 1-1 1H8a1 1 0 0 1-1-1v-17a1 1 0 0 1 1-1M11 18.5h2',
+  trouble: 'M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18M12 7.5v5.5M12 16v.5',
 } as const
 
-function step(text: string, picture: string): HTMLLIElement {
+/** The picture of a mode, in place of a code. */
+const pictureOf: Readonly<Partial<Record<ViewMode, keyof typeof pictures>>> = {
+  answer: 'phone',
+  finishing: 'phone',
+  done: 'tick',
+  again: 'trouble',
+  retry: 'trouble',
+  stuck: 'trouble',
+}
+
+function step(text: string): HTMLLIElement {
   const item = document.createElement('li')
+  item.textContent = text
+  return item
+}
+
+/** A picture of lines, in the colour of the text. */
+function icon(picture: string): SVGSVGElement {
   const image = document.createElementNS(svg, 'svg')
   image.setAttribute('viewBox', '0 0 24 24')
   image.setAttribute('aria-hidden', 'true')
   image.append(path(picture, 'none'))
-  const words = document.createElement('span')
-  words.textContent = text
-  item.append(image, words)
-  return item
+  return image
 }
 
-function part<Name extends 'div' | 'ol' | 'p' | 'button' | 'form' | 'label' | 'input'>(
-  name: Name,
-  label: string,
-): HTMLElementTagNameMap[Name] {
+function part<Name extends 'div' | 'ol' | 'p' | 'button'>(name: Name, label: string): HTMLElementTagNameMap[Name] {
   const element = document.createElement(name)
   element.setAttribute('part', label)
   return element

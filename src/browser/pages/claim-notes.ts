@@ -3,22 +3,22 @@ import { isSmallTouchScreen } from './device.ts'
 import { element } from './dom.ts'
 import type { Words } from './words.ts'
 
-/** What a developer starts the service with, so that a phone can reach it. */
-const lanCommand = 'npm start -- --lan'
-
 /**
- * What is shown under the code of an order, as far as the device and the code's address ask for it: that no phone can
- * reach that address, a link that can be selected, and on a phone a link in place of the code, which it could not scan
- * on its own screen.
+ * What is shown under the code of an order, as far as the device and the code's address ask for it: what makes that
+ * address one that phones can reach, a link that can be selected, and on a phone a link in place of the code, which it
+ * could not scan on its own screen.
  */
 export class ClaimNotes {
   /** The notes. Hidden unless there is a code. */
   readonly root: HTMLElement = element('div', 'claim-notes')
   readonly #words: Words
+  readonly #lanCommand: string | undefined
   readonly #onPhone = isSmallTouchScreen()
 
-  constructor(words: Words) {
+  /** `lanCommand`: the command with which a page's developer makes it reachable for phones. */
+  constructor(words: Words, lanCommand?: string) {
     this.#words = words
+    this.#lanCommand = lanCommand
     this.hide()
   }
 
@@ -28,7 +28,7 @@ export class ClaimNotes {
     const notes: Node[] = []
     const words = this.#words
     if (this.#onPhone) notes.push(openHere(claimUrl, words), element('p', 'hint', words.say('sign-in.open-here.hint')))
-    else if (isLoopbackHost(hostname)) notes.push(thisComputerOnly(hostname, words))
+    else if (isLoopbackHost(hostname) && this.#lanCommand !== undefined) notes.push(howToReach(this.#lanCommand, words))
     // Browsers offer the clipboard on https and localhost only.
     if (!('clipboard' in navigator)) notes.push(selectable(claimUrl, words))
     this.root.replaceChildren(...notes)
@@ -50,10 +50,10 @@ function openHere(claimUrl: string, words: Words): HTMLElement {
   return link
 }
 
-function thisComputerOnly(host: string, words: Words): HTMLElement {
-  const [before, after] = words.say('sign-in.this-computer', { host, command: lanCommand }).split(lanCommand)
+function howToReach(command: string, words: Words): HTMLElement {
+  const [before, after] = words.say('demo.phone.lan', { command }).split(command)
   const note = element('p', 'hint', before)
-  note.append(element('code', '', lanCommand), after ?? '')
+  note.append(element('code', '', command), after ?? '')
   return note
 }
 

@@ -6,6 +6,9 @@ import { byId } from './dom.ts'
 import type { Words } from './words.ts'
 import { signInTexts } from './words.ts'
 
+/** What a developer starts the demo with, so that a phone can reach it. */
+const lanCommand = 'npm start -- --lan'
+
 /** An order to show. */
 interface OrderToShow {
   readonly client: CountersignClient
@@ -19,18 +22,16 @@ interface OrderToShow {
  */
 export function showOrder(place: HTMLElement, { client, words, order }: OrderToShow): CountersignSignIn {
   const element = new CountersignSignIn()
-  const notes = new ClaimNotes(words)
+  const notes = new ClaimNotes(words, lanCommand)
   element.client = client
   element.startOrder = async ({ signal }) => {
     const started = await client.startOrder({ ...order, signal })
     if (!signal.aborted) notes.show(started.claimUrl)
     return started
   }
-  const created = isSmallTouchScreen() ? { created: words.say('demo.phone.created.here') } : {}
-  element.texts = { ...signInTexts(words), ...created }
-  if (isSmallTouchScreen()) {
-    element.classList.add('without-code')
-  }
+  const here = words.say('demo.phone.created.here')
+  element.texts = { ...signInTexts(words), ...(isSmallTouchScreen() ? { created: here, localOnly: here } : {}) }
+  element.classList.toggle('without-code', isSmallTouchScreen())
   element.classList.toggle('without-clipboard', !('clipboard' in navigator))
   onEvent(element, 'countersign:status', ({ status }) => status !== 'created' && notes.hide())
   onEvent(element, 'countersign:error', () => notes.hide())
@@ -48,27 +49,50 @@ export function onEvent<Name extends keyof CountersignSignInEvents>(
   element.addEventListener(name, (event) => listener((event as CustomEvent<CountersignSignInEvents[Name]>).detail))
 }
 
-/** Prepares the sign-in with a phone. The order starts only when the user asks for it. */
-export function preparePhoneSignIn(
-  client: CountersignClient,
-  words: Words,
-  onSession: (session: Session) => void,
-): void {
-  const place = byId('phone-sign-in')
-  const button = byId('show-code-button')
-  if (isSmallTouchScreen()) {
-    byId('phone-text').textContent = words.say('demo.phone.text.here')
-    button.textContent = words.say('demo.phone.button.here')
+/** The sign-in with a phone. On a phone itself, its order starts only when the user asks for it. */
+export class PhoneSignIn {
+  readonly #options: PhoneSignInOptions
+  readonly #place = byId('phone-sign-in')
+  readonly #button = byId('show-link-button')
+  readonly #onPhone = isSmallTouchScreen()
+
+  constructor(options: PhoneSignInOptions) {
+    this.#options = options
+    if (this.#onPhone) byId('phone-text').textContent = options.words.say('demo.phone.text.here')
+    this.#button.addEventListener('click', () => {
+      this.#button.hidden = true
+      byId('phone-title').focus()
+      this.#start()
+    })
   }
-  button.addEventListener('click', () => {
-    button.hidden = true
-    byId('phone-title').focus()
+
+  /** Offers it, if it is not offered already. */
+  open(): void {
+    if (this.#place.childElementCount > 0) return
+    this.#button.hidden = !this.#onPhone
+    if (!this.#onPhone) this.#start()
+  }
+
+  /** Offers it no longer. A running order is cancelled. */
+  close(): void {
+    this.#place.replaceChildren()
+  }
+
+  #start(): void {
+    const { client, words, onSession } = this.#options
     const order = { kind: 'login', displayTitle: words.say('demo.phone.order') } as const
-    const element = showOrder(place, { client, words, order })
+    const element = showOrder(this.#place, { client, words, order })
+    element.classList.toggle('with-code', !this.#onPhone)
     onEvent(element, 'countersign:signed-in', ({ session }) => {
-      place.replaceChildren()
-      button.hidden = false
+      this.close()
       onSession(session)
     })
-  })
+  }
+}
+
+/** Options of {@link PhoneSignIn}. */
+export interface PhoneSignInOptions {
+  readonly client: CountersignClient
+  readonly words: Words
+  readonly onSession: (session: Session) => void
 }

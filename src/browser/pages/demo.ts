@@ -1,7 +1,7 @@
 import { createConnectTransport } from '@connectrpc/connect-web'
 import { CountersignClientError, createCountersignClient, type Session } from '../client/connect.ts'
 import { showBrand } from './brand.ts'
-import { preparePhoneSignIn } from './demo-phone.ts'
+import { PhoneSignIn } from './demo-phone.ts'
 import { type Act, showSession, showSessions } from './demo-sessions.ts'
 import { prepareSignOrders } from './demo-sign.ts'
 import { DirectSignIn } from './demo-sign-in.ts'
@@ -51,7 +51,7 @@ const direct = new DirectSignIn({
   onSession: arrive,
 })
 prepareSignOrders(client, words)
-preparePhoneSignIn(client, words, (session) => void act(() => arrive(session)))
+const phone = new PhoneSignIn({ client, words, onSession: (session) => void act(() => arrive(session)) })
 void act(lookForSession).then(async () => {
   const answer = await readHubAnswer(appName)
   if (answer !== undefined && views.in.hidden) direct.resume(answer)
@@ -109,6 +109,7 @@ function showSignedIn(session: Session): void {
   sayWhetherSignedIn(true)
   byId('ended').hidden = true
   views.out.hidden = true
+  phone.close()
   showSession(session, words)
   views.in.hidden = false
 }
@@ -117,6 +118,7 @@ function showSignedOut(): void {
   sayWhetherSignedIn(false)
   views.in.hidden = true
   views.out.hidden = false
+  phone.open()
   // So that the wallet can open in the tap itself. If this fails, the sign-in fetches a nonce.
   client.prepareSignIn().catch(() => {})
 }

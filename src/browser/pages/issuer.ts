@@ -1,3 +1,4 @@
+import { shortAddress } from '../../shared/short-address.ts'
 import { showBrand } from './brand.ts'
 import { byId, element, fill, fillTexts, metaContent } from './dom.ts'
 import { chooseWords, languagesOf, readOperatorTexts } from './words.ts'
@@ -248,9 +249,4 @@ function opened(input: object, address: string): Ending {
   }
   const title = words.say('issuer.opened.title', { client: name })
   return { sign: 'yes', title, text: words.say('issuer.opened.text'), ways }
-}
-
-/** The beginning and the end of an address. */
-function shortAddress(address: string): string {
-  return address.length < 20 ? address : `${address.slice(0, 9).trim()} … ${address.slice(-4)}`
 }

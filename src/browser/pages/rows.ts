@@ -1,8 +1,8 @@
 import { builtInAdapters, isBuiltIn } from '../../shared/adapters.ts'
+import { shortAddress } from '../../shared/short-address.ts'
 import type { KnownComputer, Session, UserWallet } from '../client/index.ts'
 import { describeDevice } from './device.ts'
 import { element } from './dom.ts'
-import { shortAddress } from './wallet-list.ts'
 import type { Words } from './words.ts'
 
 /** What the button of a row does. `about` is what it does that to, for screen readers. */

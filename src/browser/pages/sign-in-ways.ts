@@ -48,7 +48,6 @@ export class SignInWays {
       return order
     }
     ways.addEventListener('countersign:status', ({ detail: { status } }) => {
-      place.toggleAttribute('data-claimed', status !== 'created')
       if (status === 'created') notes.show(claimUrl)
       else notes.hide()
     })
@@ -77,13 +76,13 @@ export class SignInWays {
     const { client, words, facts, appName, startsOrders } = this.#options
     const ways = new CountersignSignIn()
     ways.setAttribute('kind', 'login')
-    ways.setAttribute('wallets-first', '')
     ways.setAttribute('adapter-ids', facts.adapters.join())
     const names = { app: appName, demo: words.say('wallet.demo') }
     const extra = wantedWallets(facts, facts.adapters, names).extra ?? []
     ways.extraWallets = extra
     ways.classList.toggle('on-phone', isPhone())
     ways.classList.toggle('wallets-only', !startsOrders)
+    ways.classList.toggle('with-code', startsOrders && !isPhone())
     ways.style.setProperty('--entries', String(entriesAhead(facts.adapters, extra.length)))
     ways.hub = hubFor(appName)
     ways.texts = signInTexts(words)

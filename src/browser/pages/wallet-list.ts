@@ -7,14 +7,6 @@ import {
 } from '../wallets/index.ts'
 import type { Words } from './words.ts'
 
-/** The beginning and the end of an address, of a contract wallet's without its chain. */
-export function shortAddress(address: string): string {
-  const own = address.replace(/^.*:/, '')
-  const groups = own.split(' ')
-  const beginning = groups.length > 2 ? groups.slice(0, 2).join(' ') : own.slice(0, 6)
-  return own.length < 20 ? own : `${beginning} … ${own.slice(-4)}`
-}
-
 /** Options of {@link walletList}. */
 export interface WalletListOptions {
   readonly finder: WalletFinder
@@ -51,6 +43,7 @@ export function walletList({
     apps: '',
     looking: hasApps ? '' : words.say('wallet.looking'),
     none: hasApps ? '' : none,
+    noneButOthers: hasApps ? '' : words.say('wallet.none.others'),
     noneOnComputer: advice ?? words.say('wallet.none.computer'),
     noneOnPhone: hasApps ? '' : (advice ?? words.say('wallet.none.phone')),
     openIn: words.text('sign-in.wallet.openIn'),

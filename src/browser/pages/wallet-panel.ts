@@ -1,4 +1,5 @@
 import type { SigningAccount } from '../../shared/session.ts'
+import { shortAddress } from '../../shared/short-address.ts'
 import type { Wallet } from '../client/index.ts'
 import {
   type AppAddress,
@@ -11,7 +12,7 @@ import {
 import { byId, fill } from './dom.ts'
 import { appsFor, asksFirst, obviousWallet, wantedWallets } from './page-wallet.ts'
 import type { ServiceFacts } from './service-facts.ts'
-import { shortAddress, walletList } from './wallet-list.ts'
+import { walletList } from './wallet-list.ts'
 import type { Words } from './words.ts'
 
 /** A wallet that is ready to sign. */

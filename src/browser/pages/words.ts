@@ -137,13 +137,13 @@ export function signInTexts(words: Words): Partial<SignInTexts> {
     ...textsUnder('sign-in.wallet.', words),
     looking: words.say('wallet.looking'),
     none: words.say('wallet.none'),
+    noneButOthers: words.say('wallet.none.others'),
     list: words.say('wallet.list'),
     elsewhere: words.say('wallet.elsewhere'),
     demo: words.say('wallet.demo.about'),
     demoWallet: words.say('wallet.demo'),
   }
-  // The page says by itself that a code leads to this computer only, and how to change that.
-  return { ...textsUnder('sign-in.order.', words), localOnly: '', wallets }
+  return { ...textsUnder('sign-in.order.', words), wallets }
 }
 
 /** The texts whose names begin so, by the rest of their names. The element fills in their placeholders. */

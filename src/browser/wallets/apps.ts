@@ -1,58 +1,60 @@
 import type { ChooserTexts } from '../../shared/texts/chooser.ts'
 import type { AppAddress, CountersignWalletsEvents, WalletApp } from './found.ts'
+import { marks } from './marks.ts'
 
 /**
- * Wallets whose own browser a link can open, with the forms that are published. No publisher promises that a fragment
- * arrives, so link addresses without one, such as that of a hand-over. None of the links says whether the app is
- * installed: those that begin with https lead to a page of the wallet's maker if it is not, the others do nothing.
+ * Wallets whose own browser a link can open. The forms are those that their makers publish, as docs/wallets.md says.
+ * None promises that a fragment arrives, so link addresses without one, such as that of a hand-over. None of the links
+ * says whether the app is installed: those that begin with https lead to a page of the wallet's maker if it is not, the
+ * others do nothing.
  */
 export const walletApps: readonly WalletApp[] = [
   {
     id: 'nimiq-pay',
     name: 'Nimiq Pay',
+    icon: marks['nimiq-pay'],
     adapterIds: ['nimiq', 'ethereum'],
     linkTo: (url) => `nimiqpay://miniapp?url=${encodeURIComponent(absolute(url).href)}`,
-    source: 'https://nimiq.dev/mini-apps',
   },
   {
     id: 'metamask',
     name: 'MetaMask',
+    icon: marks.metamask,
     adapterIds: ['ethereum'],
     // Host and path as they are: the form has no place for a scheme, and percent-encoded ones open an empty tab.
     linkTo: (url) => {
       const { host, pathname, search } = absolute(url)
       return `https://link.metamask.io/dapp/${host}${pathname}${search}`
     },
-    source: 'https://docs.metamask.io/metamask-connect/evm/guides/metamask-exclusive/use-deeplinks/',
   },
   {
     id: 'phantom',
     name: 'Phantom',
+    icon: marks.phantom,
     adapterIds: ['solana', 'ethereum'],
     linkTo: (url) => `https://phantom.app/ul/browse/${encodedWithReferrer(url)}`,
-    source: 'https://docs.phantom.com/phantom-deeplinks/other-methods/browse',
   },
   {
     id: 'solflare',
     name: 'Solflare',
+    icon: marks.solflare,
     adapterIds: ['solana'],
     linkTo: (url) => `https://solflare.com/ul/v1/browse/${encodedWithReferrer(url)}`,
-    source: 'https://github.com/anza-xyz/wallet-adapter/pull/706',
   },
   {
     id: 'coinbase',
     name: 'Coinbase Wallet',
+    icon: marks.coinbase,
     adapterIds: ['ethereum'],
     linkTo: (url) => `https://go.cb-w.com/dapp?cb_url=${encodeURIComponent(absolute(url).href)}`,
-    source: 'https://docs.cdp.coinbase.com/coinbase-wallet/developer-guidance/mobile-dapp-integration',
   },
   {
     id: 'trust',
     name: 'Trust Wallet',
+    icon: marks.trust,
     adapterIds: ['ethereum'],
     // 60 is Ethereum's coin type (SLIP-44).
     linkTo: (url) => `https://link.trustwallet.com/open_url?coin_id=60&url=${encodeURIComponent(absolute(url).href)}`,
-    source: 'https://developer.trustwallet.com/developer/develop-for-trust/deeplinking',
   },
 ]
 
@@ -102,6 +104,7 @@ export class AppLink {
   constructor(dispatch: Dispatch) {
     this.#dispatch = dispatch
     this.#icon.className = 'icon'
+    this.#icon.setAttribute('part', 'icon')
     // The name follows.
     setFlag(this.#icon, 'aria-hidden', true)
     this.#note.setAttribute('part', 'note')
@@ -113,8 +116,8 @@ export class AppLink {
     this.#show = () => this.show(app, address, texts, isDisabled)
     const url = typeof address === 'string' ? address : this.#made
     const control = this.#use(url === undefined || isDisabled ? 'button' : 'a')
-    this.#icon.setAttribute('part', `icon ${app.id}`)
-    this.#icon.dataset.letter = app.name.charAt(0)
+    if (this.#icon.dataset.app !== app.id) showIcon(this.#icon, app)
+    this.#icon.dataset.app = app.id
     control.replaceChildren(
       this.#icon,
       texts.openIn.replace('{name}', () => app.name),
@@ -182,4 +185,15 @@ export class AppLink {
 export function setFlag(element: HTMLElement, name: `aria-${string}`, isSet: boolean): void {
   if (isSet) element.setAttribute(name, 'true')
   else element.removeAttribute(name)
+}
+
+/** Shows the icon of a wallet or an app; until it has loaded, or without one, the first letter of the name. */
+export function showIcon(place: HTMLElement, { icon, name }: { readonly icon?: string; readonly name: string }): void {
+  const [letter = ''] = name
+  place.textContent = letter.toLocaleUpperCase()
+  if (icon === undefined) return
+  const image = document.createElement('img')
+  image.alt = ''
+  image.addEventListener('load', () => place.replaceChildren(image))
+  image.src = icon
 }

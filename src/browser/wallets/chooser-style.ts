@@ -1,6 +1,6 @@
 /**
  * Style sheet of the chooser. Its colours follow the page's `color-scheme`. Custom properties to change it:
- * --countersign-color, --countersign-background, --countersign-border, --countersign-accent.
+ * --countersign-color, --countersign-background, --countersign-border, --countersign-accent, --countersign-radius.
  */
 export const chooserStyle = `
 :host {
@@ -12,6 +12,8 @@ export const chooserStyle = `
 :host([hidden]), [hidden] { display: none !important; }
 ul { list-style: none; margin: 0.5rem 0 0; padding: 0; display: grid; gap: 0.5rem; }
 p { margin: 0; }
+[part='status'] { font-size: 0.9375rem; }
+[part='hint'] { margin-top: 0.5rem; }
 [part='hint'], [part='note'], .about { color: color-mix(in srgb, currentcolor 75%, transparent); font-size: 0.875rem; }
 .unsaid { visibility: hidden; }
 [part='apps-title'] { margin-top: 1rem; font-weight: 600; }
@@ -29,11 +31,11 @@ button, a {
   text-decoration: none;
   background: var(--countersign-background, transparent);
   border: 1px solid var(--countersign-border, color-mix(in srgb, currentcolor 35%, transparent));
-  border-radius: 10px;
+  border-radius: var(--countersign-radius, 10px);
   cursor: pointer;
   touch-action: manipulation;
 }
-button:hover, a:hover { border-color: currentcolor; }
+button:hover, a:hover { background: color-mix(in srgb, currentcolor 6%, var(--countersign-background, transparent)); }
 button:focus-visible, a:focus-visible { outline: 3px solid var(--countersign-accent, Highlight); outline-offset: 2px; }
 button[aria-disabled] { cursor: default; opacity: 0.7; }
 [aria-current] {

@@ -1,7 +1,7 @@
 import { builtInAdapters, isBuiltIn } from '../../shared/adapters.ts'
 import { type ChooserTexts, textsIn } from '../../shared/texts/chooser.ts'
 import { isPhone } from '../client/page.ts'
-import { AppLink, setFlag, walletApps } from './apps.ts'
+import { AppLink, setFlag, showIcon, walletApps } from './apps.ts'
 import { chooserStyle } from './chooser-style.ts'
 import type { AppAddress, CountersignWalletsEvents, FoundWallet, WalletApp, WalletFinder } from './found.ts'
 
@@ -13,8 +13,7 @@ const Base = (globalThis.HTMLElement ?? class {}) as typeof HTMLElement
  * come, says what to do if there is none, and on phones links to wallets with a browser of their own.
  *
  * {@link defineWalletChooser} registers it. Events: {@link CountersignWalletsEvents}. Parts to style: `status`, `hint`,
- * `wallets`, `wallet`, `icon`, `name`, `about`, `apps`, `apps-title`, `app`, `note`; of an app's icon also the app's
- * id, such as `metamask`.
+ * `wallets`, `wallet`, `icon`, `name`, `about`, `apps`, `apps-title`, `app`, `note`.
  *
  * Names and icons are the wallets' own claims. They are shown as text and as images, and grant nothing.
  */
@@ -133,15 +132,18 @@ export class CountersignWallets extends Base {
     if (view === undefined || !this.isConnected) return
     const texts = this.texts
     const wallets = this.#finder?.wallets ?? []
+    const apps = this.#appsFor(wallets)
     const hasOwn = wallets.some(({ kind }) => kind === 'page')
+    const hasOthers = wallets.length + apps.length > 0
     const isLooking = this.#finder?.isLooking ?? false
-    say(view.status, hasOwn ? texts.choose : isLooking ? texts.looking : texts.none)
-    say(view.hint, hasOwn ? '' : isPhone() ? texts.noneOnPhone : texts.noneOnComputer)
-    // It has its place from the start, so that the list does not move under the user's finger.
+    const none = !hasOthers ? texts.none : isPhone() ? texts.choose : texts.noneButOthers
+    say(view.status, hasOwn ? texts.choose : isLooking ? texts.looking : none)
+    say(view.hint, hasOwn || apps.length > 0 ? '' : isPhone() ? texts.noneOnPhone : texts.noneOnComputer)
+    // It has its place from the start, so that what is below does not move under the user's finger.
     view.hint.classList.toggle('unsaid', isLooking)
     view.wallets.setAttribute('aria-label', texts.list)
     this.#showWallets(view, wallets, texts)
-    this.#showApps(view, this.#appsFor(wallets), texts)
+    this.#showApps(view, apps, texts)
     arrangeApps(view, !hasOwn)
   }
 
@@ -232,7 +234,7 @@ function makeView(host: HTMLElement): View {
   view.appsTitle.id = 'apps-title'
   view.appList.setAttribute('aria-labelledby', view.appsTitle.id)
   view.apps.append(view.appsTitle, view.appList)
-  root.append(view.status, view.hint, view.wallets, view.apps)
+  root.append(view.status, view.wallets, view.apps, view.hint)
   return view
 }
 
@@ -327,7 +329,7 @@ export class WalletRow {
   }
 
   show(wallet: FoundWallet, texts: ChooserTexts, { isNameTaken, isSelected, isDisabled }: RowState): void {
-    if (wallet.icon !== this.#wallet?.icon || wallet.name !== this.#wallet?.name) this.#showIcon(wallet)
+    if (wallet.icon !== this.#wallet?.icon || wallet.name !== this.#wallet?.name) showIcon(this.#icon, wallet)
     this.#wallet = wallet
     this.#name.textContent = wallet.name
     this.#about.textContent = aboutOf(wallet, texts, isNameTaken)
@@ -335,16 +337,6 @@ export class WalletRow {
     setFlag(this.#button, 'aria-current', isSelected)
     // Not `disabled`, which would take the focus away.
     setFlag(this.#button, 'aria-disabled', isDisabled)
-  }
-
-  #showIcon({ icon, name }: FoundWallet): void {
-    const [letter = ''] = name
-    this.#icon.textContent = letter.toLocaleUpperCase()
-    if (icon === undefined) return
-    const image = document.createElement('img')
-    image.alt = ''
-    image.addEventListener('load', () => this.#icon.replaceChildren(image))
-    image.src = icon
   }
 }
 

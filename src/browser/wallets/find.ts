@@ -4,6 +4,7 @@ import { searchEthereum } from './ethereum-wallet.ts'
 import type { FoundWallet, WalletFinder } from './found.ts'
 import { type HubOptions, searchHub } from './hub.ts'
 import { type Search, WalletList } from './list.ts'
+import { marks } from './marks.ts'
 import { searchSolana } from './solana-wallet.ts'
 
 /** Options of {@link findWallets}. */
@@ -78,6 +79,7 @@ const searchNimiqPay: Search = (found) => {
       found.add({
         id: 'nimiq-pay',
         name: 'Nimiq Pay',
+        icon: marks['nimiq-pay'],
         adapterId: 'nimiq',
         kind: 'page',
         connect: () => nimiqPay(host.nimiq) ?? Promise.reject(new Error('Nimiq Pay is gone')),

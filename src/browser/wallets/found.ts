@@ -42,12 +42,12 @@ export interface WalletFinder {
 export interface WalletApp {
   readonly id: string
   readonly name: string
+  /** Icon as a `data:` URI. */
+  readonly icon?: string
   /** Adapters of the service that the wallet can sign for. */
   readonly adapterIds: readonly string[]
   /** Link that opens an address in the wallet's browser. */
   linkTo(url: string): string
-  /** Where the form of the link is published. */
-  readonly source: string
 }
 
 /** Events of the chooser, by name: each is a `CustomEvent` with this detail, and bubbles. */

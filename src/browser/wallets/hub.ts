@@ -3,6 +3,7 @@ import { isPhone } from '../client/page.ts'
 import type { Wallet } from '../client/wallet.ts'
 import { readWalletAnswer, type WalletSignature, walletFailure } from '../client/wallet-answer.ts'
 import type { Search } from './list.ts'
+import { marks } from './marks.ts'
 
 /**
  * The part of the module @nimiq/hub-api that is used. Whether its class comes wrapped a second time depends on the
@@ -81,6 +82,7 @@ export function searchHub(options: HubOptions): Search {
     return found.add({
       id: 'nimiq-hub',
       name: 'Nimiq Hub',
+      icon: marks['nimiq-pay'],
       adapterId: 'nimiq',
       kind: 'window',
       connect: () => (loaded === undefined ? loadedWallet(load, options) : hubWallet(loaded, options)),

@@ -6,9 +6,11 @@ export interface ChooserTexts {
   readonly looking: string
   /** Once there is one. */
   readonly choose: string
-  /** If this browser has none. */
+  /** If there is nothing to choose. */
   readonly none: string
-  /** What to do then, on a computer, and on a phone. */
+  /** On a computer whose browser has none, above what can be used without one. */
+  readonly noneButOthers: string
+  /** What else to do if this browser has none, on a computer, and on a phone. */
   readonly noneOnComputer: string
   readonly noneOnPhone: string
   /** Name of the list, for screen readers. */
@@ -31,6 +33,7 @@ export const englishTexts: ChooserTexts = {
   looking: 'Looking for wallets …',
   choose: 'Choose your wallet.',
   none: 'No wallet found in this browser.',
+  noneButOthers: 'No wallet extension found. You can still use:',
   noneOnComputer: 'Install one for this browser and load the page again, or use a wallet on your phone.',
   noneOnPhone: 'Open this page in the browser of your wallet’s app.',
   list: 'Wallets',
@@ -39,7 +42,7 @@ export const englishTexts: ChooserTexts = {
   apps: 'Open in your wallet’s app',
   openIn: 'Open in {name}',
   opening: 'One moment …',
-  openAgain: 'If the app did not open, tap again. It may not be installed.',
+  openAgain: 'If the app didn’t open, tap again. It may not be installed.',
   openFailed: 'Something went wrong. Try again.',
 }
 
@@ -47,6 +50,7 @@ export const germanTexts: ChooserTexts = {
   looking: 'Suche nach Wallets …',
   choose: 'Wähle deine Wallet.',
   none: 'In diesem Browser wurde keine Wallet gefunden.',
+  noneButOthers: 'Keine Wallet-Erweiterung gefunden. Du kannst trotzdem verwenden:',
   noneOnComputer:
     'Installiere eine für diesen Browser und lade die Seite neu, oder verwende eine Wallet auf deinem Handy.',
   noneOnPhone: 'Öffne diese Seite im Browser deiner Wallet-App.',

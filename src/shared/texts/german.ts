@@ -55,6 +55,7 @@ export const german: Texts = {
   'wallet.for-another': 'Diese Anfrage ist für eine andere Wallet als {wallet}.',
   'wallet.looking': 'Suche nach Wallets …',
   'wallet.none': 'In diesem Browser wurde keine Wallet gefunden.',
+  'wallet.none.others': 'Keine Wallet-Erweiterung gefunden. Du kannst trotzdem verwenden:',
   'wallet.none.kind': 'In diesem Browser wurde keine Wallet der verlangten Art {kind} gefunden.',
   'wallet.none.phone': 'Mach im Browser deiner Wallet-App weiter: Tippe auf „In anderem Browser öffnen“.',
   'wallet.none.computer': 'Verwende einen Browser mit Wallet: Tippe auf „In anderem Browser öffnen“.',
@@ -118,19 +119,18 @@ export const german: Texts = {
   'demo.wallet': 'Deine Wallet',
   'demo.phone.title': 'Mit dem Handy anmelden',
   'demo.phone.text':
-    'Geht an jedem Computer: Scanne den Code mit der Kamera deines Handys und bestätige mit der Wallet dort. Diese Seite meldet sich dann von selbst an oder fragt nach dem Code, den dein Handy zeigt.',
+    'Funktioniert an jedem Computer: Scanne den Code mit der Kamera deines Handys und bestätige mit der Wallet dort. Diese Seite meldet sich dann von selbst an oder fragt nach dem Code, den dein Handy zeigt.',
   'demo.phone.text.here':
     'Öffne die Anfrage in einem anderen Tab dieses Handys und bestätige mit der Wallet dort. Diese Seite meldet sich dann von selbst an oder fragt nach dem Code, den der andere Tab zeigt.',
-  'demo.phone.button': 'Code anzeigen',
   'demo.phone.button.here': 'Link des Codes anzeigen',
   'demo.phone.created.here': 'Öffne die Anfrage auf diesem Handy.',
   'demo.phone.order': 'Bei der Demo anmelden',
+  'demo.phone.lan': 'Zum Testen mit einem Handy starte mit {command}',
   'demo.device.title': 'Auf diesem Gerät anmelden',
-  'demo.device.text':
-    'Eine Signatur, kein Passwort: Die Wallet signiert einen Text, der einmal gilt, und nur unter dieser Adresse.',
+  'demo.device.text': 'Eine Signatur, kein Passwort: Die Wallet signiert eine einmalige Nachricht für diese Website.',
   'demo.device.button': 'Anmelden',
   'demo.device.another': 'Andere Wallet',
-  'demo.device.new': 'Neue Demo-Wallet anlegen',
+  'demo.device.new': 'Als anderer Nutzer testen',
   'demo.sign.title': 'Eine Signatur anfordern',
   'demo.sign.text': 'Du bekommst einen Nachweis, den jeder später prüfen kann, ohne diesen Dienst.',
   'demo.sign.order.title': 'Titel',
@@ -209,19 +209,16 @@ export const german: Texts = {
   'sign-in.title': 'Anmelden',
   'sign-in.text': 'Ohne Passwort: Deine Wallet signiert eine einmalige Nachricht für {host}.',
   'sign-in.wanted': 'Verwende die Wallet {address}.',
-  'sign-in.wanted.other': 'Es soll eine andere Wallet sein: {address}.',
-  'sign-in.going': 'Du bist angemeldet. Einen Moment …',
+  'sign-in.wanted.other': 'Verlangt ist eine andere Wallet: {address}.',
   'sign-in.done.title': 'Du bist angemeldet',
   'sign-in.done.wallet': 'Wallet-Adresse',
   'sign-in.done.continue': 'Weiter',
   'sign-in.done.other': 'Abmelden und andere Wallet verwenden',
   'sign-in.not-kept':
     'Du warst angemeldet, aber dieser Browser hat die Sitzung nicht behalten. Öffne die Seite unter ihrer https-Adresse und erlaube Cookies für {host}.',
-  'sign-in.this-computer':
-    'Dieser Code funktioniert nur auf diesem Computer, weil er zu {host} führt. Für ein Handy starte mit {command}',
   'sign-in.open-here': 'Hier öffnen',
   'sign-in.open-here.hint': 'In einem neuen Tab. Komm danach in diesen zurück.',
-  'sign-in.link': 'Link des Codes zum Kopieren',
+  'sign-in.link': 'Anmeldelink',
 
   ...named('sign-in.order.', germanTexts),
 

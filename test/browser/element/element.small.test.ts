@@ -1,5 +1,9 @@
 import { describe, expect, test } from 'vitest'
+import { freePort } from '../../support/redis-server.ts'
+import { rest } from '../../support/rest.ts'
+import { startService } from '../../support/service.ts'
 import { expectAccessible, hasBrowser, scan, screenshot, useBrowser } from '../support.ts'
+import { servePage } from './page.ts'
 import { answer, code, detailOf, seen, setUp, status, wallet } from './steps.ts'
 
 describe.runIf(hasBrowser)('<countersign-sign-in> in Chromium', () => {
@@ -20,21 +24,13 @@ describe.runIf(hasBrowser)('<countersign-sign-in> in Chromium', () => {
       .waitFor()
     await expectAccessible(page, 'scan')
     await screenshot(page, 'element-scan')
-    // What to do, step by step, as long as no phone has scanned the code; and that no phone can scan this one.
-    const steps = page.getByRole('listitem')
-    expect(await steps.allTextContents()).toEqual([
-      'Open your phone’s camera',
-      'Scan the code and open the page',
-      'Approve with your wallet',
-    ])
-    const hint = page.getByText('A phone can’t open this code: it leads to localhost, which is this computer.')
-    expect(await hint.isVisible()).toBe(true)
-
     const claim = await phone.claimOrder(await scan(code(page)))
     const challenge = await phone.getOrderChallenge(claim)
-    await status(page).filter({ hasText: 'Compare the confirmation code' }).waitFor()
-    expect([await steps.count(), await hint.isVisible()]).toEqual([0, false])
-    expect(await page.locator('[part=code] span').first().textContent()).toBe(challenge.confirmationCode)
+    await status(page).filter({ hasText: 'Check that both codes match' }).waitFor()
+    expect(await page.locator('[part=code] span').allTextContents()).toEqual([
+      challenge.confirmationCode,
+      [...challenge.confirmationCode!].join(' '),
+    ])
     expect(await code(page).count()).toBe(0)
     await expectAccessible(page, 'answer')
     await screenshot(page, 'element-answer')
@@ -42,7 +38,9 @@ describe.runIf(hasBrowser)('<countersign-sign-in> in Chromium', () => {
     await phone.approveOrder(claim, { challenge })
     const detail = await detailOf(page, 'countersign:signed-in')
     expect(detail).toMatchObject({ kind: 'login', redirectTo: '/desk', session: { address: wallet.address } })
-    await status(page).filter({ hasText: 'Done.' }).waitFor()
+    await status(page).filter({ hasText: 'You’re signed in.' }).waitFor()
+    const [first, second, ...others] = wallet.address.split(' ')
+    await page.getByText(`${first} ${second} … ${others.at(-1)}`, { exact: true }).waitFor()
     await screenshot(page, 'element-done')
     expect(
       (await seen(page)).filter(({ type }) => type === 'countersign:status').map((one) => one.detail.status),
@@ -50,6 +48,37 @@ describe.runIf(hasBrowser)('<countersign-sign-in> in Chromium', () => {
     expect(await page.evaluate('localStorage.getItem("countersign.token")')).toBe(detail.token)
     expect(trail.faults).toEqual([])
     expect(trail.requests.filter((request) => /cs[a-z]_/.test(request.url + request.referer))).toEqual([])
+  })
+
+  test('tells beside a code for phones what to do in steps, until one has opened it; on localhost that none can', async () => {
+    const port = await freePort()
+    const { origin, show } = await servePage()
+    const url = `http://auth.localhost:${port}`
+    await startService({ port, publicUrl: url, trustedOrigins: [origin] })
+    const { page } = await browser.open()
+    const steps = page.getByRole('listitem')
+    const button = page.getByRole('button', { name: 'Use a wallet on this device' })
+    const isButtonFirst = async () => (await button.boundingBox())!.y < (await code(page).boundingBox())!.y
+    await show(page, `<countersign-sign-in base-url="${url}"></countersign-sign-in>`, url)
+    await code(page).waitFor()
+    expect(await steps.allTextContents()).toEqual([
+      'Open your phone’s camera',
+      'Scan the code and open the page',
+      'Approve with your wallet',
+    ])
+    expect(await isButtonFirst()).toBe(false)
+    const claimUrl = await scan(code(page))
+    const [orderId, claimToken] = claimUrl.match(/[\w-]{22,}/g)!
+    await rest(`http://localhost:${port}`, '/cross-device/claim', { orderId, claimToken }, { origin: url })
+    await status(page).filter({ hasText: 'A phone has opened the request.' }).waitFor()
+    expect(await steps.count()).toBe(0)
+
+    const local = await setUp()
+    await local.show(page, `<countersign-sign-in base-url="${local.url}"></countersign-sign-in>`, local.url)
+    await status(page)
+      .filter({ hasText: 'A phone can’t open this code: it leads to localhost, which is this computer.' })
+      .waitFor()
+    expect([await steps.count(), await isButtonFirst()]).toEqual([0, true])
   })
 
   test('puts no token into the DOM, in any state', async () => {
@@ -88,6 +117,7 @@ describe.runIf(hasBrowser)('<countersign-sign-in> in Chromium', () => {
     await code(page).waitFor()
     await answer(phone, await scan(code(page)), true)
     expect(await detailOf(page, 'countersign:signed')).toMatchObject({ proofArtifact: { payloadHash: 'sha256:abc' } })
+    await status(page).filter({ hasText: 'Signed.' }).waitFor()
 
     await show(page, `<countersign-sign-in base-url="${url}"></countersign-sign-in>`, url)
     await code(page).waitFor()

@@ -25,13 +25,13 @@ describe.runIf(hasBrowser)('<countersign-sign-in> in Chromium', () => {
     const { page } = await browser.open()
     const element = `<countersign-sign-in base-url="${url}"></countersign-sign-in>`
     await show(page, `<div lang="de-AT">${element}</div>`, url)
-    await status(page).filter({ hasText: 'Scanne den Code mit deinem Handy.' }).waitFor()
+    await status(page).filter({ hasText: 'Ein Handy kann diesen Code nicht öffnen' }).waitFor()
     await page.evaluate(() => {
       Object.assign(document.querySelector('countersign-sign-in') as object, { texts: { cancel: 'Stop' } })
     })
     await page.getByRole('button', { name: 'Stop' }).waitFor()
     await show(page, element, url)
-    await status(page).filter({ hasText: 'Scan the code with your phone.' }).waitFor()
+    await status(page).filter({ hasText: 'A phone can’t open this code' }).waitFor()
   })
 
   test('is dark on a dark page and light on a light one, in any colour scheme of the system', async () => {
@@ -57,7 +57,7 @@ describe.runIf(hasBrowser)('<countersign-sign-in> in Chromium', () => {
   test('declined, then cancelled, then again, with the keyboard alone, in the dark', async () => {
     const { url, phone, show } = await setUp()
     const { page } = await browser.open({ colorScheme: 'dark', viewport: { width: 320, height: 640 } })
-    await show(page, `<countersign-sign-in base-url="${url}"></countersign-sign-in>`, url)
+    await show(page, `<countersign-sign-in base-url="${url}" cross-device-only></countersign-sign-in>`, url)
     await code(page).waitFor()
     await screenshot(page, 'element-scan-dark')
     await expectAccessible(page, 'scan in the dark')
@@ -137,7 +137,7 @@ describe.runIf(hasBrowser)('<countersign-sign-in> in Chromium', () => {
     expect(error).toEqual({ code: 'NETWORK', name: 'CountersignClientError' })
     await expectAccessible(page, 'failed')
     proxy.forward()
-    await renew(page).click()
+    await page.getByRole('button', { name: 'Try again' }).click()
     await code(page).waitFor()
   })
 
@@ -147,13 +147,53 @@ describe.runIf(hasBrowser)('<countersign-sign-in> in Chromium', () => {
     await show(page, '', url)
     await page.evaluate((baseUrl) => {
       const element = document.createElement('countersign-sign-in')
-      element.texts = { created: 'Code mit dem Handy scannen.', cancel: 'Abbrechen' }
+      element.texts = { localOnly: 'Nur auf {host}.', cancel: 'Abbrechen' }
       element.setAttribute('base-url', baseUrl)
       document.querySelector('main')?.append(element)
     }, url)
-    await status(page).filter({ hasText: 'Code mit dem Handy scannen.' }).waitFor()
+    await status(page).filter({ hasText: 'Nur auf localhost.' }).waitFor()
     expect(await page.getByRole('button', { name: 'Abbrechen' }).isVisible()).toBe(true)
     expect(await page.getByRole('button', { name: 'Copy link' }).isVisible()).toBe(true)
+  })
+
+  test('where something else answers it says so, and a developer which address it was', async () => {
+    const { origin, show } = await setUp()
+    const { page } = await browser.open()
+    const warnings: string[] = []
+    page.on('console', (message) => message.type() === 'warning' && warnings.push(message.text()))
+    await show(page, '<countersign-sign-in base-path="/wrong"></countersign-sign-in>', origin)
+    await status(page).filter({ hasText: 'No sign-in service answers at this address.' }).waitFor()
+    expect(warnings).toEqual([
+      `<countersign-sign-in> looks for the service at ${origin}/wrong: Unexpected answer: HTTP 200. Check base-url and base-path.`,
+    ])
+    expect(await page.getByRole('button', { name: 'Try again' }).isVisible()).toBe(true)
+  })
+
+  test('on a page whose origin the service does not trust there is no new code to show', async () => {
+    provokes(/Access to fetch|net::ERR_FAILED|403/)
+    const { url, show } = await setUp({ trustedOrigins: ['https://tally.example'] })
+    const { page } = await browser.open()
+    await show(page, `<countersign-sign-in base-url="${url}" cross-device-only></countersign-sign-in>`, url)
+    await status(page).filter({ hasText: 'This site isn’t set up for signing in here.' }).waitFor()
+    expect(await page.getByRole('button').count()).toBe(0)
+  })
+
+  test('a page can style its parts, and those of the list of wallets in it', async () => {
+    const { url, show } = await setUp({ pages: { demoWallet: true } })
+    const { page } = await browser.open()
+    await show(page, `<countersign-sign-in base-url="${url}"></countersign-sign-in>`, url)
+    await page.evaluate(() => {
+      const sheet = new CSSStyleSheet()
+      sheet.replaceSync(`countersign-sign-in { --countersign-accent: rgb(1, 2, 3) }
+        countersign-sign-in::part(wallet) { border-color: rgb(4, 5, 6) }`)
+      document.adoptedStyleSheets = [sheet]
+    })
+    const button = page.getByRole('button', { name: 'Use a wallet on this device' })
+    await button.click()
+    const wallet = page.getByRole('button', { name: 'Demo wallet' })
+    expect(await wallet.evaluate((one) => getComputedStyle(one).borderTopColor)).toBe('rgb(4, 5, 6)')
+    await page.mouse.move(0, 0)
+    expect(await button.evaluate((one) => getComputedStyle(one).backgroundColor)).toBe('rgb(1, 2, 3)')
   })
 
   describe('where the phone shows a return code', () => {
@@ -192,14 +232,18 @@ describe.runIf(hasBrowser)('<countersign-sign-in> in Chromium', () => {
 
       // The page has no other control in use, so the digits need no click.
       await page.keyboard.type(wrong(returnCode))
-      await status(page).filter({ hasText: 'Attempts left: 2.' }).waitFor()
+      await status(page).filter({ hasText: '2 attempts left.' }).waitFor()
       expect(await field(page).inputValue()).toBe('')
       expect(await field(page).getAttribute('aria-invalid')).toBe('true')
       await expectAccessible(page, 'wrong return code')
       await screenshot(page, 'element-return-code-wrong')
+      await page.keyboard.type('12')
+      expect(await page.locator('[part=return-code-digit]').allTextContents()).toEqual(['1', '2', '', '', '', ''])
+      await page.keyboard.press('Backspace')
+      await page.keyboard.press('Backspace')
       await page.keyboard.type(`${returnCode.slice(0, 3)} ${returnCode.slice(3)}`)
       expect(await detailOf(page, 'countersign:signed-in')).toMatchObject({ session: { address: wallet.address } })
-      await status(page).filter({ hasText: 'Done.' }).waitFor()
+      await status(page).filter({ hasText: 'You’re signed in.' }).waitFor()
       expect(await field(page).isVisible()).toBe(false)
       const statuses = (await seen(page)).map(({ detail }) => detail.status).slice(0, -1)
       expect(statuses).toEqual(['created', 'claimed', 'waiting_user', 'approved', 'finalized'])
@@ -217,7 +261,7 @@ describe.runIf(hasBrowser)('<countersign-sign-in> in Chromium', () => {
       for (const left of [2, 1]) {
         await page.keyboard.type(wrong(returnCode))
         await status(page)
-          .filter({ hasText: `Attempts left: ${left}.` })
+          .filter({ hasText: left === 1 ? '1 attempt left.' : `${left} attempts left.` })
           .waitFor()
       }
       await page.keyboard.type(wrong(returnCode))
@@ -268,7 +312,6 @@ describe.runIf(hasBrowser)('<countersign-sign-in> in Chromium', () => {
       const { page } = await browser.open()
       await show(page, `<countersign-sign-in base-url="${url}"></countersign-sign-in>`, url)
       await approved(page, phone)
-      await page.keyboard.press('Tab')
       await page.keyboard.press('Tab')
       await page.keyboard.press('Enter')
       await status(page).filter({ hasText: 'Cancelled.' }).waitFor()
@@ -371,7 +414,7 @@ describe.runIf(hasBrowser)('<countersign-sign-in> in Chromium', () => {
         document.querySelector('main')?.append(element)
       }, url)
       await status(page).filter({ hasText: 'Something went wrong.' }).waitFor()
-      expect(await renew(page).isVisible()).toBe(true)
+      expect(await page.getByRole('button', { name: 'Try again' }).isVisible()).toBe(true)
     })
   })
 })

@@ -36,8 +36,7 @@ test('the buttons by which other programs know the English page are named as set
 
 test('the sign-in page has a text for each of the custom element’s, in English the same words', () => {
   const { wallets, ...order } = signInTexts(englishWords)
-  // The pages say themselves that a code leads to this computer only.
-  expect(order).toEqual({ ...elementTexts, localOnly: '' })
+  expect(order).toEqual(elementTexts)
   expect(Object.keys(wallets ?? {}).sort()).toEqual(Object.keys({ ...chooserTexts, ...englishDeviceTexts }).sort())
   expect({ ...chooserTexts, ...englishDeviceTexts, ...wallets }).toEqual({
     ...chooserTexts,

@@ -26,11 +26,9 @@ async function opened(
   return page
 }
 
-/** Opens the page and has it show the code for the phone, or on a phone its link. */
+/** Opens the page, which shows the code for the phone. */
 async function withCode(parts: StateParts, settings?: CountersignOptions): Promise<Page> {
-  const page = await opened(parts, settings)
-  await page.locator('#show-code-button').click()
-  return await code(page)
+  return await code(await opened(parts, settings))
 }
 
 async function signedIn({ serve, open }: StateParts) {
@@ -46,13 +44,12 @@ async function signedIn({ serve, open }: StateParts) {
 async function withProof(parts: StateParts): Promise<Page> {
   const page = await opened(parts)
   await page.locator('#sign-form button').click()
-  await (await claim(page)).approve()
+  await (await claim(page, page.locator('#sign-order'))).approve()
   await page.locator('#proof').waitFor()
   return page
 }
 
 export const demoStates: States = {
-  'signed out': async (parts) => await opened(parts),
   'no wallet': async (parts) => await foundWallets(await opened(parts, noWallet)),
   async 'wallet list'(parts) {
     const page = await opened(parts)
@@ -62,7 +59,7 @@ export const demoStates: States = {
   ...orderStates(withCode),
   async 'link on a phone'(parts) {
     const page = await opened(parts, {}, phone)
-    await page.locator('#show-code-button').click()
+    await page.locator('#show-link-button').click()
     await page.locator('.claim-notes a').waitFor()
     return page
   },
@@ -84,7 +81,7 @@ export const demoStates: States = {
   async 'signature, with its code'(parts) {
     const page = await opened(parts)
     await page.locator('#sign-form button').click()
-    return await code(page)
+    return await code(page, page.locator('#sign-order'))
   },
   signature: async (parts) => await withProof(parts),
   async 'details of the signature'(parts) {

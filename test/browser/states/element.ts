@@ -1,5 +1,6 @@
 import type { BrowserContextOptions, Page } from 'playwright-core'
 import type { CountersignOptions } from '../../../src/service/config.ts'
+import { freePort } from '../../support/redis-server.ts'
 import { servePage } from '../element/page.ts'
 import {
   claim,
@@ -52,6 +53,19 @@ export const elementStates: States = {
     return await orderEnded(await opened(parts, { prepare }))
   },
   async 'untrusted origin'(parts) {
-    return await orderEnded(await opened(parts, { settings: { trustedOrigins: ['https://tally.example'] } }))
+    const page = await opened(parts, { settings: { trustedOrigins: ['https://tally.example'] } })
+    await page.locator('[part=picture]').waitFor()
+    return page
+  },
+  async waiting(parts) {
+    const page = await opened(parts, {
+      prepare: (page) => page.route('**/cross-device/start', () => {}).then(() => {}),
+    })
+    await page.locator('[part=qr].bone').waitFor()
+    return page
+  },
+  async 'a code for a phone'(parts) {
+    const port = await freePort()
+    return await code(await opened(parts, { settings: { port, publicUrl: `http://auth.localhost:${port}` } }))
   },
 }

@@ -1,4 +1,4 @@
-import type { BrowserContextOptions, Page } from 'playwright-core'
+import type { BrowserContextOptions, Locator, Page } from 'playwright-core'
 import type { CountersignOptions } from '../../../src/service/config.ts'
 import { makeWallet } from '../../support/wallet.ts'
 import { phoneClient } from '../client/phone.ts'
@@ -61,9 +61,9 @@ export const withoutScripts: BrowserContextOptions = { javaScriptEnabled: false 
 /** Settings of a service that takes wallets of several kinds, of which this browser has none. */
 export const noWallet: CountersignOptions = { adapters: ['nimiq', 'ethereum', 'solana'], pages: { demoWallet: false } }
 
-/** Waits for the QR code that a page shows. */
-export async function code(page: Page): Promise<Page> {
-  await page.locator('[part=qr] svg').waitFor()
+/** Waits for the QR code that a page, or a part of it, shows. */
+export async function code(page: Page, place: Page | Locator = page): Promise<Page> {
+  await place.locator('[part=qr] svg').waitFor()
   return page
 }
 
@@ -79,16 +79,17 @@ export async function wallets(page: Page): Promise<Page> {
   return await foundWallets(page)
 }
 
-/** Opens the order whose code a page shows, as a phone does. The returned functions answer it. */
-export async function claim(page: Page) {
-  const claimUrl = await scan((await code(page)).locator('[part=qr]'))
+/** Opens the order whose code a page, or a part of it, shows, as a phone does. The returned functions answer it. */
+export async function claim(page: Page, place: Page | Locator = page) {
+  await code(page, place)
+  const claimUrl = await scan(place.locator('[part=qr]'))
   const client = phoneClient(new URL(claimUrl).origin, makeWallet())
   const order = await client.claimOrder(claimUrl)
-  await page.locator('[part=qr]').waitFor({ state: 'hidden' })
+  await place.locator('[part=qr]').waitFor({ state: 'hidden' })
   return {
     /** Reads the text to sign: from then on, the user is to decide. */
     async read() {
-      const status = page.locator('[part=qr] ~ [part=status]')
+      const status = place.locator('[part=stage] ~ [part=status]')
       const before = await status.textContent()
       const challenge = await client.getOrderChallenge(order)
       await status.filter({ hasNotText: before ?? '' }).waitFor()
@@ -103,7 +104,7 @@ export async function claim(page: Page) {
   }
 }
 
-/** Waits for the end of a page's order, which leaves the button for a new code. */
+/** Waits for the end of a page's order, which leaves a button for another one. */
 export async function orderEnded(page: Page): Promise<Page> {
   await page.locator('[part=renew]').waitFor()
   return page

@@ -85,7 +85,15 @@ export const signInStates: States = {
     await serve({ port, publicUrl: `http://auth.localhost:${port}`, pages: { demoWallet: false } })
     const page = await open()
     await page.goto(`http://other.localhost:${port}${path}`)
-    return await orderEnded(page)
+    await page.locator('[part=picture]').waitFor()
+    return page
+  },
+  async 'a code for a phone'({ serve, open }) {
+    const port = await freePort()
+    await serve({ port, publicUrl: `http://auth.localhost:${port}` })
+    const page = await open()
+    await page.goto(`http://auth.localhost:${port}${path}`)
+    return await code(page)
   },
   async 'wallets only'(parts) {
     const page = await opened(parts, { orderStartKeys: ['k'.repeat(43)] })

@@ -9,7 +9,7 @@ test('the wallets reach nothing but their own folder, the client and two librari
   const allowed =
     /^(src\/shared\/(adapters|given|texts\/chooser)\.ts$|src\/browser\/(wallets\/|client\/(call|errors|listeners|page|wallet|wallet-answer)\.ts$)|(.*\/)?node_modules\/(mipd|@wallet-standard\/app)\/)/
   expect(Object.keys(metafile.inputs).filter((path) => !allowed.test(path))).toEqual([])
-  expect(sizeOf(code).gzip).toBeLessThan(12_000)
+  expect(sizeOf(code).gzip).toBeLessThan(13_000)
 })
 
 test('the client has none of it', async () => {
