@@ -55,9 +55,9 @@ export function useSignIn(client: WalletSignInClient, options: UseSignInOptions 
     const leaving = new AbortController()
     const { signal } = leaving
     const parts = { ...(address === undefined ? {} : { address }), ...(chainId === undefined ? {} : { chainId }) }
-    const prepared = adapterId === undefined ? {} : { account: { adapterId, ...parts } }
+    const prepared = adapterId === undefined ? undefined : { adapterId, ...parts }
     // If this fails, the next wake-up of the page or the sign-in itself fetches a nonce.
-    client.prepareSignIn({ appName, ...prepared, signal }).catch(() => {})
+    client.prepareSignIn({ appName, account: prepared, signal }).catch(() => {})
     return () => leaving.abort()
   }, [client, appName, adapterId, address, chainId, isPreparing])
 
@@ -70,11 +70,7 @@ export function useSignIn(client: WalletSignInClient, options: UseSignInOptions 
       const signal = given === undefined ? own.signal : AbortSignal.any([given, own.signal])
       setState({ status: 'signing-in', result: undefined, error: undefined })
       try {
-        const result = await client.signInWallet({
-          ...(appName === undefined ? {} : { appName }),
-          ...signInOptions,
-          signal,
-        })
+        const result = await client.signInWallet({ appName, ...signInOptions, signal })
         if (running.current === own) setState({ status: 'signed-in', result, error: undefined })
         return result
       } catch (thrown) {
