@@ -49,6 +49,34 @@ describe('SIGHUP', () => {
     expect(await service.stop()).toBe(0)
   })
 
+  test('takes another people file, and keeps the one before if it is broken', async () => {
+    const people = join(await newFolder(), 'people.json')
+    const wallet = makeWallet()
+    await writeFile(people, JSON.stringify({ [`nimiq:${wallet.address}`]: {} }))
+    const service = await spawnService({
+      COUNTERSIGN_STORE: 'sqlite::memory:',
+      COUNTERSIGN_PEOPLE: people,
+      COUNTERSIGN_ADMIT: 'people',
+    })
+    const statusOf = async (one = wallet): Promise<number> => {
+      const { json } = await rest(service.url, '/wallet/nonce', {})
+      return (await rest(service.url, '/wallet/verify', proofOf(one, json))).status
+    }
+    for (const broken of ['{', '{}', '{"nimiq:NQ07": {}}']) {
+      await writeFile(people, broken)
+      expect(await hangUp(service)).toMatchObject({
+        level: 'error',
+        text: 'reloading failed: everything stays as it was',
+        cause: expect.stringMatching(/^people \(COUNTERSIGN_PEOPLE\), the file /),
+      })
+      expect([await statusOf(), await statusOf(makeWallet())]).toEqual([200, 403])
+    }
+    const other = makeWallet()
+    await writeFile(people, JSON.stringify({ [`nimiq:${other.address}`]: {} }))
+    expect(await hangUp(service)).toMatchObject({ level: 'info', changed: 'people' })
+    expect([await statusOf(), await statusOf(other)]).toEqual([403, 200])
+  })
+
   test('takes new secrets from their files, step by step, and no session check fails', async () => {
     const folder = await newFolder()
     const [secretFile, keysFile] = [join(folder, 'secret'), join(folder, 'keys')]

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { crossDevice, walletSignIn } from '../../src/better-auth/index.ts'
 import { createSessionVerifier } from '../../src/integrations/backend/index.ts'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { openStore } from '../../src/store/open.ts'
@@ -395,6 +396,9 @@ describe('a people file', () => {
       /^people \(COUNTERSIGN_PEOPLE\)[^\n]+sessionHost/,
     )
     await expect(startService({ people, admit: 'people', sessionHost })).rejects.toThrow(/sessionHost/)
+    for (const plugin of [walletSignIn, crossDevice]) {
+      expect(() => plugin({ people, admit: 'people' } as never)).toThrow(/^people and admit do nothing in Better Auth/)
+    }
   })
 
   test('without admit lets every wallet in, and may be empty', async () => {

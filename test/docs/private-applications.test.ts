@@ -1,0 +1,36 @@
+import { readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { optionsFromEnvironment } from '../../src/service/config.ts'
+import { clientsFile, fileWith, shop } from '../oidc/support.ts'
+import { rest } from '../support/rest.ts'
+import { startService } from '../support/service.ts'
+import { makeWallet, proofOf } from '../support/wallet.ts'
+
+const page = await readFile(fileURLToPath(new URL('../../docs/private-applications.md', import.meta.url)), 'utf8')
+const blocks = (language: string): string[] =>
+  [...page.matchAll(new RegExp(`\`\`\`${language}\n([^\`]*)\`\`\``, 'g'))].map(([, text = '']) => text)
+
+test.each(blocks('sh'))('five settings of the page let its people in and no one else: %#', async (settings) => {
+  const wallet = makeWallet()
+  const [json = ''] = blocks('json')
+  const people = fileWith({ ...JSON.parse(json), [`nimiq:${wallet.address}`]: {} })
+  const variables = Object.fromEntries(
+    settings
+      .trim()
+      .split('\n')
+      .map((line) => line.split('=', 2) as [string, string]),
+  )
+  expect(Object.keys(variables)).toHaveLength(5)
+  const files = {
+    COUNTERSIGN_PEOPLE: people,
+    ...('COUNTERSIGN_OIDC_CLIENTS' in variables ? { COUNTERSIGN_OIDC_CLIENTS: clientsFile(shop) } : {}),
+  }
+  const { url } = await startService(optionsFromEnvironment({ ...variables, ...files }))
+  const origin = 'https://auth.example'
+  const statusOf = async (one = makeWallet()) => {
+    const challenge = (await rest(url, '/wallet/nonce', {}, { origin })).json
+    return (await rest(url, '/wallet/verify', proofOf(one, challenge), { origin })).status
+  }
+  expect([await statusOf(wallet), await statusOf()]).toEqual([200, 403])
+})
