@@ -221,6 +221,14 @@ describe.skipIf(!hasBrowser)('<countersign-sign-in> with a wallet on this device
     await button(page, 'Hier').waitFor()
   })
 
+  test('is listed in the language of the page, which is outside of the element', async () => {
+    const { site, url, page } = await setUp()
+    const element = `<countersign-sign-in base-url="${url}"></countersign-sign-in>`
+    await site.show(page, `<div lang="de">${element}</div>`, url)
+    await button(page, 'Wallet auf diesem Gerät verwenden').click()
+    await page.getByText('In diesem Browser wurde keine Wallet gefunden.').waitFor()
+  })
+
   describe('the demo wallet, for developers', () => {
     const demo = (page: Page): Locator => button(page, 'Demo wallet')
     const asked = (trail: { requests: readonly { url: string }[] }): string[] =>

@@ -50,6 +50,8 @@ export interface DeviceSignInOptions {
   /** Where the user goes next. Default "/". */
   readonly returnTo: string | undefined
   readonly texts: SignInTexts
+  /** Language of the list's own texts; empty for English. */
+  readonly language: string
   /** Shows a text to the user. */
   readonly say: (text: string) => void
   readonly onSignedIn: (result: DeviceSignInResult) => void
@@ -94,7 +96,7 @@ export class DeviceSignIn {
       event.stopPropagation()
       void this.#start(event.detail.wallet)
     })
-    this.setTexts(options.texts)
+    this.setTexts(options.texts, options.language)
     place.replaceChildren(list)
     options.say('')
     // So that the wallet can open in the tap itself. If this fails, the sign-in fetches a nonce.
@@ -102,8 +104,9 @@ export class DeviceSignIn {
     if (hub !== undefined) void this.#resume(hub)
   }
 
-  setTexts(texts: SignInTexts): void {
+  setTexts(texts: SignInTexts, language: string): void {
     this.#texts = texts
+    this.#list.lang = language
     this.#list.texts = texts.wallets ?? {}
   }
 

@@ -118,6 +118,8 @@ export class CountersignSignIn extends Base {
   /** Client made from the attributes. */
   #made: SignInClient | undefined
   #texts: SignInTexts = englishTexts
+  /** Language of the texts, if they are not English or the page's own. */
+  #language = ''
   /** Whether the page set the texts. */
   #hasOwnTexts = false
   #startOrder: StartOrderOnBackend | undefined
@@ -165,10 +167,11 @@ export class CountersignSignIn extends Base {
     this.#speak(texts)
   }
 
-  #speak(texts: Partial<SignInTexts>): void {
+  #speak(texts: Partial<SignInTexts>, language = ''): void {
     this.#texts = { ...englishTexts, ...texts }
+    this.#language = language
     this.#view?.setTexts(this.#texts)
-    this.#device?.signIn?.setTexts(this.#texts)
+    this.#device?.signIn?.setTexts(this.#texts, language)
   }
 
   get texts(): SignInTexts {
@@ -463,10 +466,10 @@ export class CountersignSignIn extends Base {
   /** Loads the texts of the page's language. If that fails, the element stays English. */
   async #learnLanguage(): Promise<void> {
     const language = this.closest('[lang]')?.getAttribute('lang') || navigator.language
-    const [, load] = Object.entries(translations).find(([tag]) => tag === language.toLowerCase().split('-')[0]) ?? []
+    const [tag, load] = Object.entries(translations).find(([one]) => one === language.toLowerCase().split('-')[0]) ?? []
     if (load === undefined || this.#hasOwnTexts) return
     const texts = await loadOnDemand(load).catch(() => undefined)
-    if (texts !== undefined && !this.#hasOwnTexts) this.#speak(texts)
+    if (texts !== undefined && !this.#hasOwnTexts) this.#speak(texts, tag)
   }
 
   /** Shows the wallets on this device. */
@@ -500,6 +503,7 @@ export class CountersignSignIn extends Base {
         autoPersistToken: this.#autoPersistToken(),
         returnTo: this.getAttribute('return-to') ?? undefined,
         texts: this.#texts,
+        language: this.#language,
         say: (text) => view.sayOfWallet(text),
         onSignedIn: (result) => this.#signedIn(result),
         onError: (error) => this.#dispatch('countersign:error', { error }),

@@ -69,22 +69,19 @@ svg { display: block; }
   line-height: 1.625rem;
   text-align: center;
 }
-/* What comes first stays in its place when the other comes. */
-[part='caption'] {
+[part='caption'], [part='caption'] > [part='code-box'] {
   display: flex;
   flex-wrap: wrap;
-  justify-content: space-between;
+  justify-content: center;
   align-items: baseline;
-  gap: 0 1rem;
-  width: min(100%, var(--countersign-qr-size, 17rem));
-  min-height: 1.75rem;
+  gap: 0 0.75rem;
 }
-[part='caption'] > [part='code-box'] { display: flex; align-items: baseline; gap: 0.5rem; }
-[hidden] + [part='countdown'], [part='countdown']:first-child { margin-inline: auto; }
+[part='caption'] { justify-self: stretch; min-height: 1.75rem; }
+[part='caption'] > [part='code-box'] { column-gap: 0.5rem; }
 [part='code'] { font-weight: 700; font-variant-numeric: tabular-nums; }
 [part='caption'] [part='code'] { font-size: 1.125rem; line-height: 1.75rem; }
 [part='stage'] > [part='code-box'] {
-  padding: 0.75rem 2.5rem;
+  padding: 0.75rem clamp(0.25rem, 10vw - 1rem, 2.5rem);
   border-radius: var(--cs-radius);
   background: color-mix(in srgb, currentcolor 7%, transparent);
 }

@@ -252,9 +252,10 @@ export class SignInView {
     if (this.#status.textContent !== text) this.#status.textContent = text
   }
 
+  /** Shows the time left; without it, keeps its place. */
   showSecondsLeft(seconds: number | undefined): void {
-    this.#countdown.textContent =
-      seconds === undefined ? '' : this.#texts.expiresIn.replace('{time}', minutesAndSeconds(seconds))
+    this.#countdown.classList.toggle('unsaid', seconds === undefined)
+    this.#countdown.textContent = this.#texts.expiresIn.replace('{time}', minutesAndSeconds(seconds ?? 0))
   }
 
   async #copyLink(): Promise<void> {

@@ -49,7 +49,7 @@ export const elementStates: States = {
     return page
   },
   async unreachable(parts) {
-    const prepare = (page: Page) => page.route('**/cross-device/start', (route) => route.abort()).then(() => {})
+    const prepare = (page: Page) => page.route(/cross-device\/start|healthz/, (route) => route.abort()).then(() => {})
     return await orderEnded(await opened(parts, { prepare }))
   },
   async 'untrusted origin'(parts) {
