@@ -89,6 +89,7 @@ export const german: Texts = {
   'account.link.rejected': 'Auf dem anderen Gerät abgelehnt.',
   'account.link.stopped': 'Auf dem anderen Gerät abgebrochen.',
   'account.link.wrongCode': 'Das ist nicht der Code auf dem anderen Gerät. Noch {tries} Versuche.',
+  'account.link.lastTry': 'Das ist nicht der Code auf dem anderen Gerät. Noch 1 Versuch.',
   'account.link.copied': 'Link kopiert. Öffne ihn auf dem anderen Gerät.',
   'account.link.qrLabel': 'QR-Code für das andere Gerät',
   'account.link.finalized': 'Die Wallet ist hinzugefügt. Melde dich zur Probe einmal mit ihr an.',

@@ -5,7 +5,7 @@ import { makeWallet, type TestWallet } from '../../support/wallet.ts'
 import { phoneClient } from '../client/phone.ts'
 import { Desktop } from '../desktop.ts'
 import { keepCookie, signIn } from '../flows.ts'
-import { foundWallets, noWallet, type StateParts, type States, withoutScripts } from './parts.ts'
+import { foundWallets, noWallet, orderStates, type StateParts, type States, withoutScripts } from './parts.ts'
 
 const windows =
   'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36'
@@ -37,6 +37,13 @@ async function addWallet(page: Page): Promise<Page> {
   return await foundWallets(page)
 }
 
+/** The order on the device that adds a wallet of another one. */
+const linking = orderStates(async (parts, settings) => {
+  const page = await opened(parts, settings)
+  await page.locator('#link-button').click()
+  return page
+})
+
 export const accountStates: States = {
   'one wallet': async (parts) => await opened(parts),
   async 'all there is'({ serve, open }) {
@@ -57,6 +64,9 @@ export const accountStates: States = {
   },
   'wallets to add': async (parts) => await addWallet(await opened(parts)),
   'no wallet to add': async (parts) => await addWallet(await opened(parts, noWallet)),
+  'code for another device': linking.code,
+  'code of another device': linking['code entry'],
+  'wrong code of another device': linking['wrong code'],
   async 'with a way back'({ serve, open }) {
     const [url, page] = [await serve(), await open()]
     await signIn(page, url)

@@ -1,6 +1,7 @@
 import type { Page } from 'playwright-core'
 import type { CountersignOptions } from '../../../src/service/config.ts'
-import { makeWallet } from '../../support/wallet.ts'
+import { rest } from '../../support/rest.ts'
+import { makeWallet, proofOf } from '../../support/wallet.ts'
 import { Desktop } from '../desktop.ts'
 import { noWallet, phone, type StateParts, type States } from './parts.ts'
 
@@ -12,6 +13,8 @@ const login = {
   displayTitle: 'Sign in to Green Bakery',
   displaySummary: 'You asked to continue your order of twelve loaves on the big screen.',
 }
+
+const link = { kind: 'link' }
 
 const invoice = {
   kind: 'sign',
@@ -25,8 +28,16 @@ const invoice = {
   }),
 }
 
-const start = (url: string, order: object = login): Promise<Desktop> =>
-  Desktop.start(url, order, { headers: { 'user-agent': windows } })
+async function start(url: string, order: object = login): Promise<Desktop> {
+  const session = order === link ? await signedIn(url) : {}
+  return await Desktop.start(url, order, { headers: { 'user-agent': windows, ...session } })
+}
+
+/** The header of a session that a wallet has made on its own device. */
+async function signedIn(url: string): Promise<Record<string, string>> {
+  const proof = proofOf(makeWallet(), (await rest(url, '/wallet/nonce', {})).json)
+  return { authorization: `Bearer ${(await rest(url, '/wallet/verify', proof)).json.token}` }
+}
 
 const tap = (page: Page, id: string): Promise<void> => page.locator(`#${id}`).click()
 
@@ -84,6 +95,7 @@ export const approvalStates: States = {
     await page.locator('summary').click()
     return page
   },
+  'adding a wallet': async (parts) => (await review(parts, {}, link)).page,
   'sign order': async (parts) => (await review(parts, {}, invoice)).page,
   async 'a title from right to left'(parts) {
     return (await review(parts, {}, { kind: 'login', displayTitle: 'تسجيل الدخول إلى المخبز الأخضر' })).page
