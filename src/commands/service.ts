@@ -190,6 +190,7 @@ function openLine(open: string | undefined): string {
 export function banner(start: Start): string {
   const { service, port, lan } = start
   const { description, publicUrl } = service
+  const { adapters, verifier, clients, open } = description
   // Browsers keep WebCrypto for https and loopback names, so this computer is better off with one of those.
   const here = lan && publicUrl.startsWith('http:') ? new URL(`http://localhost:${port}`).origin : publicUrl
   const phones = phonesText(start)
@@ -198,7 +199,7 @@ export function banner(start: Start): string {
 
   Address:  ${here}${phones === undefined ? '' : `\n  Phones:   ${phones}`}
   Store:    ${description.store}
-  Wallets:  ${description.adapters.join(', ')} (${description.verifier} Ed25519)${clientsLine(description.clients)}${openLine(description.open)}
+  Wallets:  ${adapters.join(', ')} (${verifier} Ed25519)${clientsLine(clients)}${openLine(open)}
 
   Next:     open ${here} in a browser
             npm run demo   shows every step of a sign-in in this terminal

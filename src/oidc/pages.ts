@@ -9,7 +9,9 @@ import { encodedFor, type LibraryAnswer } from './bridge.ts'
 import type { ShownClient } from './clients.ts'
 import type { IssuerSettings, SharedParts } from './parts.ts'
 
-/** What the page shows, which its script reads. No text of the library is in it: the page speaks the user's language. */
+/**
+ * What the page shows, which its script reads. No text of the library is in it: the page speaks the user's language.
+ */
 export type PageContent =
   | {
       readonly kind: 'consent'

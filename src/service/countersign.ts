@@ -108,10 +108,10 @@ export interface Countersign {
    */
   drain(): Promise<void>
   /**
-   * Reads tls.cert, tls.key, people and oidc.clients again, and uses other secrets or start keys from now on if they are given: all of it,
-   * or nothing. Sessions whose secret is no longer among the secrets end, so a new one is added to the list first.
-   * Resolves with the options that changed. Rejects with a `TypeError` of one line if something does not fit; then all
-   * stays as it was. The command calls it on SIGHUP.
+   * Reads tls.cert, tls.key, people and oidc.clients again, and uses other secrets or start keys from now on if they
+   * are given: all of it, or nothing. Sessions whose secret is no longer among the secrets end, so a new one is added
+   * to the list first. Resolves with the options that changed. Rejects with a `TypeError` of one line if something does
+   * not fit; then all stays as it was. The command calls it on SIGHUP.
    */
   reload(options?: ReplaceableOptions): Promise<readonly ReloadedOption[]>
   /**

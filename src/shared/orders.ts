@@ -121,8 +121,8 @@ export interface RejectedOrder extends OrderState {
    */
   readonly sessionEnded?: boolean
   /**
-   * Whether the wallet was unlinked. Only for a link order that was taken back. False if the order had not added it, and
-   * if it is the user's only one.
+   * Whether the wallet was unlinked. Only for a link order that was taken back. False if the order had not added it,
+   * and if it is the user's only one.
    */
   readonly walletUnlinked?: boolean
 }

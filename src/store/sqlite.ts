@@ -147,7 +147,8 @@ function describe(cause: unknown): string {
 }
 
 /**
- * Checks whether the files that are open are still those at their paths. SQLite writes to deleted ones without an error.
+ * Checks whether the files that are open are still those at their paths. SQLite writes to deleted ones without an
+ * error.
  */
 class OpenFile {
   readonly #paths: readonly string[]

@@ -68,8 +68,8 @@ export class RequestScreen {
   }
 
   /**
-   * Shows all of the challenge, in place of the button that claims. Needs the screen to be visible. If its beginning was
-   * there before, the focus moves to what is new.
+   * Shows all of the challenge, in place of the button that claims. Needs the screen to be visible. If its beginning
+   * was there before, the focus moves to what is new.
    */
   open(isNew: boolean): void {
     start.hidden = true

@@ -151,7 +151,9 @@ export class AdminActions {
     })
   }
 
-  /** Gives the wallets of a file to the users that it names. Resolves with the numbers of all, and of the new wallets. */
+  /**
+   * Gives the wallets of a file to the users that it names. Resolves with the numbers of all, and of the new wallets.
+   */
   async import(file: string): Promise<{ readonly wallets: number; readonly users: number; readonly added: number }> {
     const wallets = await readImportFile(file, this.#adapters)
     const users = new Set(wallets.map(({ userId }) => userId)).size

@@ -110,8 +110,8 @@ export type OrderResult = Plain<OrderState> & { readonly redirectTo: string } & 
  * COMPUTER_PROOF_INVALID; ORIGIN_MISMATCH for a request from neither the order's origin nor the service's own;
  * NETWORK_MISMATCH, if networks are compared, for a phone that is not on the desktop's; SESSION_REQUIRED and
  * SESSION_INVALID for a link order that another session than its own finalizes; then the reasons of the order's status
- * (see `applyCommand`). STORE_UNAVAILABLE can come at any point. The call may or may not have taken effect then; a retry
- * tells which.
+ * (see `applyCommand`). STORE_UNAVAILABLE can come at any point. The call may or may not have taken effect then; a
+ * retry tells which.
  */
 export class Orders {
   readonly #options: OrdersOptions
@@ -312,8 +312,8 @@ export class Orders {
   /**
    * Checks the wallet's proof over the order's challenge, and approves the order, for the phone. A wrong proof
    * (SIGNATURE_INVALID, ADDRESS_MISMATCH, ADAPTER_UNKNOWN), or one of another wallet than the order asks for
-   * (WRONG_WALLET), or one that the user of a link order cannot add (WALLET_TAKEN, INVALID_REQUEST), changes nothing. An
-   * RPC is asked about three proofs of contract wallets (then RATE_LIMITED); one that does not answer
+   * (WRONG_WALLET), or one that the user of a link order cannot add (WALLET_TAKEN, INVALID_REQUEST), changes nothing.
+   * An RPC is asked about three proofs of contract wallets (then RATE_LIMITED); one that does not answer
    * (EVM_RPC_UNAVAILABLE) does not count.
    */
   async approve(

@@ -479,7 +479,9 @@ function indexOf(userId: string): string {
 /** The wallet of a session. */
 export type SessionWallet = Pick<Session, 'adapterId' | 'subject' | 'address' | 'publicKeyHex'>
 
-/** Whether a session is of a wallet. If one of them does not have the subject, an address or key in common is enough. */
+/**
+ * Whether a session is of a wallet. If one of them does not have the subject, an address or key in common is enough.
+ */
 export function isOfWallet(session: SessionWallet, wallet: SessionWallet): boolean {
   const { adapterId, subject, publicKeyHex, address } = wallet
   if (session.adapterId !== adapterId) return false

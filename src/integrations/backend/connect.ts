@@ -20,8 +20,8 @@ const codes = { 401: Code.Unauthenticated, 403: Code.PermissionDenied, 503: Code
 /**
  * Interceptor for servers of Connect that lets only calls with a live session through, over Connect, gRPC and gRPC-Web.
  * Handlers get it by {@link sessionOf}. All others end with `unauthenticated`, with `permission_denied` if the cookie
- * does not count because of the Origin or the user is in none of the groups, or with `unavailable` if sessions cannot be checked at the moment. A stream is
- * checked once, when it begins.
+ * does not count because of the Origin or the user is in none of the groups, or with `unavailable` if sessions cannot
+ * be checked at the moment. A stream is checked once, when it begins.
  */
 export function requireSession(verifier: SessionVerifier, options?: GuardOptions): Interceptor {
   const admit = admission(verifier, options)

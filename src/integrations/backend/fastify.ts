@@ -19,7 +19,8 @@ const sessions = new WeakMap<object, Session>()
 /**
  * Fastify hook (`onRequest` or any later one, of the application, a plugin or a route) that lets only requests with a
  * live session through, which {@link sessionOf} returns. All others are answered with 401, with 403 if the cookie does
- * not count because of the Origin or the user is in none of the groups, or with 503 if sessions cannot be checked at the moment.
+ * not count because of the Origin or the user is in none of the groups, or with 503 if sessions cannot be checked at
+ * the moment.
  */
 export function requireSession(
   verifier: SessionVerifier,

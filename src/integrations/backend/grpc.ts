@@ -11,7 +11,8 @@ const codes = { 401: status.UNAUTHENTICATED, 403: status.PERMISSION_DENIED, 503:
 /**
  * Interceptor for servers of `@grpc/grpc-js` that lets only calls with a live session through, which {@link sessionOf}
  * returns. All others end with UNAUTHENTICATED, with PERMISSION_DENIED if the cookie does not count because of the
- * Origin or the user is in none of the groups, or with UNAVAILABLE if sessions cannot be checked at the moment. A stream is checked once, when it begins.
+ * Origin or the user is in none of the groups, or with UNAVAILABLE if sessions cannot be checked at the moment. A
+ * stream is checked once, when it begins.
  */
 export function requireSession(verifier: SessionVerifier, options?: GuardOptions): ServerInterceptor {
   const admit = admission(verifier, options)

@@ -371,8 +371,8 @@ const pages = {
   pages: group('PageOptions', "The service's own pages; in code, true or false in place of the group.", {
     served: option({
       about:
-        "Whether the service's own pages are served. `/` is the demo on loopback names and with `--lan`; elsewhere it " +
-        'leads to the sign-in or account page.',
+        "Whether the service's own pages are served. `/` is the demo on loopback names and with `--lan`; elsewhere " +
+        'it leads to the sign-in or account page.',
       variable: 'COUNTERSIGN_PAGES',
       ofGroup: 'only',
       kind: flag,
