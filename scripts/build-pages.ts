@@ -62,14 +62,23 @@ export async function buildPages(): Promise<void> {
   await rename(`${built}.${process.pid}`, built)
 }
 
-/** Beginnings of the names of texts that one page alone says. */
-const ownTexts: readonly PageName[] = ['demo', 'issuer', 'not-found']
+/** Pages that say texts, by the beginnings of the texts' names. Texts of other beginnings are in each page's script. */
+const saidBy: readonly (readonly [beginnings: string, pages: readonly PageName[]])[] = [
+  ['page|start|continue|network|payload|compare|code|remember|hand-over|outcome|ending', ['approve']],
+  ['review', ['approve', 'demo']],
+  ['account', ['account', 'demo']],
+  ['wallet|sign-in|device', ['approve', 'demo', 'sign-in', 'account']],
+  ['demo', ['demo']],
+  ['issuer', ['issuer']],
+  ['not-found', ['not-found']],
+]
 
 /** Leaves the texts of other pages out of a page's script. */
 function withoutOtherTexts(entry: string): Plugin {
-  const others = ownTexts.filter((page) => entry !== `${page}.ts`).join('|')
-  // An entry of the object, in one line or in two.
-  const other = new RegExp(`^ {2}'(?:${others})\\.[\\w.-]+':\\s+'(?:[^'\\\\]|\\\\.)*',\\n`, 'gm')
+  const others = saidBy.filter(([, pages]) => !pages.some((page) => entry === `${page}.ts`))
+  const name = `'(?:${others.map(([beginnings]) => beginnings).join('|')})\\.`
+  // A text, in one line or in two, or all texts of the element.
+  const other = new RegExp(`^ {2}(?:${name}[\\w.-]+':\\s+'(?:[^'\\\\]|\\\\.)*'|\\.{3}named\\(${name}.*),\\n`, 'gm')
   return {
     name: 'texts',
     setup({ onLoad }) {

@@ -150,7 +150,7 @@ export class Interactions {
     }
     const text = JSON.stringify({ sessionId: session.id, redirectTo, until: this.#parts.store.now() + ticketMs })
     const ticket = `${Buffer.from(text).toString('base64url')}.${this.#parts.keyring.sign('oidc ticket', text)}`
-    return this.#parts.page(200, { kind: 'logout', client, wallet: session.address, ticket })
+    return this.#parts.page(200, { kind: 'logout', client, wallet: walletOf(session), ticket })
   }
 
   /** Ends the session that the page of {@link askLogout} was for. Resolves with the address to go to, if any. */
@@ -198,7 +198,7 @@ export class Interactions {
       client: shownClient(metadata),
       host: isWeb(metadata.redirect_uris) ? URL.parse(String(payload.params?.redirect_uri))?.host : undefined,
       scopes: [...this.#asked(payload)],
-      wallet: session.address,
+      wallet: walletOf(session),
       sessionId: session.id,
       signIn: this.#signInAddress(path, payload.params?.ui_locales, { again: '1' }),
     })
@@ -250,6 +250,10 @@ export class Interactions {
   #gone(): LibraryAnswer {
     return this.#parts.page(400, { kind: 'over' })
   }
+}
+
+function walletOf({ adapterId, address }: Session): Pick<Session, 'adapterId' | 'address'> {
+  return { adapterId, address }
 }
 
 /** Whether a session began after an interaction did, so that the user has chosen its wallet for that. */

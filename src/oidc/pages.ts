@@ -1,3 +1,4 @@
+import type { Session } from '../core/users/host.ts'
 import { type Exchange, requireHttpMethod } from '../http/exchange.ts'
 import type { PageFiles } from '../http/page-files.ts'
 import { readPageTexts } from '../http/page-texts.ts'
@@ -20,7 +21,7 @@ export type PageContent =
       readonly host: string | undefined
       /** What the client asks for: scopes, those of a resource with its address behind a space. */
       readonly scopes: readonly string[]
-      readonly wallet: string
+      readonly wallet: ShownWallet
       readonly sessionId: string
       /** The sign-in page, which leads back. */
       readonly signIn: string
@@ -36,7 +37,7 @@ export type PageContent =
   | {
       readonly kind: 'logout'
       readonly client: ShownClient | undefined
-      readonly wallet: string
+      readonly wallet: ShownWallet
       readonly ticket: string
     }
   | { readonly kind: 'signed-out'; readonly client: ShownClient | undefined }
@@ -46,6 +47,9 @@ export type PageContent =
   | ({ readonly kind: 'over' } & Asker)
   /** A failure that is not the application's: a reason of ours, such as RATE_LIMITED. */
   | { readonly kind: 'failure'; readonly reason: string }
+
+/** The wallet of the session. */
+type ShownWallet = Pick<Session, 'adapterId' | 'address'>
 
 /** The application that a request comes from, and the languages that it asks for, as far as they are known. */
 interface Asker {

@@ -19,7 +19,7 @@ test('signs a user in at a client: sign-in page, consent, code, tokens, userinfo
     client: { name: 'Tulip Shop', home: 'https://shop.example' },
     host: 'shop.example',
     scopes: ['openid', 'profile', 'wallet'],
-    wallet: wallet.address,
+    wallet: { adapterId: 'nimiq', address: wallet.address },
     sessionId: session.id,
     signIn: `/api/auth/sign-in?${new URLSearchParams({ returnTo: `${page.address.pathname}?back=1`, again: '1' })}`,
   })

@@ -88,7 +88,7 @@ describe('at the page of consent,', () => {
     const signIn = await browser.open(address)
     await browser.signIn(first)
     const page = await browser.open(signIn.address.searchParams.get('returnTo') ?? '')
-    expect(contentOf(page.text)).toMatchObject({ kind: 'consent', wallet: first.address })
+    expect(contentOf(page.text)).toMatchObject({ kind: 'consent', wallet: { address: first.address } })
 
     const other = new URL(String(contentOf(page.text).signIn), url)
     expect(other.pathname).toBe('/api/auth/sign-in')
@@ -96,7 +96,11 @@ describe('at the page of consent,', () => {
     expect(other.searchParams.get('ui_locales')).toBe(parameters.ui_locales ?? null)
     const { session } = await browser.signIn(second)
     const again = await browser.open(other.searchParams.get('returnTo') ?? '')
-    expect(contentOf(again.text)).toMatchObject({ kind: 'consent', wallet: second.address, client: tulips })
+    expect(contentOf(again.text)).toMatchObject({
+      kind: 'consent',
+      wallet: { address: second.address },
+      client: tulips,
+    })
     const tokens = await redeem(await decide(browser, again))
     expect(tokens.claims()?.sub).toBe(session.userId)
   })
@@ -120,11 +124,12 @@ test('a sign-out shows the application that asks for it, and the wallet', async 
   const { browser, config, tokens, wallet } = await connect(url)
   const open = async (parameters: Record<string, string>) =>
     contentOf((await browser.open(client.buildEndSessionUrl(config, parameters).href)).text)
-  const own = { kind: 'logout', client: tulips, wallet: wallet.address, ticket: expect.any(String) }
+  const shown = { adapterId: 'nimiq', address: wallet.address }
+  const own = { kind: 'logout', client: tulips, wallet: shown, ticket: expect.any(String) }
   expect(await open({ id_token_hint: tokens.id_token ?? '' })).toEqual(own)
   expect(contentOf((await browser.open(`${base}/logout`)).text)).toMatchObject({
     kind: 'logout',
-    wallet: wallet.address,
+    wallet: shown,
   })
   expect(contentOf((await new Browser(url).open(`${base}/logout`)).text)).toEqual({ kind: 'signed-out' })
   expect(contentOf((await new Browser(url).open(`${base}/logout?client_id=shop`)).text)).toEqual({

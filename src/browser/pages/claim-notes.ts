@@ -51,7 +51,7 @@ function openHere(claimUrl: string, words: Words): HTMLElement {
 }
 
 function howToReach(command: string, words: Words): HTMLElement {
-  const [before, after] = words.say('demo.phone.lan', { command }).split(command)
+  const [before, after] = words.say('sign-in.lan', { command }).split(command)
   const note = element('p', 'hint', before)
   note.append(element('code', '', command), after ?? '')
   return note

@@ -14,6 +14,11 @@ interface Client {
   readonly home?: string
 }
 
+interface Wallet {
+  readonly adapterId: string
+  readonly address: string
+}
+
 /** What the server filled in. */
 type Content = { readonly client?: Client; readonly locales?: string } & (
   | {
@@ -21,7 +26,7 @@ type Content = { readonly client?: Client; readonly locales?: string } & (
       readonly client: Client
       readonly host?: string
       readonly scopes: readonly string[]
-      readonly wallet: string
+      readonly wallet: Wallet
       readonly sessionId: string
       readonly signIn: string
     }
@@ -32,7 +37,7 @@ type Content = { readonly client?: Client; readonly locales?: string } & (
       readonly sessionId: string
       readonly signIn: string
     }
-  | { readonly kind: 'logout'; readonly wallet: string; readonly ticket: string }
+  | { readonly kind: 'logout'; readonly wallet: Wallet; readonly ticket: string }
   | { readonly kind: 'signed-out' }
   | { readonly kind: 'error'; readonly error: string; readonly sent?: string }
   | { readonly kind: 'over' }
@@ -102,7 +107,7 @@ function showConsent({ client, host, scopes, wallet, sessionId, signIn }: Conten
   fill(section, 'letter', /[\p{L}\p{N}]/u.exec(name)?.[0].toLocaleUpperCase(words.language))
   fill(section, 'title', title)
   fill(section, 'place', host === undefined ? words.say('issuer.device') : words.say('issuer.host', { host }))
-  fill(section, 'wallet', shortAddress(wallet)).title = wallet
+  showWallet(section, wallet)
   fill(section, 'gets', words.say('issuer.gets', { client: name }))
   byId<HTMLAnchorElement>('other-wallet-link').href = signIn
   const list = byId('scopes')
@@ -120,7 +125,7 @@ function showConsent({ client, host, scopes, wallet, sessionId, signIn }: Conten
 
 function showLogout({ wallet, ticket }: Content & { kind: 'logout' }): void {
   const section = byId('logout')
-  fill(section, 'wallet', shortAddress(wallet)).title = wallet
+  showWallet(section, wallet)
   if (client?.home !== undefined) byId<HTMLAnchorElement>('cancel-link').href = client.home
   open(section, words.say('issuer.logout.title'))
   decideBy({ 'logout-button': { ticket } })
@@ -134,6 +139,13 @@ function notForAccount({ client, wallet, sessionId, signIn }: Content & { kind: 
     () => void answer({ allow: false, sessionId }, back),
   )
   return { sign: 'no', title, text, detail: wallet, ways: [wayOn(words.say('issuer.other-wallet'), signIn), back] }
+}
+
+function showWallet(section: HTMLElement, { adapterId, address }: Wallet): void {
+  const kind = section.querySelector<HTMLElement>('.kind')
+  // Those that have no mark have a letter.
+  if (kind !== null) Object.assign(kind, { textContent: adapterId.slice(0, 1).toUpperCase() }).dataset.kind = adapterId
+  fill(section, 'wallet', shortAddress(address)).title = address
 }
 
 function signedOut(): Ending {

@@ -124,7 +124,6 @@ export const english = {
   'demo.phone.button.here': 'Show the code’s link',
   'demo.phone.created.here': 'Open the request on this phone.',
   'demo.phone.order': 'Sign in to the demo',
-  'demo.phone.lan': 'To try it with a phone, start with {command}',
   'demo.device.title': 'Sign in on this device',
   'demo.device.text': 'One signature, no password: the wallet signs a one-time message for this site.',
   'demo.device.button': 'Sign in',
@@ -213,6 +212,7 @@ export const english = {
   'sign-in.done.other': 'Sign out and use another wallet',
   'sign-in.not-kept':
     'You were signed in, but this browser didn’t keep the session. Open this page at its https address, and allow cookies for {host}.',
+  'sign-in.lan': 'To try it with a phone, start with {command}',
   'sign-in.open-here': 'Open here',
   'sign-in.open-here.hint': 'In a new tab. Come back to this one afterwards.',
   'sign-in.link': 'Sign-in link',

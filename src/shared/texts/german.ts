@@ -126,7 +126,6 @@ export const german: Texts = {
   'demo.phone.button.here': 'Link des Codes anzeigen',
   'demo.phone.created.here': 'Öffne die Anfrage auf diesem Handy.',
   'demo.phone.order': 'Bei der Demo anmelden',
-  'demo.phone.lan': 'Zum Testen mit einem Handy starte mit {command}',
   'demo.device.title': 'Auf diesem Gerät anmelden',
   'demo.device.text': 'Eine Signatur, kein Passwort: Die Wallet signiert eine einmalige Nachricht für diese Website.',
   'demo.device.button': 'Anmelden',
@@ -217,6 +216,7 @@ export const german: Texts = {
   'sign-in.done.other': 'Abmelden und andere Wallet verwenden',
   'sign-in.not-kept':
     'Du warst angemeldet, aber dieser Browser hat die Sitzung nicht behalten. Öffne die Seite unter ihrer https-Adresse und erlaube Cookies für {host}.',
+  'sign-in.lan': 'Zum Testen mit einem Handy starte mit {command}',
   'sign-in.open-here': 'Hier öffnen',
   'sign-in.open-here.hint': 'In einem neuen Tab. Komm danach in diesen zurück.',
   'sign-in.link': 'Anmeldelink',

@@ -243,16 +243,27 @@ test('a service whose pages were never built says what to run, and starts', () =
   expect(routeOf('/other')).toBeUndefined()
 })
 
-test('what one page alone says is in no other page’s script', async () => {
+/** A script of a page, and all that it imports, at once or later. */
+function filesOf(name: string, assets: Readonly<Record<string, string>>, seen = new Set<string>()): Set<string> {
+  const text = assets[name] ?? ''
+  if (seen.has(text)) return seen
+  seen.add(text)
+  for (const [, imported = ''] of text.matchAll(/["']\.\/([\w.-]+\.js)["']/g)) filesOf(imported, assets, seen)
+  return seen
+}
+
+test('a page’s script has the texts that it says, and none that other pages alone say', async () => {
   const { pages, assets } = (await import('#pages', { with: { type: 'json' } })).default
-  const scriptOf = (name: PageName): string =>
-    String(assets[/assetsPath\}\}\/([\w-]+\.js)/.exec(pages[name])?.[1] ?? ''])
-  for (const page of ['demo', 'issuer', 'not-found'] as const) {
-    const own = Object.keys(english).filter((key) => key.startsWith(`${page}.`))
-    expect(own.length).toBeGreaterThan(0)
-    for (const key of own) {
-      const saying = pageNames.filter((name) => scriptOf(name).includes(`"${key}":`))
-      expect([key, saying]).toEqual([key, [page]])
+  const keys = Object.keys(english)
+  const own: Partial<Record<PageName, RegExp>> = { demo: /^demo\./, issuer: /^issuer\./, approve: /^ending\./ }
+  for (const page of pageNames) {
+    const script = [...filesOf(String(/assetsPath\}\}\/([\w-]+\.js)/.exec(pages[page])?.[1]), assets)].join()
+    const has = (key: string): boolean => script.includes(`"${key}":`)
+    const says = (key: string): boolean =>
+      script.replaceAll(`"${key}":`, '').includes(`"${key}"`) || pages[page].includes(`data-text="${key}"`)
+    expect([page, keys.filter((key) => says(key) && !has(key))]).toEqual([page, []])
+    for (const [owner, name] of Object.entries(own)) {
+      expect([page, owner, keys.some((key) => name.test(key) && has(key))]).toEqual([page, owner, page === owner])
     }
   }
 })
