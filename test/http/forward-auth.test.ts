@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { WalletAdapter } from '../../src/index.ts'
@@ -307,4 +308,20 @@ test.each([
   const { status, headers, code } = await ask(url, { ...get, authorization: `Bearer ${json.token}` })
   expect([status, code, identityOf(headers)]).toEqual([500, 'INTERNAL', [null, null, null, null, null]])
   expect(JSON.stringify(lines)).toContain('printable ASCII')
+})
+
+test('every configuration of a proxy has all five headers, from the answer and in place of the client’s', async () => {
+  const read = (file: string) => readFile(new URL(`../../${file}`, import.meta.url), 'utf8')
+  const [nginx, caddy, page] = await Promise.all(
+    ['deploy/nginx/forward-auth.conf', 'deploy/caddy/forward-auth.Caddyfile', 'docs/forward-auth.md'].map(read),
+  )
+  for (const name of ['User', 'Address', 'Adapter', 'Session', 'Groups']) {
+    const variable = `$countersign_${name.toLowerCase()}`
+    expect(nginx).toContain(`auth_request_set ${variable} $upstream_http_x_countersign_${name.toLowerCase()};`)
+    expect(nginx).toContain(`proxy_set_header X-Countersign-${name} ${variable};`)
+    expect(caddy).toMatch(new RegExp(`copy_headers .*X-Countersign-${name}\\b`))
+    // Traefik: what it drops of the client, and what it takes from the answer.
+    expect(page).toContain(`          X-Countersign-${name}: ""\n`)
+    expect(page).toContain(`          - X-Countersign-${name}\n`)
+  }
 })

@@ -158,7 +158,8 @@ test('the export of a user has applications and offline access, and nothing that
   const { apps, offlineAccess } = await new AdminActions(store).export(session.userId)
   expect(apps).toMatchObject([{ clientId: 'shop', scopes: ['openid', 'profile', 'offline_access'] }])
   const { id, userId, adapterId, publicKeyHex, address, createdAt } = session
-  expect(offlineAccess).toEqual([{ id, userId, adapterId, publicKeyHex, address, createdAt }])
+  const wallet = { adapterId, subject: publicKeyHex, publicKeyHex, address }
+  expect(offlineAccess).toEqual([{ id, userId, ...wallet, createdAt }])
   const text = JSON.stringify({ apps, offlineAccess })
   for (const secret of [tokens.access_token, tokens.refresh_token ?? '']) expect(text).not.toContain(secret)
 })
