@@ -1,6 +1,7 @@
 /**
- * Takes the picture of README.md from the real pages: the sign-in page on a computer, and beside it the approval page
- * on a phone that has scanned its code. Writes docs/images/sign-in.png. Needs Chromium: `node scripts/pictures.ts`.
+ * Takes the pictures of README.md and docs/several-wallets.md from the real pages: the sign-in page or the account page
+ * on a computer, and beside it the approval page on a phone that has scanned its code. Writes them to docs/images. Needs
+ * Chromium: `node scripts/pictures.ts`.
  */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
@@ -13,8 +14,14 @@ import { programPath } from '../test/support/browser.ts'
 const folder = new URL('../docs/images/', import.meta.url)
 const site = 'https://shop.example'
 
-/** Pixels of the picture for each pixel of a page: code hosts show it at half of its size. */
-const scale = 1.5
+/** What a picture is taken with. */
+interface Camera {
+  readonly browser: Browser
+  /** Address of the local service. */
+  readonly local: string
+  /** Pixels of the picture for each pixel of a page. */
+  readonly scale: number
+}
 
 const computer = {
   viewport: { width: 640, height: 860 },
@@ -31,7 +38,7 @@ const phone = {
 }
 
 /** Opens a page of a browser that finds the site at the local service, as if a proxy with TLS stood between them. */
-async function open(browser: Browser, options: BrowserContextOptions, local: string): Promise<Page> {
+async function open({ browser, local, scale }: Camera, options: BrowserContextOptions): Promise<Page> {
   const context = await browser.newContext({
     ...options,
     deviceScaleFactor: scale,
@@ -57,16 +64,35 @@ async function open(browser: Browser, options: BrowserContextOptions, local: str
   return await context.newPage()
 }
 
-async function openComputer(browser: Browser, local: string): Promise<Page> {
-  const page = await open(browser, computer, local)
+async function openComputer(camera: Camera): Promise<Page> {
+  const page = await open(camera, computer)
   await page.goto(`${site}/api/auth/sign-in`)
   await page.getByRole('img', { name: /QR code/ }).waitFor()
   return page
 }
 
+/** Signs a computer in with a wallet of its own, and has its account page show the code for another wallet. */
+async function openAccount(camera: Camera): Promise<Page> {
+  const page = await open(camera, computer)
+  await page.goto(`${site}/api/auth/sign-in`)
+  const wallet = makeTestWallet()
+  const post = async (path: string, body: object) =>
+    await page.evaluate(
+      async ([to, json]) =>
+        await (await fetch(to, { method: 'POST', headers: { 'content-type': 'application/json' }, body: json })).json(),
+      [`/api/auth/wallet/${path}`, JSON.stringify(body)] as const,
+    )
+  const { nonceId, message } = await post('nonce', {})
+  await post('verify', { nonceId, publicKeyHex: wallet.publicKeyHex, signatureHex: wallet.sign(message) })
+  await page.goto(`${site}/api/auth/account`)
+  await page.getByRole('button', { name: 'Add a wallet of another device' }).click()
+  await page.getByRole('img', { name: /QR code/ }).waitFor()
+  return page
+}
+
 /** Opens the approval page of a claim URL in a browser that has a wallet, as that of Nimiq Pay has. */
-async function openPhone(browser: Browser, local: string, claimUrl: string): Promise<Page> {
-  const page = await open(browser, phone, local)
+async function openPhone(camera: Camera, claimUrl: string): Promise<Page> {
+  const page = await open(camera, phone)
   const { address } = makeTestWallet()
   await page.addInitScript((account) => {
     Object.assign(globalThis, { nimiqPay: {}, nimiq: { listAccounts: async () => [account], sign: () => {} } })
@@ -79,7 +105,7 @@ async function openPhone(browser: Browser, local: string, claimUrl: string): Pro
 }
 
 /** One picture of both, on white, so that it fits pages that are light or dark. */
-async function sideBySide(browser: Browser, left: Buffer, right: Buffer): Promise<Buffer> {
+async function sideBySide({ browser, scale }: Camera, left: Buffer, right: Buffer): Promise<Buffer> {
   const page = await browser.newPage({ viewport: { width: 1160, height: 908 }, deviceScaleFactor: scale })
   const image = (name: string, png: Buffer, { width, height }: { width: number; height: number }): string =>
     `<img class="${name}" alt="" width="${width}" height="${height}" src="data:image/png;base64,${png.toString('base64')}">`
@@ -113,14 +139,21 @@ const browser = await chromium.launch({
   args: ['--no-sandbox', '--disable-gpu'],
 })
 try {
-  const desktop = await openComputer(browser, local)
-  const claimUrl = await scan(desktop.getByRole('img', { name: /QR code/ }))
-  const code = await desktop.screenshot()
-  const review = await (await openPhone(browser, local, claimUrl)).screenshot()
-  const picture = compressed(await sideBySide(browser, code, review))
   await mkdir(folder, { recursive: true })
-  await writeFile(new URL('sign-in.png', folder), picture)
-  console.log(`docs/images/sign-in.png has ${picture.length} bytes`)
+  // Code hosts show the first one at half of its size.
+  for (const [name, openDesktop, scale] of [
+    ['sign-in', openComputer, 1.5],
+    ['add-wallet', openAccount, 1],
+  ] as const) {
+    const camera: Camera = { browser, local, scale }
+    const desktop = await openDesktop(camera)
+    const claimUrl = await scan(desktop.getByRole('img', { name: /QR code/ }))
+    const code = await desktop.screenshot()
+    const review = await (await openPhone(camera, claimUrl)).screenshot()
+    const picture = compressed(await sideBySide(camera, code, review))
+    await writeFile(new URL(`${name}.png`, folder), picture)
+    console.log(`docs/images/${name}.png has ${picture.length} bytes`)
+  }
 } finally {
   await browser.close()
   await service.close(0)
