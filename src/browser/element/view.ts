@@ -133,7 +133,6 @@ export class SignInView {
     this.#isOffered = isOffered
     this.#isFirst = isFirst
     this.#isLocal = isLocal
-    this.#status.classList.toggle('long', isLocal && !isFirst)
     this.#thisDevice.classList.toggle('main', isAbove)
     if (isAbove) this.#root.prepend(this.#device)
     else this.#root.append(this.#device)
@@ -217,6 +216,7 @@ export class SignInView {
     this.#sayRenew()
     this.#otherDevice.hidden = mode !== 'offer'
     this.#status.hidden = mode === 'offer'
+    this.#status.classList.toggle('long', mode === 'starting' && this.#isLocal && !this.#isFirst)
     this.#stage.hidden = mode === 'offer'
     this.#account.hidden = true
     this.#caption.hidden = !running && mode !== 'starting' && mode !== 'enter-code'
