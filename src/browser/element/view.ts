@@ -216,7 +216,7 @@ export class SignInView {
     this.#sayRenew()
     this.#otherDevice.hidden = mode !== 'offer'
     this.#status.hidden = mode === 'offer'
-    this.#status.classList.toggle('long', mode === 'starting' && this.#isLocal && !this.#isFirst)
+    this.#status.classList.toggle('long', this.#isLocal && !this.#isFirst && (mode === 'starting' || mode === 'scan'))
     this.#stage.hidden = mode === 'offer'
     this.#account.hidden = true
     this.#caption.hidden = !running && mode !== 'starting' && mode !== 'enter-code'
