@@ -212,7 +212,7 @@ describe.skipIf(!hasBrowser)('the page of the issuer', () => {
     ['de-DE', /\b(the|you|and|sign|error)\b/i],
   ])('in %s', (locale, foreign) => {
     test.each(Object.entries(issuerEndings))('%s names site and time, and leads on', async (_, reach) => {
-      provokes(/400|429/)
+      provokes(/400|403|429/)
       const page = await reach({
         locale,
         open: async (device) => (await browser.open({ ...device, locale })).page,

@@ -20,6 +20,13 @@ function fileWith(content: string): string {
   return file
 }
 
+test('English has contractions wherever people say them', () => {
+  const stiff =
+    /\b(is|are|was|were|do|does|did|has|have|had|can|could|will|would) not\b|\bcannot\b|\b(you|it|there|they) (are|is|will)\b/i
+  const texts = Object.entries({ ...english, ...elementTexts, ...englishDeviceTexts, ...chooserTexts })
+  expect(texts.filter(([, text]) => stiff.test(String(text)))).toEqual([])
+})
+
 test('German has a text of its own for each English one, with the same placeholders', () => {
   // The check of the operator's files compares keys and placeholders.
   expect(() => readPageTexts(fileWith(JSON.stringify({ de: german })))).not.toThrow()

@@ -72,6 +72,12 @@ export const issuerEndings: States = {
   error: async (parts) => await asked(parts, { redirect_uri: 'https://other.example/callback' }),
   'error of an unknown application': async (parts) => await at(parts, 'authorize?client_id=unknown'),
   over: async (parts) => await at(parts, 'interaction/unknown'),
+  async 'not for this account'({ serve, open }) {
+    const [url, page] = [await serve({ oidc: { clients: clientsFile({ ...shop, groups: ['staff'] }) } }), await open()]
+    await signIn(page, url)
+    await page.goto((await request(await discover(url))).address)
+    return await ended(page)
+  },
   async failure({ serve, open }) {
     const url = await serve({
       oidc: { clients: clientsFile(shop) },

@@ -47,9 +47,10 @@ interface Screen {
 }
 
 const screens: readonly Screen[] = [
-  { name: 'computer', locale: 'en-GB', size: { width: 1280, height: 800 } },
+  { name: 'computer', locale: 'en-GB', size: { width: 1280, height: 720 } },
   { name: 'phone', locale: 'en-GB', size: { width: 390, height: 844 } },
   { name: 'dark', locale: 'en-GB', size: { width: 390, height: 844 }, media: { colorScheme: 'dark' } },
+  { name: 'landscape', locale: 'en-GB', size: { width: 844, height: 390 } },
   { name: 'small', locale: 'en-GB', size: { width: 320, height: 640 } },
   { name: 'German', locale: 'de-DE', size: { width: 390, height: 844 } },
   { name: 'German at 200 %', locale: 'de-DE', size: { width: 195, height: 422 }, isUsual: true },
