@@ -10,7 +10,7 @@ import { makeAuth, startAuth } from './support.ts'
 
 /** What a page is made of, as the page names it. */
 function assetsOf(html: string): string[] {
-  return [...html.matchAll(/(?:src|href)="([^"]*)"/g)].map(([, target]) => target as string)
+  return [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, target]) => target as string)
 }
 
 async function startOrder(url: string, basePath = '/api/auth'): Promise<Record<string, string>> {

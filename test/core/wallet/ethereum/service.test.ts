@@ -130,8 +130,8 @@ describe('a sign-in', () => {
 })
 
 /** An order that waits for its phone. */
-async function waiting(url: string, details: object) {
-  const { json: started } = await rest(url, '/cross-device/start', details)
+async function waiting(url: string, details: object, session: Record<string, string> = {}) {
+  const { json: started } = await rest(url, '/cross-device/start', details, session)
   const { orderId, claimToken, desktopToken } = started
   const { json: claimed } = await rest(url, '/cross-device/claim', { orderId, claimToken })
   const { challengeToken } = claimed
@@ -142,7 +142,8 @@ async function waiting(url: string, details: object) {
   }
   const approve = async (proof: object) =>
     outcome(await rest(url, '/cross-device/approve', { orderId, challengeToken, proof }))
-  const finalize = async () => outcome(await rest(url, '/cross-device/finalize', { orderId, desktopToken }))
+  const finalize = async (returnCode?: string) =>
+    outcome(await rest(url, '/cross-device/finalize', { orderId, desktopToken, returnCode }, session))
   return { challenge, approve, finalize, origin: url }
 }
 
@@ -164,6 +165,26 @@ describe('an order of a key', () => {
     })
     expect(await order.approve({ ...wallet, ...(await signed(account, message)) })).toMatchObject({ ok: true })
     expect(await order.finalize()).toMatchObject({ session: { adapterId: 'ethereum', address: account.address } })
+  })
+
+  test('to add a wallet is approved over a form that says so, and not over its plain text', async () => {
+    const own = newAccount()
+    const { nonceId, message } = (await rest(url, '/wallet/nonce', named(own.address))).json
+    const proof = { nonceId, ...named(own.address), ...(await signed(own, message)) }
+    const { token } = (await rest(url, '/wallet/verify', proof)).json
+    const order = await waiting(url, { kind: 'link' }, { authorization: `Bearer ${token}` })
+    const { message: plain } = await order.challenge({})
+    expect(await order.approve({ ...wallet, ...(await signed(account, plain)) })).toMatch(/^SIGNATURE_INVALID/)
+    const { message: form } = await order.challenge(wallet)
+    expect(parseSiweMessage(form)).toMatchObject({
+      address: account.address,
+      statement: 'Add this wallet to an account on another device.',
+      resources: [expect.stringMatching(/^urn:countersign:sha256:/), url],
+    })
+    const { returnCode } = await order.approve({ ...wallet, ...(await signed(account, form)) })
+    expect(await order.finalize(returnCode)).toMatchObject({
+      wallet: { adapterId: 'ethereum', address: account.address },
+    })
   })
 
   test('to sign in is not approved over its plain text', async () => {
