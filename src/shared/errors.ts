@@ -149,7 +149,7 @@ const rows = {
     text: 'The session is unknown, expired or revoked; sign in again' },
   SESSION_NOT_FOUND: { class: 'state', code: 'not_found', http: 404,
     text: 'You have no session with this id' },
-  SESSION_NOT_FRESH: { class: 'refused', audit: 'call',
+  SESSION_NOT_FRESH: { class: 'refused', audit: 'call', shown: ['notice'],
     text: 'You signed in too long ago to change your wallets; sign in again, then try again' },
   COMPUTER_NOT_FOUND: { class: 'state', code: 'not_found', http: 404,
     text: 'You have no known computer with this id' },

@@ -1,5 +1,6 @@
 import type { BrowserContextOptions, Locator, Page } from 'playwright-core'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { openStore } from '../../src/store/open.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet } from '../support/wallet.ts'
@@ -98,6 +99,37 @@ describe.skipIf(!hasBrowser)('a wallet of another device', () => {
     expect(answered).toContain(wallets[1].address)
     expect([starter.taps, approver.taps]).toEqual([1, 2])
     expectNoFaults(starting.trail, approving.trail)
+  })
+
+  test('is sent the link in a way that the phone offers', async () => {
+    const { url } = await startService()
+    const { page } = await browser.open(phoneSize)
+    await page.addInitScript(() => {
+      Object.defineProperty(navigator, 'share', {
+        value: async ({ url }: ShareData) => void document.body.setAttribute('data-shared', url ?? ''),
+      })
+    })
+    await signIn(page, url)
+    await page.goto(`${url}/api/auth/account`)
+    await page.getByRole('button', { name: english.add }).click()
+    const claimUrl = await scan(qrCode(page))
+    await page.getByRole('button', { name: 'Send the link' }).click()
+    await expect.poll(() => page.locator('body').getAttribute('data-shared')).toBe(claimUrl)
+  })
+
+  test('is asked for by a session of the last ten minutes; a later one signs in again', async () => {
+    provokes(/403 .*start/)
+    const store = await openStore('sqlite::memory:')
+    const { url } = await startService({ store })
+    const { page } = await browser.open(computerSize)
+    await signIn(page, url)
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 11 * 60_000 })
+    onTestFinished(() => void vi.useRealTimers())
+    await page.goto(`${url}/api/auth/account`)
+    await page.getByRole('button', { name: english.add }).click()
+    await page.getByText('You signed in too long ago to change your wallets.').waitFor()
+    await page.getByRole('button', { name: 'Sign in again' }).click()
+    await page.waitForURL('**/api/auth/sign-in?**again=1**')
   })
 
   test('is removed again on the device that added it', async () => {

@@ -422,6 +422,7 @@ export const english = {
     'This phone isn’t on your computer’s network. Connect it to the same Wi-Fi, then try again.',
   'notice.NONCE_EXPIRED': 'That took too long. Try again.',
   'notice.NONCE_NOT_FOUND': 'That took too long. Try again.',
+  'notice.SESSION_NOT_FRESH': 'You signed in too long ago to change your wallets.',
   'task.not-listed': 'This wallet isn’t on the list. Ask the operator of {app} to add it.',
   'task.copy-address': 'Copy the address',
   'task.address-copied': 'Address copied',

@@ -372,6 +372,7 @@ export const german: Texts = {
     'Dieses Handy ist nicht im Netz deines Computers. Verbinde es mit demselben WLAN und versuche es noch einmal.',
   'notice.NONCE_EXPIRED': 'Das hat zu lange gedauert. Versuche es noch einmal.',
   'notice.NONCE_NOT_FOUND': 'Das hat zu lange gedauert. Versuche es noch einmal.',
+  'notice.SESSION_NOT_FRESH': 'Deine Anmeldung ist zu lange her, um deine Wallets zu ändern.',
   'task.not-listed': 'Diese Wallet steht nicht auf der Liste. Bitte den Betreiber von {app}, sie aufzunehmen.',
   'task.copy-address': 'Adresse kopieren',
   'task.address-copied': 'Adresse kopiert',
