@@ -11,7 +11,7 @@ app.get('/me', requireSession(verifier), (_request, response) => {
   // @ts-expect-error: a session has no such field.
   response.json({ address, name: response.locals.session.name })
 })
-app.post('/orders/:id', requireSession(verifier), (request, response) => {
+app.post('/orders/:id', requireSession(verifier, { groups: ['staff'] }), (request, response) => {
   const id: string = request.params.id
   // @ts-expect-error: an address is text.
   const address: number = response.locals.session.address

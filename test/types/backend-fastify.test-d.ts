@@ -12,7 +12,7 @@ app.get('/me', { onRequest: requireSession(verifier) }, async (request) => {
   return { address, name: sessionOf(request).name }
 })
 app.register(async (guarded) => {
-  guarded.addHook('onRequest', requireSession(verifier))
+  guarded.addHook('onRequest', requireSession(verifier, { groups: ['staff'] }))
   guarded.addHook('preHandler', requireSession(verifier))
 })
 const secure = fastify({ http2: true })

@@ -4,7 +4,7 @@ import { createSessionVerifier } from 'countersign/backend'
 import { requireSession, sessionOf } from 'countersign/backend/grpc'
 
 const verifier = createSessionVerifier({ url: 'http://localhost:8080' })
-export const server = new Server({ interceptors: [requireSession(verifier)] })
+export const server = new Server({ interceptors: [requireSession(verifier, { groups: ['staff'] })] })
 
 export function unary(call: ServerUnaryCall<object, object>): string {
   // @ts-expect-error: an address is text.

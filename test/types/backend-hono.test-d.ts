@@ -12,6 +12,14 @@ app.get('/me', requireSession(verifier), (c) => {
   return c.json({ address, name: c.get('session').name })
 })
 
+app.get('/staff', requireSession(verifier, { groups: ['staff'] }), (c) => {
+  const groups: readonly string[] = c.var.session.groups
+  return c.json({ groups })
+})
+
+// @ts-expect-error: groups are a list.
+requireSession(verifier, { groups: 'staff' })
+
 export const guarded = new Hono<{ Variables: SessionVariables }>()
 guarded.use(requireSession(verifier))
 guarded.get('/me', (c) => c.text(c.var.session.userId))

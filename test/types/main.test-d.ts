@@ -56,6 +56,7 @@ export async function run(): Promise<void> {
   // @ts-expect-error: an address is text.
   await service.fetch(new Request(response.url), { remoteAddress: 1 })
   const session: Session | undefined = await service.introspect('token')
+  await service.introspect('token').then((found) => found?.groups satisfies readonly string[] | undefined)
   const address: string | undefined = session?.address
   // @ts-expect-error: a session need not be there.
   session.address.at(0)

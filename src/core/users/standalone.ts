@@ -126,16 +126,15 @@ export class StandaloneHost implements WalletHost {
     if (!this.admits(key)) throw notListed(key.address)
   }
 
-  /** A session if it counts: not while its user may not sign in. Every way to a session comes through here. */
+  /** A session if it counts: not while its user may not sign in. */
   #counting(session: Session | undefined): Session | undefined {
     return session !== undefined && this.admits(session) ? session : undefined
   }
 
   /** The live session of a credential, extended if due; `counts` is false while its user may not sign in. */
   async #use(text: string, form: CredentialForm) {
-    const counting = (session: Session): boolean => this.#counting(session) !== undefined
-    const used = await this.#sessions.use(text, form, counting)
-    return used && { ...used, counts: counting(used.session) }
+    const used = await this.#sessions.use(text, form, (session) => this.admits(session))
+    return used && { ...used, counts: this.admits(used.session) }
   }
 
   async createSession(

@@ -4,6 +4,7 @@
  * `/fastify`, `/grpc` and `/hono`.
  */
 
+export type { BaseSession } from '../../shared/session.ts'
 export {
   type AccessTokenClaims,
   AccessTokenError,
