@@ -204,6 +204,9 @@ describe.skipIf(!hasBrowser)('on the sign-in page,', () => {
     // The cookie's session: the application's token may be of another.
     await page.getByText(address).waitFor()
     await expectAccessible(page, 'signed in')
+    // Where the user is signed in, and the way on.
+    expect(await page.getByRole('banner').textContent()).toContain('Countersign')
+    expect(await page.getByRole('link', { name: 'Continue' }).isVisible()).toBe(true)
     await page.waitForTimeout(300)
     expect(host.visited).toEqual([])
     await page.getByRole('link', { name: 'Continue' }).click()
