@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
-import { createServer, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http'
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http'
 import http2 from 'node:http2'
 import { Agent, request } from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -267,5 +267,33 @@ describe.each(deployedProxies)('behind %s with its file of deploy/', (name) => {
       expect(failures, log()).toEqual([])
       expect(calls.length).toBeGreaterThan(200)
     })
+  })
+})
+
+describe.skipIf(!hasPart('haproxy') || !hasPart('openssl'))('behind HAProxy, a site', () => {
+  const parts = ['User', 'Address', 'Adapter', 'Session', 'Groups']
+  const spellings = ['X-Countersign-', 'x-countersign_', 'X_COUNTERSIGN_', 'X.Countersign~', 'x_countersign-']
+  const ofForwardAuth = Object.fromEntries(spellings.flatMap((start) => parts.map((part) => [start + part, 'admin'])))
+
+  test('gets none of the headers of forward auth that a client sends, over HTTP/1.1 and HTTP/2', async () => {
+    const seen: IncomingHttpHeaders[] = []
+    const site = createServer(({ headers }, response) => {
+      seen.push(headers)
+      response.end()
+    }).listen(0, '127.0.0.1')
+    onTestFinished(() => void site.close())
+    await once(site, 'listening')
+    const { url } = await start('haproxy', {}, (site.address() as AddressInfo).port)
+    const headers = { ...ofForwardAuth, 'x-other': 'passed on' }
+    const call = request(`${url}/report`, { headers }).end()
+    const [answer] = (await once(call, 'response')) as [IncomingMessage]
+    expect(answer.resume().statusCode).toBe(200)
+    const session = http2.connect(url)
+    onTestFinished(() => session.destroy())
+    const stream = session.request({ ':path': '/report', ...headers })
+    const [head] = await once(stream, 'response')
+    expect(head[':status']).toBe(200)
+    expect(seen.map((received) => received['x-other'])).toEqual(['passed on', 'passed on'])
+    expect(JSON.stringify(seen)).not.toMatch(/countersign|admin/i)
   })
 })
