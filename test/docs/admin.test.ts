@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -37,6 +37,7 @@ test('every command of docs/admin.md runs, and the page names every command', as
     NODE: process.execPath,
     MAIN: join(root, 'src/main.ts'),
     COUNTERSIGN_STORE: store,
+    COUNTERSIGN_ADAPTERS: 'nimiq,ethereum',
     ADDRESS: wallet.address,
     KEY: wallet.publicKeyHex,
     USER_ID: session.userId,
@@ -46,10 +47,13 @@ test('every command of docs/admin.md runs, and the page names every command', as
     LOST_USER_ID: lostSession.userId,
     NEW_ADDRESS: replacement.address,
   }
+  const [, users = ''] = /```json\n([\s\S]*?)```/.exec(page) ?? []
+  await writeFile(join(folder, 'users.jsonl'), users)
   const script = ['set -e', 'countersign() { "$NODE" "$MAIN" "$@"; }', ...snippets].join('\n')
   const { stdout, stderr } = await promisify(execFile)('sh', ['-c', script], { cwd: folder, env })
   expect(stderr).toBe('')
   expect(stdout).toMatch(/ended 1 session\nended 1 session\n[\s\S]*blocked[\s\S]*unblocked\n[\s\S]*moved from/)
+  expect(stdout).toContain('1 wallet of 1 user, 1 of them new\n')
   expect(stdout).toContain(`deleted ${session.userId}\n`)
   // The person who lost their only wallet.
   expect((await signIn(replacement)).userId).toBe(lostSession.userId)
