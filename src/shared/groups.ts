@@ -19,5 +19,5 @@ export function areGroups(value: unknown): value is readonly string[] {
 }
 
 /** What a list of groups has to be, for messages. */
-export const groupsExpected: string =
-  `a list of at most ${maxGroups} names such as "staff", ` + 'each of 1 to 64 letters, digits, "_", ".", ":" and "-"'
+export const groupsExpected: string = `a list of at most ${maxGroups} names such as "staff", \
+each of 1 to 64 letters, digits, "_", ".", ":" and "-"`
