@@ -332,7 +332,7 @@ export interface CountersignOptions {
    */
   people?: string
   /**
-   * Who may sign in: `anyone`, or only the `people` of the file, with whom sessions count as long as they are listed.
+   * Who may sign in: `anyone`, or only the `people` of the file, whose sessions count as long as they are listed.
    * Values: `people`. Default: `anyone`. Variable: COUNTERSIGN_ADMIT.
    */
   admit?: 'anyone' | 'people'

@@ -287,7 +287,7 @@ const sessions = {
   }),
   admit: option({
     about:
-      'Who may sign in: `anyone`, or only the `people` of the file, with whom sessions count as long as they are ' +
+      'Who may sign in: `anyone`, or only the `people` of the file, whose sessions count as long as they are ' +
       'listed.',
     variable: 'COUNTERSIGN_ADMIT',
     kind: choice('anyone', 'people'),
