@@ -13,9 +13,11 @@ import { expect, test } from 'vitest'
 import { endpoints } from '../../scripts/docs/services.ts'
 import { call } from '../better-auth/calls.ts'
 import { type Auth, makeAuth } from '../better-auth/support.ts'
+import { startChain } from '../support/evm.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { executedSnippets, withSources, workFolder } from '../support/snippets.ts'
+import vectors from '../vectors/ethereum.json' with { type: 'json' }
 import { blocksOf, type CodeBlock } from './blocks.ts'
 
 const run = promisify(execFile)
@@ -42,8 +44,9 @@ function newAccount(): PrivateKeyAccount {
 async function signIn(
   ask: (path: string, body: unknown) => Promise<{ readonly json: Answered }>,
   account: PrivateKeyAccount,
+  { address = account.address as string, chainId = '1' } = {},
 ) {
-  const named = { adapterId: 'ethereum', address: account.address, chainId: '1' }
+  const named = { adapterId: 'ethereum', address, chainId }
   const { json } = await ask('/wallet/nonce', named)
   const signatureHex = (await account.signMessage({ message: json.message })).slice(2)
   return (await ask('/wallet/verify', { ...named, nonceId: json.nonceId, publicKeyHex: '', signatureHex })).json
@@ -204,4 +207,25 @@ test('the calls of the last column are served', () => {
   for (const [httpMethod, path] of rows) {
     expect(endpoints).toContainEqual(expect.objectContaining({ httpMethod, path }))
   }
+})
+
+test('a key is the user on every chain, a contract wallet on its own; one wallet of two users is refused', async () => {
+  const folder = await workFolder()
+  const chain = await startChain()
+  const contract = await chain.deploy(vectors.contract.runtime)
+  const [owner, account] = [privateKeyToAccount(vectors.contract.ownerPrivateKey as Hex), newAccount()]
+  const store = `sqlite:${join(folder, 'countersign.db')}`
+  const { url } = await startService({ store, adapters: ['ethereum'], evmRpc: { 1: chain.url } })
+  const importLines = async (...lines: readonly (readonly [wallet: string, userId: string])[]) => {
+    const text = lines.map(([wallet, userId]) => `${JSON.stringify({ wallet, user_id: userId })}\n`).join('')
+    await writeFile(join(folder, 'users.jsonl'), text)
+    const args = [join(root, 'src/main.ts'), 'admin', 'import', join(folder, 'users.jsonl')]
+    await run(process.execPath, args, { env: { COUNTERSIGN_STORE: store, COUNTERSIGN_ADAPTERS: 'ethereum' } })
+  }
+  const wallet = `ethereum:${account.address}`
+  await expect(importLines([wallet, '1'], [wallet.toLowerCase(), '2'])).rejects.toThrow('line 2')
+  await importLines([wallet, '1'], [`ethereum:eip155:1:${contract}`, '2'])
+  const ask = (path: string, body: unknown) => rest(url, path, body)
+  expect((await signIn(ask, account, { chainId: '10' })).session.userId).toBe('1')
+  expect((await signIn(ask, owner, { address: contract })).session.userId).toBe('2')
 })
