@@ -6,8 +6,11 @@ export type {
   AuditEventHook,
   AuditEventType,
   AuditFacts,
+  AuditMaker,
   AuditOrder,
+  AuditOutcome,
   AuditRefusal,
+  AuditSession,
   AuditWallet,
 } from './base/audit.ts'
 export { createLogger, type LogFields, type LogFormat, type Logger, type LogLevel, type LogSink } from './base/log.ts'

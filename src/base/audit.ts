@@ -38,18 +38,18 @@ export interface AuditOrder {
 }
 
 /** A session of a user. */
-interface OfSession {
+export interface AuditSession {
   readonly userId: string
   readonly sessionId: string
 }
 
 /** An order that made a session or brought a wallet, if one did. */
-interface OfOrder {
+export interface AuditMaker {
   readonly orderId?: string | undefined
 }
 
 /** What came of an order, if that is known. */
-interface OrderOutcome extends AuditOrder, AuditWallet {
+export interface AuditOutcome extends AuditOrder, AuditWallet {
   readonly userId?: string | undefined
   readonly sessionId?: string | undefined
 }
@@ -64,8 +64,8 @@ export type AuditFacts =
        * seconds.
        */
       readonly repeated?: boolean | undefined
-    } & OfSession &
-      OfOrder &
+    } & AuditSession &
+      AuditMaker &
       AuditWallet)
   /** A signature over a challenge was refused: at the sign-in, when a wallet was to be linked, or on the phone. */
   | ({ readonly type: 'challenge.refused' } & AuditRefusal)
@@ -91,9 +91,9 @@ export type AuditFacts =
    * The desktop got the result. Of a login, `sessionId` is the session that is made of it, unless its host does not
    * tell before; of a link, the one that started the order.
    */
-  | ({ readonly type: 'order.finalized' } & OrderOutcome)
+  | ({ readonly type: 'order.finalized' } & AuditOutcome)
   /** The phone's user took a finalized login or link back. */
-  | ({ readonly type: 'order.taken_back' } & OrderOutcome)
+  | ({ readonly type: 'order.taken_back' } & AuditOutcome)
   /**
    * A session ended before its time. `by` is how: its user signed out, its user ended it from another session
    * (`bySessionId`), its order was taken back, its wallet was unlinked.
@@ -102,25 +102,25 @@ export type AuditFacts =
       readonly type: 'session.ended'
       readonly by: 'sign-out' | 'user' | 'take-back' | 'unlink'
       readonly bySessionId?: string | undefined
-    } & OfSession &
-      OfOrder)
+    } & AuditSession &
+      AuditMaker)
   /** `orderId` is there if an order brought the wallet. */
-  | ({ readonly type: 'wallet.linked' } & OfSession & OfOrder & AuditWallet)
+  | ({ readonly type: 'wallet.linked' } & AuditSession & AuditMaker & AuditWallet)
   /** `orderId` is there if the phone's user took that order back; `sessionId` is then the one that started it. */
-  | ({ readonly type: 'wallet.unlinked' } & OfSession & OfOrder & AuditWallet)
+  | ({ readonly type: 'wallet.unlinked' } & AuditSession & AuditMaker & AuditWallet)
   /** A computer needs no return code for this wallet from now on. */
   | ({ readonly type: 'computer.remembered'; readonly computerId: string; readonly orderId: string } & AuditWallet)
   /** A user let computers be forgotten; without `computerId`, all but the one of the user's own session. */
-  | ({ readonly type: 'computer.forgotten'; readonly computerId?: string | undefined } & OfSession)
+  | ({ readonly type: 'computer.forgotten'; readonly computerId?: string | undefined } & AuditSession)
   /** A user let an application act for the user by OpenID Connect. */
   | ({
       readonly type: 'app.connected'
       readonly clientId: string
       /** What the user allowed, with spaces between. */
       readonly scope: string
-    } & OfSession)
+    } & AuditSession)
   /** A user disconnected an application: all that it held is dead. */
-  | ({ readonly type: 'app.disconnected'; readonly clientId: string } & OfSession)
+  | ({ readonly type: 'app.disconnected'; readonly clientId: string } & AuditSession)
   /** A code or refresh token came a second time. All that the application held of this grant is dead. */
   | {
       readonly type: 'app.token_replayed'

@@ -42,7 +42,7 @@ describe.skipIf(!hasBrowser)('an application without a line of code for signing 
       expect(application.headers['x-countersign-user']).toBe(user)
       await page.goto(`${origin}/api/auth/account`)
       await page.getByRole('heading', { name: 'Your account' }).waitFor()
-      await page.getByText('open this page on the device that has the wallet').waitFor()
+      await page.getByText('sign in on this device with a wallet, or open this page on your phone').waitFor()
       expectNoFaults(trail, phone.trail)
 
       // For cookies another port is the same site, so the browser sends them.
