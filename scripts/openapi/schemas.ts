@@ -25,6 +25,7 @@ const mayBeEmpty: ReadonlySet<string> = new Set(['public_key_hex'])
 const sometimesAbsent: ReadonlySet<string> = new Set([
   'countersign.v1.FinalizeOrderResponse.session',
   'countersign.v1.FinalizeOrderResponse.proof_artifact',
+  'countersign.v1.FinalizeOrderResponse.wallet',
 ])
 
 /** The schemas of messages and enums as REST writes them, each made once. */
