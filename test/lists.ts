@@ -59,6 +59,7 @@ export const slow: readonly string[] = [
   'test/browser/link-order.test.ts',
   'test/browser/planted-cookie.test.ts',
   'test/browser/privacy.test.ts',
+  'test/browser/private-applications.test.ts',
   'test/browser/react.test.ts',
   'test/browser/return-code.test.ts',
   'test/browser/session-ends.test.ts',

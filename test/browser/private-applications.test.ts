@@ -1,15 +1,62 @@
 import { once } from 'node:events'
+import { readFile, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { BrowserContextOptions, Page } from 'playwright-core'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { clientsFile, discover, fileWith, request, shop } from '../oidc/support.ts'
+import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
-import { makeWallet } from '../support/wallet.ts'
-import { addressOf, expectHeading, openForPhone, reviewOnPhone, signIn } from './flows.ts'
-import { expectAccessible, hasBrowser, provokes, useBrowser } from './support.ts'
+import { makeWallet, proofOf } from '../support/wallet.ts'
+import { addressOf, expectHeading, signIn } from './flows.ts'
+import { hasBrowser, look, provokes, useBrowser } from './support.ts'
 
-const sentence = 'This wallet isn’t on the list. Ask the operator of Tulips to add it.'
 const permissions = ['clipboard-read', 'clipboard-write']
+
+/** Texts of the pages in a language, as far as the steps need them, and a device to see them on. */
+const english = {
+  locale: 'en-GB',
+  device: { viewport: { width: 1280, height: 720 } } as BrowserContextOptions,
+  here: 'Use a wallet on this device',
+  review: 'Review the request',
+  approve: 'Approve',
+  demo: 'Demo wallet',
+  notListed: 'This wallet isn’t on the list. Ask the operator of Tulips to add it.',
+  copy: 'Copy the address',
+  copied: 'Address copied',
+  anotherWallet: 'Choose another wallet',
+  wallets: 'Choose a wallet',
+  otherWallet: 'Use another wallet',
+  notForAccount: 'Not for this account',
+  ask: 'Tulip Shop isn’t open to this wallet. Ask its operator to add you.',
+  back: 'Back to Tulip Shop',
+  unusable: 'The account on your other device can’t be used right now. Nothing was added. Ask the operator of Tulips.',
+  again: 'Try again',
+}
+const german: typeof english = {
+  locale: 'de-DE',
+  device: { viewport: { width: 390, height: 844 }, userAgent: 'Mozilla/5.0 (Linux; Android 16; Pixel 9) Mobile' },
+  here: '',
+  review: 'Anfrage prüfen',
+  approve: 'Bestätigen',
+  demo: 'Demo-Wallet',
+  notListed: 'Diese Wallet steht nicht auf der Liste. Bitte den Betreiber von Tulips, sie aufzunehmen.',
+  copy: 'Adresse kopieren',
+  copied: 'Adresse kopiert',
+  anotherWallet: 'Andere Wallet wählen',
+  wallets: 'In deiner Wallet fortsetzen',
+  otherWallet: 'Andere Wallet verwenden',
+  notForAccount: 'Nicht für dieses Konto',
+  ask: 'Tulip Shop ist für diese Wallet nicht freigegeben. Bitte den Betreiber, dich aufzunehmen.',
+  back: 'Zurück zu Tulip Shop',
+  unusable:
+    'Das Konto auf deinem anderen Gerät lässt sich gerade nicht verwenden. Es wurde nichts hinzugefügt. Frag den Betreiber von Tulips.',
+  again: 'Noch einmal versuchen',
+}
+const languages = [
+  ['in English', english],
+  ['in German', german],
+] as const
 
 /** A service for a wallet that is not in the browser. */
 async function start() {
@@ -17,43 +64,88 @@ async function start() {
   return await startService({ people, admit: 'people', appName: 'Tulips' })
 }
 
+/** Opens the link of an order as its phone, and reviews the request. */
+async function review(page: Page, claimUrl: string, words: typeof english): Promise<void> {
+  await page.goto(claimUrl)
+  await page.getByRole('button', { name: words.review }).click()
+  await page.getByRole('button', { name: words.approve, exact: true }).waitFor()
+}
+
 describe.skipIf(!hasBrowser)('a wallet that is not on the list', () => {
   const browser = useBrowser()
 
-  test('is told so on the sign-in page, which copies its address for the operator', async () => {
-    provokes(/403/)
-    const { url } = await start()
-    const { page } = await browser.open({ permissions })
-    await page.goto(`${url}/api/auth/sign-in?returnTo=/`)
-    await page.getByRole('button', { name: 'wallet on this device' }).click()
-    await page.getByRole('button', { name: 'Demo wallet' }).click()
-    await page.getByText(sentence).waitFor()
-    await expectAccessible(page, 'not-listed')
-    await page.getByRole('button', { name: 'Copy the address' }).click()
-    await page.getByRole('button', { name: 'Address copied' }).waitFor()
-    expect(await page.evaluate(() => navigator.clipboard.readText())).toMatch(/^NQ\d\d /)
-  })
+  test.each(languages)(
+    'is refused on the sign-in page, which copies its address for the operator, %s',
+    async (_, words) => {
+      provokes(/403/)
+      const { url } = await start()
+      const { page } = await browser.open({ permissions, locale: words.locale, ...words.device })
+      await page.goto(`${url}/api/auth/sign-in?returnTo=/`)
+      // A phone has the list from the start.
+      if (words === english) await page.getByRole('button', { name: words.here }).click()
+      await page.getByRole('button', { name: words.demo }).click()
+      await page.getByText(words.notListed).waitFor()
+      await look(page, `not-listed-sign-in-${words.locale}`)
+      await page.getByRole('button', { name: words.copy }).click()
+      await page.getByRole('button', { name: words.copied }).waitFor()
+      expect(await page.evaluate(() => navigator.clipboard.readText())).toMatch(/^NQ\d\d /)
+    },
+  )
 
-  test('is told so on the approval page, and approves nothing', async () => {
+  test.each(languages)('is refused on the approval page, and approves nothing, %s', async (_, words) => {
     provokes(/403/)
     const { url } = await start()
-    const desktop = await browser.open()
-    const phone = await browser.open({ permissions, viewport: { width: 390, height: 844 } })
-    await reviewOnPhone(phone.page, await openForPhone(desktop.page, url))
-    const address = await addressOf(phone.page)
-    await phone.page.getByRole('button', { name: 'Approve' }).click()
-    await phone.page.getByText(sentence).waitFor()
-    await expectAccessible(phone.page, 'not-listed')
-    await phone.page.getByRole('button', { name: 'Copy the address' }).click()
-    await phone.page.getByRole('button', { name: 'Address copied' }).waitFor()
-    expect(await phone.page.evaluate(() => navigator.clipboard.readText())).toBe(address)
+    const { json: order } = await rest(url, '/cross-device/start', { kind: 'login' })
+    const { page } = await browser.open({ permissions, locale: words.locale, ...words.device })
+    await review(page, order.claimUrl, words)
+    const address = await addressOf(page)
+    await page.getByRole('button', { name: words.approve, exact: true }).click()
+    await page.getByText(words.notListed).waitFor()
+    await look(page, `not-listed-approval-${words.locale}`)
+    await page.getByRole('button', { name: words.copy }).click()
+    await page.getByRole('button', { name: words.copied }).waitFor()
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(address)
+    await page.getByRole('button', { name: words.anotherWallet }).click()
+    await expectHeading(page, words.wallets)
+  })
+})
+
+describe.skipIf(!hasBrowser)('an account that has left the list', () => {
+  const browser = useBrowser()
+
+  test.each(languages)('takes no wallet of another device, which says so, until it is back, %s', async (_, words) => {
+    provokes(/401 .*approve/)
+    const wallet = makeWallet()
+    const people = fileWith({ [`nimiq:${wallet.address}`]: {} })
+    const { url, service } = await startService({ people, admit: 'people', appName: 'Tulips' })
+    const { json: nonce } = await rest(url, '/wallet/nonce', {})
+    const { token } = (await rest(url, '/wallet/verify', proofOf(wallet, nonce))).json
+    const { json: order } = await rest(
+      url,
+      '/cross-device/start',
+      { kind: 'link' },
+      { authorization: `Bearer ${token}` },
+    )
+    const { page } = await browser.open({ locale: words.locale, ...words.device })
+    await review(page, order.claimUrl, words)
+    const listed = await readFile(people, 'utf8')
+    await writeFile(people, JSON.stringify({ [`nimiq:${makeWallet().address}`]: {} }))
+    await service.reload()
+    await page.getByRole('button', { name: words.approve, exact: true }).click()
+    await page.getByText(words.unusable).waitFor()
+    await look(page, `account-unusable-${words.locale}`)
+
+    await writeFile(people, listed)
+    await service.reload()
+    await page.getByRole('button', { name: words.again }).click()
+    await page.locator('#return-code').waitFor()
   })
 })
 
 describe.skipIf(!hasBrowser)('an application for groups', () => {
   const browser = useBrowser()
 
-  test('shows others a page, with a way to another wallet and one back to the application', async () => {
+  test.each(languages)('shows others a page, with ways to another wallet and back, %s', async (_, words) => {
     provokes(/403/)
     const server = createServer((_, response) => response.end('the application')).listen(0, '127.0.0.1')
     await once(server, 'listening')
@@ -61,15 +153,19 @@ describe.skipIf(!hasBrowser)('an application for groups', () => {
     const redirect = `http://127.0.0.1:${(server.address() as AddressInfo).port}/callback`
     const metadata = { ...shop.metadata, redirect_uris: [redirect] }
     const { url } = await startService({ oidc: { clients: clientsFile({ metadata, groups: ['staff'] }) } })
-    const { page } = await browser.open()
-    await signIn(page, url)
+    const { page } = await browser.open({ permissions, locale: words.locale, ...words.device })
+    const wallet = makeWallet()
+    await signIn(page, url, wallet)
     await page.goto((await request(await discover(url, metadata), { redirect_uri: redirect })).address)
-    await expectHeading(page, 'Not for this account')
-    await page.getByText('Tulip Shop isn’t open to this wallet. Ask its operator to add you.').waitFor()
-    await expectAccessible(page, 'not-for-account')
-    const other = page.getByRole('link', { name: 'Use another wallet' })
+    await expectHeading(page, words.notForAccount)
+    await page.getByText(words.ask).waitFor()
+    await look(page, `not-for-account-${words.locale}`)
+    await page.getByRole('button', { name: words.copy }).click()
+    await page.getByRole('button', { name: words.copied }).waitFor()
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(wallet.address)
+    const other = page.getByRole('link', { name: words.otherWallet })
     expect(await other.getAttribute('href')).toMatch(/^\/api\/auth\/sign-in\?.*again=1/)
-    await page.getByRole('button', { name: 'Back to Tulip Shop' }).click()
+    await page.getByRole('button', { name: words.back }).click()
     await page.waitForURL(`${redirect}?error=access_denied*`)
   })
 })

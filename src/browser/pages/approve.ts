@@ -68,7 +68,7 @@ let last: FoundWallet | undefined
 /** Ends the listening to the chosen wallet's account switches. */
 let stopListening = (): void => {}
 
-const tasks = new Tasks({ words, appName, isHandled: settle, remedyOf })
+const tasks = new Tasks({ words, appName, isHandled: settle, remedyOf, noticeOf })
 const poll = new Poll(look)
 const signing = new Signing(tasks)
 const requestScreen = new RequestScreen(words, clock)
@@ -352,6 +352,12 @@ function settle(code: string): boolean {
 function remedyOf(code: string): Remedy | undefined {
   if (challenge === undefined || !wrongWallets.has(code)) return undefined
   return { text: words.say('wallet.another'), act: () => walletPanel.open() }
+}
+
+/** What a refusal says on a phone in other words than on a device that is signed in. */
+function noticeOf(code: string): string | undefined {
+  // The session is that of the device that started the order.
+  return code === 'SESSION_INVALID' ? words.say('task.account-unusable', { app: appName }) : undefined
 }
 
 /** Endings of an order that was approved on this phone. */

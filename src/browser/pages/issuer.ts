@@ -138,7 +138,24 @@ function notForAccount({ client, wallet, sessionId, signIn }: Content & { kind: 
     words.say('issuer.back-to', { client: client.name }),
     () => void answer({ allow: false, sessionId }, back),
   )
-  return { sign: 'no', title, text, detail: wallet, ways: [wayOn(words.say('issuer.other-wallet'), signIn), back] }
+  const ways = [wayOn(words.say('issuer.other-wallet'), signIn), ...copyOf(wallet), back]
+  return { sign: 'no', title, text, detail: wallet, ways }
+}
+
+/**
+ * A button that copies the wallet's address, which the page shows too, for the operator. Browsers have the clipboard on
+ * https and localhost only.
+ */
+function copyOf(address: string): readonly HTMLElement[] {
+  if (!('clipboard' in navigator)) return []
+  const copied = () => {
+    button.textContent = words.say('task.address-copied')
+  }
+  const button = wayOn(
+    words.say('task.copy-address'),
+    () => void navigator.clipboard.writeText(address).then(copied, () => {}),
+  )
+  return [button]
 }
 
 function showWallet(section: HTMLElement, { adapterId, address }: Wallet): void {

@@ -1,6 +1,6 @@
 import { isPassing } from '../client/errors.ts'
 import { CountersignClientError } from '../client/index.ts'
-import { byId, fill, noteForOperator } from './dom.ts'
+import { byId, element, fill, noteForOperator } from './dom.ts'
 import type { Words } from './words.ts'
 
 /** Time without an answer after which the page says that it is still trying, in milliseconds. */
@@ -18,6 +18,8 @@ export interface TasksOptions {
   readonly isHandled?: (code: string) => boolean
   /** What the notice's button does after this error code, if not to try again. */
   readonly remedyOf?: (code: string) => Remedy | undefined
+  /** What the notice says after this error code, if not the text that it has on all pages. */
+  readonly noticeOf?: (code: string) => string | undefined
   /** Whether the notice moves to what was tapped, on a page that is longer than a screen. */
   readonly isBesideTap?: boolean
 }
@@ -36,6 +38,7 @@ export interface Remedy {
 export class Tasks {
   readonly #notice = byId('notice')
   readonly #retryButton = byId('retry-button')
+  readonly #otherButton = Object.assign(element('button', 'button small plain'), { type: 'button' })
   /** The live region around the notice, and its place in the page. */
   readonly #region = this.#notice.parentNode as HTMLElement
   readonly #home = this.#region.parentNode as HTMLElement
@@ -43,9 +46,11 @@ export class Tasks {
   readonly #appName: string
   readonly #isHandled: (code: string) => boolean
   readonly #remedyOf: (code: string) => Remedy | undefined
+  readonly #noticeOf: (code: string) => string | undefined
   readonly #isBesideTap: boolean
   #running: { readonly controller: AbortController; readonly done: Promise<void> } | undefined
   #remedy: Remedy | undefined
+  #other: Remedy | undefined
   #slow: ReturnType<typeof setTimeout> | undefined
   /** What was tapped last. */
   #tapped: Element | undefined
@@ -54,12 +59,17 @@ export class Tasks {
 
   constructor(options: TasksOptions) {
     const { words, appName, isHandled = () => false, remedyOf = () => undefined, isBesideTap = false } = options
+    const { noticeOf = () => undefined } = options
     this.#words = words
     this.#appName = appName
     this.#isHandled = isHandled
     this.#remedyOf = remedyOf
+    this.#noticeOf = noticeOf
     this.#isBesideTap = isBesideTap
     this.#retryButton.addEventListener('click', () => this.#remedy?.act())
+    this.#otherButton.addEventListener('click', () => this.#other?.act())
+    this.#otherButton.hidden = true
+    this.#retryButton.after(this.#otherButton)
     // Before the button's own listener, which starts the task. Some browsers do not focus buttons that are tapped.
     addEventListener('click', ({ target }) => (this.#tapped = target as Element), true)
     addEventListener('offline', () => this.busy && this.#say(words.say('task.offline')))
@@ -136,7 +146,7 @@ export class Tasks {
       else {
         noteForOperator({ code, message })
         const again = { text: this.#words.say('task.retry'), act: () => void this.run(task) }
-        this.#say(this.#words.notice(code), this.#remedyOf(code) ?? again)
+        this.#say(this.#noticeOf(code) ?? this.#words.notice(code), this.#remedyOf(code) ?? again)
       }
     } finally {
       clearTimeout(this.#slow)
@@ -146,20 +156,21 @@ export class Tasks {
     }
   }
 
-  /** Says that a wallet is not on the service's list, and offers its address for the operator. */
+  /** Says that a wallet is not on the service's list. Offers its address for the operator, and another wallet. */
   sayNotListed(address: string): void {
     const text = this.#words.say('task.not-listed', { app: this.#appName })
     // Browsers offer the clipboard on https and localhost only.
     const withAddress = `${text} ${address}`
+    const other = this.#remedyOf('LOGIN_REFUSED')
     if (!('clipboard' in navigator)) {
-      this.#say(withAddress)
+      this.#say(withAddress, other)
       return
     }
     const copied = () => {
       this.#retryButton.textContent = this.#words.say('task.address-copied')
     }
-    const act = () => void navigator.clipboard.writeText(address).then(copied, () => this.#say(withAddress))
-    this.#say(text, { text: this.#words.say('task.copy-address'), act })
+    const act = () => void navigator.clipboard.writeText(address).then(copied, () => this.#say(withAddress, other))
+    this.#say(text, { text: this.#words.say('task.copy-address'), act }, other)
   }
 
   /** Moves the notice, unless it is there: the button in it would lose the focus. */
@@ -174,13 +185,16 @@ export class Tasks {
     this.#slow = setTimeout(() => this.#say(navigator.onLine ? this.#words.say('task.slow') : offline), slowMs)
   }
 
-  /** Shows a notice, or hides it if the text is empty. The button applies the remedy. */
-  #say(text: string, remedy?: Remedy): void {
+  /** Shows a notice, or hides it if the text is empty. The buttons apply the remedies. */
+  #say(text: string, remedy?: Remedy, other?: Remedy): void {
     this.#remedy = remedy
+    this.#other = other
     this.#notice.hidden = text === ''
     fill(this.#notice, 'notice', text)
     this.#retryButton.hidden = remedy === undefined
     if (remedy !== undefined) this.#retryButton.textContent = remedy.text
+    this.#otherButton.hidden = other === undefined
+    this.#otherButton.textContent = other?.text ?? ''
     this.#notice.scrollIntoView({ block: 'nearest' })
   }
 }

@@ -424,6 +424,8 @@ export const english = {
   'notice.NONCE_NOT_FOUND': 'That took too long. Try again.',
   'notice.SESSION_NOT_FRESH': 'You signed in too long ago to change your wallets.',
   'task.not-listed': 'This wallet isn’t on the list. Ask the operator of {app} to add it.',
+  'task.account-unusable':
+    'The account on your other device can’t be used right now. Nothing was added. Ask the operator of {app}.',
   'task.copy-address': 'Copy the address',
   'task.address-copied': 'Address copied',
   'task.failed': 'Something went wrong ({code}).',

@@ -374,6 +374,8 @@ export const german: Texts = {
   'notice.NONCE_NOT_FOUND': 'Das hat zu lange gedauert. Versuche es noch einmal.',
   'notice.SESSION_NOT_FRESH': 'Deine Anmeldung ist zu lange her, um deine Wallets zu ändern.',
   'task.not-listed': 'Diese Wallet steht nicht auf der Liste. Bitte den Betreiber von {app}, sie aufzunehmen.',
+  'task.account-unusable':
+    'Das Konto auf deinem anderen Gerät lässt sich gerade nicht verwenden. Es wurde nichts hinzugefügt. Frag den Betreiber von {app}.',
   'task.copy-address': 'Adresse kopieren',
   'task.address-copied': 'Adresse kopiert',
   'task.failed': 'Das hat nicht geklappt ({code}).',
