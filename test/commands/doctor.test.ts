@@ -728,6 +728,7 @@ describe.skipIf(!hasPart('redis-server') || !hasPart('nginx') || !hasPart('opens
       'store',
       'redis',
       'clock',
+      'people',
       'port',
       'https',
       'public url',

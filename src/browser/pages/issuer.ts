@@ -116,7 +116,10 @@ function showConsent({ client, host, scopes, wallet, sessionId, signIn }: Conten
   const atResources = scopes.filter((each) => each.includes(' '))
   const items = atResources.map((each) => {
     const [scope = '', resource = ''] = each.split(' ')
-    return element('li', '', words.say('issuer.scope.at', { scope, resource }))
+    const item = element('li', '')
+    // English on a page from right to left keeps its order.
+    item.append(element('bdi', '', words.say('issuer.scope.at', { scope, resource })))
+    return item
   })
   list.lastElementChild?.before(...items)
   open(section, title)

@@ -6,8 +6,7 @@
 export const marks = {
   'nimiq-pay': mark(
     28,
-    `<radialGradient id="a" cx="75%" cy="98%" r="100%"><stop stop-color="#ec991c"/><stop offset="1"
-stop-color="#e9b213"/></radialGradient><path fill="#1f2348" d="M0 0h28v28H0z"/><path fill="url(#a)" d="M23.7 13.1 19.3
+    `<path fill="#1f2348" d="M0 0h28v28H0z"/><path fill="#e9b213" d="M23.7 13.1 19.3
 5.5a1.8 1.8 0 0 0-1.6-.9H9.9c-.6 0-1.2.3-1.5.9l-4.3 7.6a1.8 1.8 0 0 0 0 1.8l4.3 7.6c.3.6.9.9 1.5.9h7.8c.7 0 1.3-.3 1.6
 -.9l4.4-7.6c.3-.6.3-1.2 0-1.8z"/>`,
   ),
@@ -48,9 +47,7 @@ stop-color="#e9b213"/></radialGradient><path fill="#1f2348" d="M0 0h28v28H0z"/><
   trust: mark(
     28,
     `<path fill="#fff" d="M0 0h28v28H0z"/><path fill="#0500ff" d="M6 7.6 13.5 5v17.9C8.2 20.5 6 15.9 6 13.3V7.6Z"/>
-<path fill="url(#a)" d="M22 7.6 13.5 5v17.9c6-2.4 8.5-7 8.5-9.5V7.6Z"/><linearGradient id="a" x1="19.8" x2="14.1"
-y1="3.8" y2="22.9" gradientUnits="userSpaceOnUse"><stop offset=".08" stop-color="#0094ff"/><stop offset=".16"
-stop-color="#48ff91"/><stop offset=".42" stop-color="#0094ff"/><stop offset=".9" stop-color="#0500ff"/></linearGradient>`,
+<path fill="#0094ff" d="M22 7.6 13.5 5v17.9c6-2.4 8.5-7 8.5-9.5V7.6Z"/>`,
   ),
 } as const
 
