@@ -96,6 +96,10 @@ const rooms: Readonly<Record<string, Room>> = {
   // No store, and nothing of Node.js: it runs where WebCrypto does.
   'integrations/core': { may: ['shared', 'core'] },
   'integrations/proof': { may: ['shared', 'core', '@noble/hashes', '@scure/base'] },
+  'integrations/approvals': {
+    may: ['shared', 'core', 'integrations/proof', '@scure/base'],
+    types: ['integrations/backend'],
+  },
   'integrations/testing': { may: ['shared', 'core', 'node:'], types: ['base', 'store'] },
   'index.ts': { may: server.concat('service') },
   'main.ts': { may: ['base', 'commands'] },
@@ -148,6 +152,7 @@ test('every import that esbuild sees is found in the text', async () => {
       'main',
       'browser/client/index',
       'better-auth/index',
+      'integrations/approvals/index',
       'integrations/proof/index',
       'browser/react/index',
     ].map((entry) => `src/${entry}.ts`),

@@ -31,6 +31,7 @@ const needed: Readonly<Record<string, keyof typeof peers>> = {
 /** Entries for servers, whose projects may not have the types of browsers. */
 const serverEntries = [
   'countersign',
+  'countersign/approvals',
   'countersign/backend',
   'countersign/backend/connect',
   'countersign/backend/express',

@@ -27,6 +27,7 @@ function shown({ file, name }: Declaration): string {
 /** Entries that are of no use without another one: what that one exports, its users can name. */
 const buildsOn: Readonly<Record<string, readonly string[]>> = {
   './testing': ['.'],
+  './approvals': ['./proof'],
   './better-auth': ['.'],
   './client/element': ['./client', './client/wallets'],
   './client/wallets': ['./client'],

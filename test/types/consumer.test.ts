@@ -18,6 +18,7 @@ const files: Readonly<Record<string, string>> = {
   './better-auth/client': 'better-auth-client.test-d.ts',
   './testing': 'testing.test-d.ts',
   './core': 'core.test-d.ts',
+  './approvals': 'approvals.test-d.ts',
   './proof': 'proof.test-d.ts',
   './gen/*': 'gen.test-d.ts',
   './backend': 'backend.test-d.ts',

@@ -1,0 +1,84 @@
+import { base64urlnopad } from '@scure/base'
+import { canonicalPayload } from '../../core/order/canonical-payload.ts'
+import { CountersignError } from '../../shared/errors.ts'
+import { ApprovalError } from './error.ts'
+
+/** Most arrays and objects inside each other in an action. The payload around it is one more. */
+const maxDepth = 7
+
+/** Most values in an action: one more than a payload of 8 KiB can have. */
+const maxValues = 8192
+
+/**
+ * Takes an action over, once, and returns the payload to be signed. Later changes of `action` have no effect on it. A
+ * nonce makes it differ from every other payload, so that no proof of another approval fits.
+ *
+ * Throws ACTION_INVALID for everything that is not plain JSON: getters and other code that JSON.stringify would run,
+ * what it would leave out or rewrite, and what an order's payload cannot have.
+ */
+export function payloadOf(action: unknown): string {
+  const nonce = base64urlnopad.encode(crypto.getRandomValues(new Uint8Array(32)))
+  const payload = `{"typ":"countersign/action","action":${new ActionReader().read(action, 1)},"nonce":"${nonce}"}`
+  try {
+    canonicalPayload(payload)
+  } catch (cause) {
+    if (cause instanceof CountersignError) throw invalid(cause.message.replace(/^payload /, ''), cause)
+    throw cause
+  }
+  return payload
+}
+
+/** The action of a payload that was signed. */
+export function actionOf(payload: string): unknown {
+  return JSON.parse(payload).action
+}
+
+/** Writes a value as JSON. Each property is looked at once. */
+class ActionReader {
+  #values = 0
+
+  read(value: unknown, depth: number): string {
+    this.#values += 1
+    if (this.#values > maxValues) throw invalid('is too large')
+    if (value === null || typeof value === 'boolean' || typeof value === 'string') return JSON.stringify(value)
+    if (typeof value === 'number') {
+      if (!Number.isFinite(value)) throw invalid('has a number that is not finite')
+      return JSON.stringify(value)
+    }
+    if (typeof value !== 'object') throw invalid(`has a value of type ${typeof value}`)
+    // An object that contains itself ends here, too.
+    if (depth > maxDepth) throw invalid(`has more than ${maxDepth} levels`)
+    return Array.isArray(value) ? this.#array(value, depth) : this.#object(value, depth)
+  }
+
+  #array(array: readonly unknown[], depth: number): string {
+    const { length } = array
+    const items: string[] = []
+    for (let index = 0; index < length; index += 1) items.push(this.#property(array, String(index), depth))
+    // The one key more is `length`.
+    if (Reflect.ownKeys(array).length !== length + 1) throw invalid('has an array with names')
+    return `[${items.join(',')}]`
+  }
+
+  #object(object: object, depth: number): string {
+    const prototype = Object.getPrototypeOf(object)
+    if (prototype !== null && Object.getPrototypeOf(prototype) !== null) throw invalid('has an object of a class')
+    const members = Reflect.ownKeys(object).map((name) => {
+      if (typeof name === 'symbol') throw invalid('has a value of type symbol')
+      return `${JSON.stringify(name)}:${this.#property(object, name, depth)}`
+    })
+    return `{${members.join(',')}}`
+  }
+
+  #property(of: object, name: string, depth: number): string {
+    const property = Object.getOwnPropertyDescriptor(of, name)
+    if (property === undefined) throw invalid('has a value of type undefined')
+    if (!('value' in property) || property.enumerable !== true) throw invalid('has a getter or a hidden property')
+    return this.read(property.value, depth + 1)
+  }
+}
+
+/** Quotes nothing of the action, which can be secret. */
+function invalid(what: string, cause?: unknown): ApprovalError {
+  return new ApprovalError('ACTION_INVALID', `The action ${what}`, { cause })
+}

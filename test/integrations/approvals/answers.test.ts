@@ -1,0 +1,304 @@
+import { createHash } from 'node:crypto'
+import { afterEach, expect, test, vi } from 'vitest'
+import { canonicalPayload } from '../../../src/core/order/canonical-payload.ts'
+import {
+  type ApprovalRequest,
+  type ApprovalsOptions,
+  createApprovals,
+} from '../../../src/integrations/approvals/index.ts'
+import { makeWallet, type TestWallet } from '../../support/wallet.ts'
+
+afterEach(() => void vi.useRealTimers())
+
+const owner = makeWallet()
+const options: ApprovalsOptions = {
+  url: 'http://localhost:1',
+  startKey: 'a-start-key-of-thirty-two-letters',
+  appName: 'Example',
+  origin: 'https://app.example',
+  adapters: ['nimiq', 'ed25519'],
+}
+const request: ApprovalRequest = {
+  userId: 'user',
+  wallets: [{ adapterId: 'nimiq', address: owner.address }],
+  title: 'Delete',
+  action: { tool: 'delete', path: '/tmp' },
+}
+
+/** What a service that may be a liar answers: by default, what an honest one does whose user has approved. */
+interface Answers {
+  readonly events?: (poll: number, signal: AbortSignal) => Response | Promise<Response>
+  readonly finalize?: (payload: string, signal: AbortSignal) => Response | Promise<Response>
+}
+
+const step = (status: string, sequence = 4): Response => Response.json({ events: [{ sequence, status }] })
+
+/** An approval at such a service, and what was sent to it. */
+async function askAt({ events = () => step('approved'), finalize = finalized() }: Answers) {
+  const sent: { path: string; body: Record<string, unknown>; authorization: string | null }[] = []
+  let payload = ''
+  let polls = 0
+  const fetch = async (url: string, init: RequestInit): Promise<Response> => {
+    const path = new URL(url).pathname.replace('/api/auth/cross-device/', '')
+    const body = init.body === undefined ? {} : JSON.parse(String(init.body))
+    sent.push({ path, body, authorization: new Headers(init.headers).get('authorization') })
+    if (path === 'start') {
+      payload = body.payload
+      const approvalUrl = 'https://sign.example/api/auth/inbox?order=one'
+      return Response.json({ orderId: 'one', desktopToken: 'token', approvalUrl, expiresAt: 1 })
+    }
+    polls += path === 'events' ? 1 : 0
+    return path === 'events' ? await events(polls, init.signal!) : await finalize(payload, init.signal!)
+  }
+  return { approval: await createApprovals({ ...options, fetch }).ask(request), sent, polls: () => polls }
+}
+
+/** The answer of a finalized order, as the wallet signs it, with changes to the signed text and to the artifact. */
+function finalized(change: { wallet?: TestWallet; text?: (text: string) => string; artifact?: object } = {}) {
+  return (payload: string): Response => Response.json({ proofArtifact: artifactOf(payload, change) })
+}
+
+function artifactOf(
+  payload: string,
+  change: { wallet?: TestWallet; text?: (text: string) => string; artifact?: object },
+) {
+  const { wallet = owner, text = (same) => same, artifact } = change
+  const canonical = canonicalPayload(payload)
+  const lines = [
+    'Example requests approval',
+    'Action: order.approve',
+    'Origin: https://app.example',
+    'Challenge ID: challenge',
+    'Nonce: nonce',
+    'Issued At: 2026-01-01T00:00:00.000Z',
+    'Expires At: 2026-01-01T01:00:00.000Z',
+    'Order ID: one',
+    'Kind: sign',
+    `Payload Hash: sha256:${createHash('sha256').update(canonical).digest('base64url')}`,
+    'Title: Delete',
+  ]
+  const message = text(lines.join('\n'))
+  const { publicKeyHex, address } = wallet
+  const signatureHex = wallet.sign(message)
+  return { publicKeyHex, signatureHex, address, message, adapterId: 'nimiq', payload: canonical, ...artifact }
+}
+
+test('the proof of an honest service is an approval, of the action and the wallet', async () => {
+  const { approval, sent } = await askAt({})
+  expect(approval).toMatchObject({ id: 'one', url: 'https://sign.example/api/auth/inbox?order=one', expiresAt: 1 })
+  expect(await approval.decision()).toMatchObject({
+    approved: true,
+    action: request.action,
+    wallet: request.wallets[0],
+    artifact: { adapterId: 'nimiq' },
+  })
+  expect(sent.map(({ path, authorization }) => [path, authorization])).toEqual([
+    ['start', `Bearer ${options.startKey}`],
+    ['events', 'Bearer token'],
+    ['finalize', null],
+  ])
+  expect(sent[0]?.body).toMatchObject({
+    kind: 'sign',
+    inboxUserId: 'user',
+    adapterId: 'nimiq',
+    expectedAddress: owner.address,
+    requester: { origin: 'https://app.example' },
+  })
+})
+
+const other = makeWallet()
+
+test.each<[string, Parameters<typeof finalized>[0]]>([
+  ['another wallet', { wallet: other }],
+  ["another wallet that says it is the user's", { wallet: other, artifact: { address: owner.address } }],
+  ['the wallet of another adapter with the same key', { artifact: { adapterId: 'ed25519' } }],
+  ['another application', { text: (text) => text.replace('Example', 'Other') }],
+  ['another origin', { text: (text) => text.replace('app.example', 'evil.example') }],
+  ['another payload', { text: (text) => text.replace(/sha256:./, 'sha256:_') }],
+  ['no payload', { text: (text) => text.replace(/\nPayload Hash.*/, '') }],
+  ['a sign-in', { text: (text) => text.replace('Kind: sign', 'Kind: login') }],
+  ['another text than it shows', { artifact: { message: 'Example requests approval' } }],
+  ['a forged signature', { artifact: { signatureHex: '00'.repeat(64) } }],
+  ['no signature', { artifact: { signatureHex: '' } }],
+])('a proof of %s is no approval, whatever the service says', async (_, change) => {
+  const { approval } = await askAt({ finalize: finalized(change) })
+  await expect(approval.decision()).rejects.toMatchObject({ name: 'ApprovalError', reason: 'PROOF_INVALID' })
+})
+
+test.each<[string, (payload: string) => Response]>([
+  ['nothing', () => Response.json({})],
+  ['true', () => Response.json({ approved: true, proofArtifact: true })],
+])('an answer of %s is no approval', async (_, finalize) => {
+  const { approval } = await askAt({ finalize })
+  await expect(approval.decision()).rejects.toMatchObject({ reason: 'PROOF_INVALID' })
+})
+
+test.each<[string, () => Response]>([
+  ['a page', () => new Response('<html>', { headers: { 'content-type': 'text/html' } })],
+  ['a list', () => Response.json([])],
+  ['no events', () => Response.json({ events: 'approved' })],
+  ['an event without a sequence', () => Response.json({ events: [{ status: 'approved' }] })],
+  ['an unknown status', () => step('granted')],
+  ['an error without a code', () => Response.json({ error: 'no' }, { status: 404 })],
+  ['a redirect', () => new Response(null, { status: 302, headers: { location: 'https://evil.example' } })],
+])('%s in place of events is not an answer', async (_, events) => {
+  const { approval } = await askAt({ events })
+  await expect(approval.decision()).rejects.toMatchObject({ reason: 'UNEXPECTED_ANSWER' })
+})
+
+test.each([
+  ['rejected', 'declined'],
+  ['cancelled', 'declined'],
+  ['expired', 'expired'],
+])('an order that is %s is %s, as often as it is looked at', async (status, why) => {
+  const { approval, sent } = await askAt({ events: () => step(status) })
+  expect(await approval.decision()).toStrictEqual({ approved: false, why })
+  expect(await approval.decision()).toStrictEqual({ approved: false, why })
+  expect(sent.some(({ path }) => path === 'finalize')).toBe(false)
+})
+
+test.each([
+  ['ORDER_REJECTED', 'declined'],
+  ['ORDER_CANCELLED', 'declined'],
+  ['ORDER_EXPIRED', 'expired'],
+  ['ORDER_NOT_FOUND', 'expired'],
+])('an order that is over with %s when it is finalized is %s', async (code, why) => {
+  const { approval } = await askAt({ finalize: () => Response.json({ code, message: 'Over' }, { status: 409 }) })
+  expect(await approval.decision()).toStrictEqual({ approved: false, why })
+})
+
+test('an answer that another process has had is ALREADY_USED', async () => {
+  const finalize = () => Response.json({ code: 'ORDER_FINALIZED', message: 'Over' }, { status: 409 })
+  const { approval } = await askAt({ finalize })
+  await expect(approval.decision()).rejects.toMatchObject({ reason: 'ALREADY_USED' })
+})
+
+test.each([
+  [400, 'WRONG_WALLET', 'SERVICE_REFUSED'],
+  [401, 'ORDER_TOKEN_INVALID', 'SERVICE_REFUSED'],
+  [503, 'STORE_UNAVAILABLE', 'SERVICE_UNAVAILABLE'],
+])('HTTP %i with %s is %s', async (status, code, reason) => {
+  const { approval } = await askAt({ finalize: () => Response.json({ code, message: 'a\nb' }, { status }) })
+  const rejected = approval.decision()
+  await expect(rejected).rejects.toMatchObject({ reason, code })
+  await expect(rejected).rejects.toThrow(/^[^\n]*$/)
+})
+
+test('a service that is away rejects, and a later call gets the answer', async () => {
+  let isAway = true
+  const away = (): never => {
+    throw new TypeError('fetch failed')
+  }
+  const { approval } = await askAt({
+    finalize: (payload) => (isAway ? away() : finalized()(payload)),
+  })
+  await expect(approval.decision()).rejects.toMatchObject({ reason: 'SERVICE_UNAVAILABLE' })
+  isAway = false
+  expect(await approval.decision()).toMatchObject({ approved: true })
+})
+
+test('a lost answer of the finalize is asked for again with the same key, and given out once', async () => {
+  let lost = true
+  const { approval, sent } = await askAt({
+    finalize: (payload) => {
+      if (!lost) return finalized()(payload)
+      lost = false
+      return new Response(new ReadableStream({ start: (stream) => stream.error(new Error('reset')) }))
+    },
+  })
+  await expect(approval.decision()).rejects.toMatchObject({ reason: 'SERVICE_UNAVAILABLE' })
+  expect(await approval.decision()).toMatchObject({ approved: true })
+  await expect(approval.decision()).rejects.toMatchObject({ reason: 'ALREADY_USED' })
+  const keys = sent.filter(({ path }) => path === 'finalize').map(({ body }) => body.finalizeKey)
+  expect(new Set(keys).size).toBe(1)
+  expect(keys[0]).toMatch(/^[\w-]{43}$/)
+})
+
+test('of ten calls at once, one gets the approval', async () => {
+  const { approval } = await askAt({})
+  const decisions = await Promise.allSettled(Array.from({ length: 10 }, () => approval.decision()))
+  expect(decisions.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+  for (const decision of decisions) {
+    if (decision.status === 'rejected') expect(decision.reason).toMatchObject({ reason: 'ALREADY_USED' })
+  }
+})
+
+test('the handle has no key to finalize with, and a second process has another', async () => {
+  const { approval, sent } = await askAt({})
+  await approval.decision()
+  const { finalizeKey } = sent.at(-1)!.body
+  expect(Buffer.from(approval.handle, 'base64url').toString('latin1')).not.toContain(finalizeKey)
+  const second = await askAt({})
+  await second.approval.decision()
+  expect(second.sent.at(-1)?.body.finalizeKey).not.toBe(finalizeKey)
+})
+
+test('an aborted wait rejects with the signal’s reason, gives nothing out, and can begin again', async () => {
+  const controller = new AbortController()
+  const never = (signal: AbortSignal) =>
+    new Promise<Response>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+  const { approval } = await askAt({ events: (poll, signal) => (poll === 1 ? never(signal) : step('approved')) })
+  const waiting = approval.decision({ signal: controller.signal })
+  controller.abort(new Error('enough'))
+  await expect(waiting).rejects.toThrow('enough')
+  expect(await approval.decision()).toMatchObject({ approved: true })
+})
+
+test('a call with a signal that is aborted sends nothing', async () => {
+  const { approval, sent } = await askAt({})
+  await expect(approval.decision({ signal: AbortSignal.abort(new Error('enough')) })).rejects.toThrow('enough')
+  expect(sent.map(({ path }) => path)).toEqual(['start'])
+})
+
+test('an answer that comes after the abort is not given out, and a later call has it', async () => {
+  const controller = new AbortController()
+  const { approval } = await askAt({
+    // A fetch that does not look at its signal.
+    finalize: (payload) => {
+      controller.abort(new Error('enough'))
+      return finalized()(payload)
+    },
+  })
+  await expect(approval.decision({ signal: controller.signal })).rejects.toThrow('enough')
+  expect(await approval.decision()).toMatchObject({ approved: true })
+})
+
+test('a service that answers at once without news is asked once in a second', async () => {
+  const { approval, polls } = await askAt({
+    events: (poll) => (poll < 3 ? Response.json({ events: [] }) : step('rejected')),
+  })
+  vi.useFakeTimers()
+  const decided = approval.decision()
+  await vi.advanceTimersByTimeAsync(900)
+  expect(polls()).toBe(1)
+  await vi.advanceTimersByTimeAsync(200)
+  expect(polls()).toBe(2)
+  await vi.advanceTimersByTimeAsync(1000)
+  expect(await decided).toStrictEqual({ approved: false, why: 'declined' })
+})
+
+test('each poll asks for what is newer than the last step', async () => {
+  const asked: string[] = []
+  const fetch = async (url: string): Promise<Response> => {
+    if (url.includes('/start')) {
+      const approvalUrl = 'https://sign.example/inbox'
+      return Response.json({ orderId: 'one', desktopToken: 'token', approvalUrl, expiresAt: 1 })
+    }
+    asked.push(new URL(url).search)
+    return step(asked.length === 1 ? 'created' : 'rejected', asked.length)
+  }
+  const approval = await createApprovals({ ...options, fetch }).ask(request)
+  expect(await approval.decision()).toStrictEqual({ approved: false, why: 'declined' })
+  expect(asked).toEqual(['?orderId=one&wait=25', '?orderId=one&wait=25&after=1'])
+})
+
+test.each([
+  ['no order', {}],
+  ['no address', { orderId: 'one', desktopToken: 'token', expiresAt: 1 }],
+  ['an address of a script', { orderId: 'one', desktopToken: 'token', expiresAt: 1, approvalUrl: 'javascript:x' }],
+])('a start that is answered with %s is refused', async (_, answer) => {
+  const fetch = async (): Promise<Response> => Response.json(answer)
+  await expect(createApprovals({ ...options, fetch }).ask(request)).rejects.toMatchObject({
+    reason: 'UNEXPECTED_ANSWER',
+  })
+})
