@@ -142,6 +142,11 @@ const steps: readonly Step[] = [
     limitMinutes: 5,
   },
   {
+    name: 'new applications of Vue, Svelte and Angular',
+    command: 'vitest run test/examples/frameworks.test.ts',
+    limitMinutes: 20,
+  },
+  {
     name: 'a new application of Next.js',
     command: 'vitest run test/examples/next.test.ts',
     limitMinutes: 20,

@@ -22,6 +22,7 @@ export const nightly: readonly string[] = [
   'test/e2e/rolling-upgrade.test.ts',
   'test/e2e/shared-port-restarts.test.ts',
   // Install and build an application each.
+  'test/examples/frameworks.test.ts',
   'test/examples/next.test.ts',
   'test/examples/runtimes.test.ts',
   'test/examples/sveltekit.test.ts',

@@ -13,6 +13,8 @@ import { signInClients } from '../support/clients.ts'
 import { completeOrder, signInWith } from '../support/flows.ts'
 import { orderClients } from '../support/orders.ts'
 import { freePort } from '../support/redis-server.ts'
+import { rest } from '../support/rest.ts'
+import { startService } from '../support/service.ts'
 import { namedFiles, writeFiles } from '../support/snippets.ts'
 
 const run = promisify(execFile)
@@ -48,14 +50,31 @@ beforeAll(async () => {
   await run('npx', ['--yes', 'create-next-app@latest', 'application', '--yes', '--use-npm'], options)
   const install = ['install', '--no-audit', '--no-fund', 'next@latest', await packPackage()]
   await run('npm', install, { ...options, cwd: application })
-  for (const document of ['docs/mounting.md', 'docs/react.md']) {
+  for (const document of ['docs/mounting.md', 'docs/react.md', 'docs/frameworks.md']) {
     const files = await namedFiles(document)
     // Those of React Router begin with app, too.
-    await writeFiles(application, new Map([...files].filter(([path]) => /^(app|lib)\/(?!routes)/.test(path))))
+    await writeFiles(application, new Map([...files].filter(([path]) => /^((app|lib)\/(?!routes)|proxy)/.test(path))))
   }
   await run(process.execPath, [next, 'build'], { cwd: application, env: environment, timeout: 10 * minuteMs })
 }, 20 * minuteMs)
 afterAll(() => rm(folder, { recursive: true, force: true }))
+
+/** Starts the application. It may answer only later. */
+async function startNext(command: string, others: Readonly<Record<string, string>> = {}): Promise<string> {
+  const port = await freePort()
+  const url = `http://localhost:${port}`
+  const child = spawn(process.execPath, [next, command, '--port', String(port), '--hostname', 'localhost'], {
+    cwd: application,
+    env: { ...environment, APP_URL: url, ...others },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
+  onTestFinished(async () => {
+    const exited = once(child, 'exit')
+    child.kill()
+    await exited
+  })
+  return url
+}
 
 const heading = (page: Page, name: string) => page.getByRole('heading', { name })
 
@@ -65,18 +84,7 @@ describe('Next.js', () => {
   test.each(['start', 'dev'])(
     'with next %s, the application of the documents signs in on this device and with a phone, and has the service’s pages',
     async (command) => {
-      const port = await freePort()
-      const url = `http://localhost:${port}`
-      const child = spawn(process.execPath, [next, command, '--port', String(port), '--hostname', 'localhost'], {
-        cwd: application,
-        env: { ...environment, APP_URL: url },
-        stdio: ['ignore', 'ignore', 'inherit'],
-      })
-      onTestFinished(async () => {
-        const exited = once(child, 'exit')
-        child.kill()
-        await exited
-      })
+      const url = await startNext(command)
       // The development server compiles at the first request, for longer than a page waits if the machine is busy.
       const answers = (path: string) =>
         fetch(url + path).then(
@@ -122,5 +130,41 @@ describe('Next.js', () => {
       await completeOrder(orderClients.REST!(url))
     },
     20 * minuteMs,
+  )
+
+  test(
+    'proxy.ts lets requests with an access token of the service through, and says whose they are',
+    async () => {
+      const audience = 'https://orders.example'
+      const { url: auth } = await startService({ accessTokens: { audiences: [audience, 'https://chat.example'] } })
+      const { token } = await signInWith(signInClients.REST!(auth))
+      const { json: signedIn } = await rest(auth, '/session', undefined, { authorization: `Bearer ${token}` })
+      const accessToken = async (audience: string): Promise<string> => {
+        const { json } = await rest(auth, '/access-token', { audience }, { authorization: `Bearer ${token}` })
+        return json.accessToken
+      }
+      const orders = async (url: string, headers: Record<string, string>) => {
+        const asked = () => fetch(`${url}/orders`, { headers })
+        await expect.poll(() => asked().catch(() => undefined), { timeout: minuteMs }).toBeDefined()
+        return await asked()
+      }
+      const url = await startNext('start', { AUTH_URL: auth })
+      const own = { authorization: `Bearer ${await accessToken(audience)}` }
+      const answer = await orders(url, { ...own, 'x-user-id': 'usr_another' })
+      expect(answer.status).toBe(200)
+      expect(await answer.json()).toEqual({ userId: signedIn.session.userId })
+      for (const headers of [
+        {},
+        { authorization: `Bearer ${token}` },
+        { authorization: `Bearer ${await accessToken('https://chat.example')}` },
+        { 'x-user-id': 'usr_another' },
+      ]) {
+        expect((await orders(url, headers)).status).toBe(401)
+      }
+      // The keys cannot be had: the token may be valid.
+      const lost = await startNext('start', { AUTH_URL: `http://localhost:${await freePort()}` })
+      expect((await orders(lost, own)).status).toBe(503)
+    },
+    5 * minuteMs,
   )
 })

@@ -25,13 +25,16 @@ export async function executedSnippets(path: string): Promise<Snippet[]> {
   return [...page.matchAll(form)].map(([, language = '', code = '', output = '']) => ({ language, code, output }))
 }
 
-/** The files of a document, by their paths, which are in their first lines, such as `// app/page.tsx`. */
+/**
+ * The files of a document, by their paths, which are in their first lines, such as `// app/page.tsx`, or in a comment of
+ * markup.
+ */
 export async function namedFiles(path: string): Promise<Map<string, string>> {
   const page = await readFile(join(root, path), 'utf8')
-  const blocks = page.matchAll(/```(?:tsx?|js)\n((?:\/\/ \S+\.\S+\n)+)([\s\S]*?)```/g)
+  const blocks = page.matchAll(/```(?:tsx?|js|vue|svelte)\n((?:(?:\/\/ \S+\.\S+|<!-- \S+\.\S+ -->)\n)+)([\s\S]*?)```/g)
   return new Map(
     [...blocks].flatMap(([, names = '', text = '']) =>
-      [...names.matchAll(/\/\/ (\S+)\n/g)].map(([, file = '']) => [file, text] as const),
+      [...names.matchAll(/^(?:\/\/|<!--) (\S+)/gm)].map(([, file = '']) => [file, text] as const),
     ),
   )
 }

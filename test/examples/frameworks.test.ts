@@ -1,0 +1,107 @@
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { delimiter, dirname, extname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { packPackage } from '../../scripts/pack.ts'
+import { useBrowser } from '../browser/support.ts'
+import { startService } from '../support/service.ts'
+import { namedFiles, writeFiles } from '../support/snippets.ts'
+
+const run = promisify(execFile)
+const minuteMs = 60_000
+const page = await readFile(new URL('../../docs/frameworks.md', import.meta.url), 'utf8')
+const files = await namedFiles('docs/frameworks.md')
+
+/** The environment of npm and of the frameworks' tools: on the Node that runs this test, without questions. */
+const environment = {
+  ...process.env,
+  PATH: [dirname(process.execPath), process.env.PATH].join(delimiter),
+  NODE_ENV: undefined,
+  CI: '1',
+  NG_CLI_ANALYTICS: 'false',
+}
+
+/** The application of a section, made by its commands and with its files, in a folder that is removed again. */
+async function makeApplication(section: string, paths: readonly string[], serviceUrl: string): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'countersign-framework-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const [, text = ''] = page.split(`\n## ${section}\n`)
+  const commands = /<!-- executed by test\/examples -->\n```sh\n([\s\S]*?)```/.exec(text)?.[1] ?? ''
+  const install = `npm install --no-audit --no-fund ${await packPackage()}`
+  const lines = commands.replace('npm install countersign', install)
+  await run('bash', ['-euo', 'pipefail', '-c', lines], { cwd: folder, env: environment, timeout: 10 * minuteMs })
+  const application = join(folder, 'tulip-shop')
+  const own = paths.map((path) => {
+    const file = files.get(path)
+    if (file === undefined) throw new Error(`docs/frameworks.md has no ${path}`)
+    return [path, file.replace('https://auth.example', serviceUrl)] as const
+  })
+  await writeFiles(application, new Map(own))
+  return application
+}
+
+const types: Readonly<Record<string, string>> = {
+  '.css': 'text/css',
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript',
+  '.svg': 'image/svg+xml',
+}
+
+/** Serves a folder, which may come to be later. Resolves with its origin. */
+async function serveFolder(folder: () => string): Promise<string> {
+  const server = createServer(async ({ url = '/' }, response) => {
+    const path = url === '/' ? '/index.html' : url
+    const content = await readFile(join(folder(), path)).catch(() => undefined)
+    response.writeHead(content === undefined ? 404 : 200, { 'content-type': types[extname(path)] ?? 'image/x-icon' })
+    response.end(content)
+  }).listen(0, 'localhost')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return `http://localhost:${(server.address() as AddressInfo).port}`
+}
+
+const frameworks = [
+  { section: 'Vue', paths: ['src/App.vue', 'vite.config.ts'], scripts: ['build'], output: 'dist' },
+  { section: 'Svelte', paths: ['src/App.svelte'], scripts: ['check', 'build'], output: 'dist' },
+  { section: 'Angular', paths: ['src/app/app.ts'], scripts: ['build'], output: 'dist/tulip-shop/browser' },
+]
+
+describe('docs/frameworks.md', () => {
+  const browser = useBrowser()
+
+  test.each(frameworks)(
+    'the application of $section passes its own checks, shows the element, and learns of a sign-in by its event',
+    async ({ section, paths, scripts, output }) => {
+      let built = ''
+      const origin = await serveFolder(() => built)
+      const { url } = await startService({ trustedOrigins: [origin], pages: { demoWallet: true } })
+      const application = await makeApplication(section, paths, url)
+      built = join(application, output)
+      for (const script of scripts) {
+        const options = { cwd: application, env: environment, timeout: 10 * minuteMs }
+        const { stdout, stderr } = await run('npm', ['run', script], options)
+        // Angular says so of a library of the demo wallet, which is loaded where it is offered.
+        expect(`${stdout}${stderr}`.replace(/WARNING.*'tweetnacl'.*is not ESM/, '')).not.toMatch(/\bwarn(ing)?\b/i)
+      }
+      const { page: tab, trail } = await browser.open()
+      await tab.goto(origin)
+      await tab.getByRole('img', { name: 'QR code for your phone' }).waitFor()
+      await tab.getByRole('button', { name: 'Use a wallet on this device' }).click()
+      await tab.getByRole('button', { name: 'Demo wallet' }).click()
+      await tab.getByText(/^Signed in as NQ/).waitFor()
+      expect(await tab.locator('countersign-sign-in').count()).toBe(0)
+      await tab.reload()
+      await tab.getByText(/^Signed in as NQ/).waitFor()
+      expect(trail.faults).toEqual([])
+    },
+    20 * minuteMs,
+  )
+})
