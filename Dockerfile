@@ -13,7 +13,8 @@ RUN npm run build
 # What runs needs neither the tools of the build nor the copy of Node.js that the tests bring along, but the library of the OpenID
 # Connect issuer, in the one version that fits.
 RUN npm install --save-prod --save-exact --omit=dev --omit=optional \
-  "oidc-provider@$(node -p "require('./package.json').peerDependencies['oidc-provider']")"
+  "oidc-provider@$(node -p "require('./package.json').peerDependencies['oidc-provider']")" \
+  "pg@$(node -p "require('./package.json').peerDependencies.pg")"
 
 FROM ${NODE_IMAGE}
 LABEL org.opencontainers.image.title="Countersign"

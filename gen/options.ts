@@ -223,7 +223,7 @@ export interface CountersignOptions {
   appName?: string
   /**
    * Secret that signs session tokens, of 32 random characters or more. Of several, the first signs and all verify.
-   * Default: made and kept in SQLite; required with a shared store such as Redis. Variable: COUNTERSIGN_SECRET, or
+   * Default: made and kept in SQLite; required with Redis and PostgreSQL. Variable: COUNTERSIGN_SECRET, or
    * COUNTERSIGN_SECRET_FILE.
    */
   secret?: string | readonly string[]
@@ -261,8 +261,8 @@ export interface CountersignOptions {
   endpointPrefix?: string
   /**
    * Place where state is kept: `sqlite:{file}`, `sqlite::memory:`, `redis://`, `rediss://`, `redis+cluster://h1,h2`,
-   * `redis+sentinel://h1,h2/name`; in code also a store that is already open. Default: `sqlite:./countersign.db`.
-   * Variable: COUNTERSIGN_STORE, or COUNTERSIGN_STORE_FILE.
+   * `redis+sentinel://h1,h2/name`, `postgres://`; in code also a store that is already open. Default:
+   * `sqlite:./countersign.db`. Variable: COUNTERSIGN_STORE, or COUNTERSIGN_STORE_FILE.
    */
   store?: string | Store
   /**

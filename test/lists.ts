@@ -131,6 +131,7 @@ export const slow: readonly string[] = [
   'test/service/old-node.test.ts',
   'test/soak/probe.test.ts',
   'test/store/redis/operators.test.ts',
+  'test/store/postgres/postgres.test.ts',
   'test/store/redis/redis.test.ts',
   'test/store/redis/sentinel.test.ts',
   'test/store/sqlite-formats.test.ts',

@@ -26,8 +26,8 @@ export interface StoreOptions {
 
 /** The forms of a store's URL, for error messages. */
 const forms =
-  'sqlite:./file.db, sqlite::memory:, redis://host:6379/0, rediss://host, redis+cluster://host1,host2 or ' +
-  'redis+sentinel://host1,host2/name'
+  'sqlite:./file.db, sqlite::memory:, redis://host:6379/0, rediss://host, redis+cluster://host1,host2, ' +
+  'redis+sentinel://host1,host2/name or postgres://user:password@host/database'
 
 /**
  * Opens the store that a URL names.
@@ -39,6 +39,7 @@ const forms =
  * | `redis://user:password@host:6379/0` | one Redis server, 7 or newer |
  * | `redis+cluster://user:password@host1:6379,host2` | a Redis cluster; any of its nodes leads to the others |
  * | `redis+sentinel://user:password@host1:26379,host2/name` | the master of that name, as the sentinels know it |
+ * | `postgres://user:password@host:5432/database` | one PostgreSQL server, 14 or newer, with the package `pg` |
  *
  * With `rediss` in place of `redis` the connections use TLS.
  *
@@ -51,7 +52,7 @@ export async function openStore(url: string, options: StoreOptions = {}): Promis
   requireSuitableNode()
   const { log, keyPrefix = defaultKeyPrefix, redisTls } = options
   if (!keyPrefixPattern.test(keyPrefix)) throw new TypeError(`The key prefix must be ${keyPrefixForm}`)
-  const [, scheme] = /^(sqlite|rediss?(?:\+\w+)?):/.exec(url) ?? []
+  const [, scheme] = /^(sqlite|postgres(?:ql)?|rediss?(?:\+\w+)?):/.exec(url) ?? []
   if (redisTls !== undefined && isTlsGiven(redisTls) && !scheme?.startsWith('rediss')) {
     throw new TypeError(
       'redis.tlsCa, tlsCert, tlsKey and tlsServerName (COUNTERSIGN_REDIS_TLS_*) need a store whose address ' +
@@ -66,9 +67,20 @@ export async function openStore(url: string, options: StoreOptions = {}): Promis
     return withKeyPrefix(await openSqliteStore(location, { log }), keyPrefix)
   }
   if (scheme === undefined) throw malformed()
+  if (scheme.startsWith('postgres')) return (await loadPostgres()).openPostgresStore(url, options)
   // Loaded on demand, because the embedded default does not need the Redis client.
   const { openRedisStore } = await import('./redis/store.ts')
   return openRedisStore(url, options)
+}
+
+/** Loads the store in PostgreSQL. Throws a TypeError if the package that it needs is not installed. */
+async function loadPostgres(): Promise<typeof import('./postgres/store.ts')> {
+  try {
+    return await import('./postgres/store.ts')
+  } catch (cause) {
+    if (!(cause instanceof Error && 'code' in cause && cause.code === 'ERR_MODULE_NOT_FOUND')) throw cause
+    throw new TypeError('A store in PostgreSQL needs the package pg: npm install pg@8', { cause })
+  }
 }
 
 /**

@@ -30,6 +30,11 @@ export class Watchers {
     for (const watcher of this.#byKey.get(key) ?? []) turns.add(watcher)
   }
 
+  /** Calls all watchers after the current turn of the event loop. */
+  wakeAll(): void {
+    for (const key of this.#byKey.keys()) this.wake(key)
+  }
+
   /** Removes all watchers. */
   clear(): void {
     for (const watchers of this.#byKey.values()) for (const watcher of watchers) turns.delete(watcher)

@@ -28,7 +28,7 @@ describe('openStore', () => {
     '',
     'sqlite:',
     'sqlite://file.db',
-    'postgres://user:s3cret@host/db',
+    'mysql://user:s3cret@host/db',
     './countersign.db',
     'REDIS://:s3cret@host',
     'redis+other',

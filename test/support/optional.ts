@@ -8,6 +8,8 @@ export const systemPython = '/usr/bin/python3'
 
 /** How to see that a part is installed, if it is not a program that knows `--version`. */
 const checks: Readonly<Record<string, readonly [string, ...string[]]>> = {
+  // Its programs are not on the PATH.
+  postgresql: ['sh', '-c', 'ls /usr/lib/postgresql/*/bin/postgres && psql --version'],
   'python3-grpcio': [systemPython, '-c', 'import grpc'],
   'python3-cryptography': [systemPython, '-c', 'import cryptography'],
   'python3-jwt': [systemPython, '-c', 'import jwt, cryptography'],

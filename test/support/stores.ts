@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterAll, onTestFinished } from 'vitest'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { hasPart } from './optional.ts'
+import { PostgresServer } from './postgres-server.ts'
 import { RedisServer } from './redis-server.ts'
 
 /** A kind of store that everything has to work on. */
@@ -28,6 +29,9 @@ const secret = 'a secret for tests and for nothing else'
  */
 export const redisUrl: (() => Promise<string>) | undefined = findRedis()
 
+/** The address of a PostgreSQL of our own for this file; `undefined` when there is none to start. */
+const postgresUrl: (() => Promise<string>) | undefined = findPostgres()
+
 /** A SQLite file always, and Redis where it is to be had. */
 export const stores: StoreKind[] = [
   { name: 'SQLite', open: async () => ({ store: newFile() }) },
@@ -45,6 +49,7 @@ export const sharedStores: readonly (readonly [name: string, open: () => Promise
     },
   ],
   ...(redisUrl === undefined ? [] : [['one Redis', redisUrl] as const]),
+  ...(postgresUrl === undefined ? [] : [['one PostgreSQL', postgresUrl] as const]),
 ]
 
 /** The address of a SQLite file, in a folder that goes when the test file ends. */
@@ -63,5 +68,15 @@ function findRedis(): (() => Promise<string>) | undefined {
   return async () => {
     running ??= RedisServer.start()
     return (await running).url
+  }
+}
+
+function findPostgres(): (() => Promise<string>) | undefined {
+  if (process.env.TEST_STORES === 'sqlite' || !hasPart('postgresql')) return undefined
+  let running: Promise<PostgresServer> | undefined
+  afterAll(async () => await (await running)?.[Symbol.asyncDispose]())
+  return async () => {
+    running ??= PostgresServer.start()
+    return (await running).url()
   }
 }

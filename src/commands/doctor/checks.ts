@@ -6,6 +6,7 @@ import { countOpenClients, issuerCheck } from '../oidc.ts'
 import { forwardedHeaders, origins, publicUrl, readiness } from './address.ts'
 import { ask } from './ask.ts'
 import { type Check, ok, problem, skipped, warning } from './check.ts'
+import { postgres } from './postgres.ts'
 import type { Setup } from './setup.ts'
 import { disk, redis, store } from './store.ts'
 import { https, redisTls } from './tls.ts'
@@ -18,7 +19,7 @@ const clock: Check<Setup> = {
   name: 'clock',
   async run(setup) {
     const leads = [
-      { whose: 'the clock of Redis', ms: await storeLead(setup) },
+      { whose: `the clock of ${setup.redisUrl ? 'Redis' : 'PostgreSQL'}`, ms: await storeLead(setup) },
       { whose: `the clock at ${setup.publicUrl}`, ms: await publicLead(setup) },
     ].filter(({ ms }) => !Number.isNaN(ms))
     if (leads.length === 0) return skipped('no other clock can be read')
@@ -34,7 +35,7 @@ const clock: Check<Setup> = {
 /** Milliseconds by which the store's clock is ahead of this machine's; `NaN` if it cannot be read. */
 async function storeLead(setup: Setup): Promise<number> {
   // The embedded store uses this machine's clock.
-  if (setup.redisUrl === undefined) return Number.NaN
+  if (setup.redisUrl === undefined && setup.postgresUrl === undefined) return Number.NaN
   return await setup.store().then(
     (opened) => opened.now() - Date.now(),
     () => Number.NaN,
@@ -117,6 +118,7 @@ export const checks: readonly Check<Setup>[] = [
   store,
   disk,
   redis,
+  postgres,
   clock,
   wallets,
   people,

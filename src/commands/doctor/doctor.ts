@@ -1,6 +1,6 @@
 import { version } from '../../base/version.ts'
 import { httpOrigin } from '../../service/config/kinds.ts'
-import { optionsFromEnvironment } from '../../service/config.ts'
+import { optionsFromEnvironment, resolveSettings } from '../../service/config.ts'
 import { given } from '../../shared/given.ts'
 import { parseOrigin } from '../../shared/origin.ts'
 import { type CommandLine, counted, readCommandLine, type Streams, UsageError } from '../command-line.ts'
@@ -19,6 +19,8 @@ change it.
   --url URL        further address at which people reach the service, such as one that forward auth
                    protects; can be repeated
   --origin ORIGIN  origin of pages that are to sign users in, such as https://app.example; can be repeated
+  --sql            prints the statements that make the tables of a store in PostgreSQL, for an
+                   administrator to run where the service's user may not
   --port PORT      as for the service, as are:
   --host HOST
   --store STORE
@@ -29,6 +31,7 @@ change it.
 /** What the arguments ask for. */
 interface DoctorArguments extends CommandLine, Pick<Sources, 'urls' | 'origins'> {
   readonly json: boolean
+  readonly sql: boolean
 }
 
 /**
@@ -41,23 +44,29 @@ export async function doctorCommand(args: readonly string[], { stdout }: Streams
     stdout.write(helpText)
     return 0
   }
+  if (asked.sql) {
+    stdout.write(await sqlOf(asked))
+    return 0
+  }
   const results = await examine(asked)
   const isFit = results.every(({ status }) => status !== 'problem')
   stdout.write(asked.json ? `${JSON.stringify({ ok: isFit, version, checks: results })}\n` : textReport(results))
   return isFit ? 0 : 1
 }
 
-/** The arguments of the service, and three more. */
+/** The arguments of the service, and four more. */
 function readArguments(args: readonly string[]): DoctorArguments {
   const others: string[] = []
   const urls: string[] = []
   const origins: string[] = []
   let json = false
+  let sql = false
   for (let i = 0; i < args.length; i++) {
     const arg = args[i] as string
     const [, name, inline] = /^--(url|origin)(?:=(.*))?$/s.exec(arg) ?? []
     const value = (): string => inline ?? args[++i] ?? ''
     if (arg === '--json') json = true
+    else if (arg === '--sql') sql = true
     else if (name === 'url') urls.push(httpOrigin.check(value(), () => refuse(name, httpOrigin.expected)))
     else if (name === 'origin')
       origins.push(parseOrigin(value()) ?? refuse(name, 'an origin such as https://app.example'))
@@ -65,12 +74,25 @@ function readArguments(args: readonly string[]): DoctorArguments {
   }
   const service = readCommandLine(others)
   if (service.version) throw new UsageError('unknown argument "--version"; --help shows those there are')
-  return { ...service, json, urls, origins }
+  return { ...service, json, sql, urls, origins }
 }
 
 function refuse(name: string, expected: string): never {
   // Not repeated: an address can contain a password.
   throw new UsageError(`--${name} must be ${expected}`)
+}
+
+/** The statements that make the tables for the user of the store's address. */
+async function sqlOf({ options }: DoctorArguments): Promise<string> {
+  const { store } = resolveSettings({ ...optionsFromEnvironment(process.env), ...options })
+  if (typeof store !== 'string' || !store.startsWith('postgres')) {
+    throw new UsageError('--sql needs a store in PostgreSQL (COUNTERSIGN_STORE or --store)')
+  }
+  const [{ schemaSql }, { parsePostgresUrl }] = await Promise.all([
+    import('../../store/postgres/schema.ts'),
+    import('../../store/postgres/url.ts'),
+  ])
+  return schemaSql(parsePostgresUrl(store).user)
 }
 
 async function examine({ options: ofArguments, ...asked }: DoctorArguments): Promise<readonly Result[]> {

@@ -53,6 +53,12 @@ export class Setup {
     return typeof store === 'string' && store.startsWith('redis') ? store : undefined
   }
 
+  /** The address of the store if it is PostgreSQL, which can contain a password. */
+  get postgresUrl(): string | undefined {
+    const { store } = this.settings
+    return typeof store === 'string' && store.startsWith('postgres') ? store : undefined
+  }
+
   /** The path of the store if it is a file of SQLite. */
   get file(): string | undefined {
     return sqliteFile(this.settings.store)
@@ -154,12 +160,12 @@ async function tryOut(sources: Sources): Promise<{ setup: Setup; warnings: reado
 }
 
 /** What is wrong with settings that fit one by one. */
-function contradictions({ settings, publicUrl, redisUrl }: Setup, lan: boolean): Finding[] {
+function contradictions({ settings, publicUrl, redisUrl, postgresUrl }: Setup, lan: boolean): Finding[] {
   const findings: Finding[] = []
-  if (redisUrl !== undefined && settings.secret === undefined) {
+  if ((redisUrl ?? postgresUrl) !== undefined && settings.secret === undefined) {
     findings.push(
       problem(
-        'secret (COUNTERSIGN_SECRET) is not set, and Redis does not keep one',
+        `secret (COUNTERSIGN_SECRET) is not set, and ${redisUrl ? 'Redis' : 'PostgreSQL'} does not keep one`,
         'Set COUNTERSIGN_SECRET to the same text on every instance, such as the output of: openssl rand -base64 32',
       ),
     )

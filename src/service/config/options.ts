@@ -73,7 +73,7 @@ const start = {
     variable: 'COUNTERSIGN_SECRET',
     fromFile: true,
     kind: secrets(32),
-    otherwise: 'made and kept in SQLite; required with a shared store such as Redis',
+    otherwise: 'made and kept in SQLite; required with Redis and PostgreSQL',
   }),
 }
 
@@ -138,7 +138,8 @@ const stores = {
   store: option({
     about:
       'Place where state is kept: `sqlite:{file}`, `sqlite::memory:`, `redis://`, `rediss://`, ' +
-      '`redis+cluster://h1,h2`, `redis+sentinel://h1,h2/name`; in code also a store that is already open.',
+      '`redis+cluster://h1,h2`, `redis+sentinel://h1,h2/name`, [`postgres://`](postgresql.md); in code also a store ' +
+      'that is already open.',
     variable: 'COUNTERSIGN_STORE',
     fromFile: true,
     kind: textOr(

@@ -1,11 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { ErrorReply } from 'redis'
+import { Link } from '../link.ts'
 import {
   type Attempt,
   type Connection,
   dialMaster,
   firstAnswer,
-  Link,
   type RedisClient,
   type Servers,
   type ServersEvents,
@@ -45,7 +45,7 @@ export class RedisCluster implements Servers {
   readonly opened: Promise<unknown>
   readonly #target: RedisTarget
   readonly #events: ServersEvents
-  readonly #links = new Map<string, Link>()
+  readonly #links = new Map<string, Link<Connection>>()
   readonly #addresses = new Map<string, Address>()
   readonly #silence = new Silence()
   /** The server of each slot; a slot without one is missing. */
@@ -146,7 +146,7 @@ export class RedisCluster implements Servers {
     return this.locate(key)
   }
 
-  #linkTo(server: string): Link {
+  #linkTo(server: string): Link<Connection> {
     const known = this.#links.get(server)
     if (known !== undefined) return known
     if (this.#closed) throw new Error('the store is closed')

@@ -1,12 +1,8 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import { createClient, ErrorReply } from 'redis'
-import { TimeLimit } from '../../base/timing/time-limit.ts'
+import { Link, timeLimitMs } from '../link.ts'
 import { scripts } from './scripts.ts'
 import { type RedisTls, readTls, type TlsMaterial } from './tls.ts'
 import { type Address, formatAddress, type RedisTarget } from './url.ts'
-
-/** Time limit of every call to Redis, in milliseconds. */
-const timeLimitMs = 2500
 
 /**
  * Interval between two PINGs on a connection, in milliseconds. A network that breaks does not close connections, and a
@@ -19,15 +15,6 @@ const silenceLimitMs = 3000
 
 /** Most calls of one connection that wait for an answer: so many may pile up until a server that hangs is noticed. */
 const maxCallsInFlight = 20_000
-
-/** Longest pause after a first failure, in milliseconds. It doubles with each further one. */
-const firstPauseMs = 50
-
-/** Longest pause after any number of failures, in milliseconds. */
-const longestPauseMs = 2000
-
-/** Life of a connection after which its end no longer counts as another failure in a row, in milliseconds. */
-const stableAfterMs = 1000
 
 /** A connected client. It never reconnects; a new connection is a new client. */
 export class Connection {
@@ -42,6 +29,10 @@ export class Connection {
     this.client = client
     this.lost = lost
     client.on('ping-interval', this.heard)
+  }
+
+  close(): void {
+    this.client.destroy()
   }
 
   /** To be called if the server has answered a call, even with an error. */
@@ -74,22 +65,6 @@ export class Connection {
 
 /** A Redis client that knows the scripts of the store. */
 export type RedisClient = ReturnType<typeof newClient>
-
-/** A call was not answered in time. */
-export class TimeLimitError extends Error {
-  override readonly name = 'TimeLimitError'
-}
-
-/** The time of all calls. A tenth of a second is left for the checks of it. */
-const callTime = new TimeLimit(timeLimitMs - 100, 100)
-
-/**
- * Waits for work for at most 2.5 seconds, then rejects with a TimeLimitError. The work goes on, but its result is
- * dropped.
- */
-export function withinTimeLimit<T>(work: Promise<T>): Promise<T> {
-  return callTime.within(work, () => new TimeLimitError(`no answer within ${timeLimitMs} ms`))
-}
 
 /** Connects to a Redis server. Rejects unless it is version 7 or newer, of the target's kind, and takes writes. */
 export async function dialMaster(address: Address, target: RedisTarget): Promise<Connection> {
@@ -178,95 +153,6 @@ async function checkMaster(client: RedisClient, address: Address, { kind }: Redi
   if (role !== 'master' && !inCluster) throw new Error(`${where} is a ${role} and takes no writes: name its master`)
 }
 
-/** Told to those who depend on a {@link Link}. */
-export interface LinkEvents {
-  /** A connection is there. */
-  onUp?(): void
-  /** A connection that was there is lost. */
-  onLost?(): void
-  /** There is no connection: it was lost, or a try to connect failed. */
-  onDown?(): void
-}
-
-/** Keeps one connection: connects again whenever it is lost, with growing pauses between failures. */
-export class Link {
-  readonly #dialOnce: () => Promise<Connection>
-  readonly #closing = new AbortController()
-  #connection: Promise<Connection>
-  #up: Connection | undefined
-
-  constructor(dialOnce: () => Promise<Connection>, events: LinkEvents = {}) {
-    this.#dialOnce = dialOnce
-    this.#connection = dialOnce()
-    void this.#keep(events)
-  }
-
-  /**
-   * Resolves with the connection, waiting for it while it is being made. Rejects at once in a pause after a failure.
-   */
-  get connection(): Promise<Connection> {
-    return this.#connection
-  }
-
-  /** The connection, if it is there already. */
-  get up(): Connection | undefined {
-    return this.#up
-  }
-
-  /** Closes the connection, if there is one. A new one is made as after any loss. */
-  drop(): void {
-    this.#up?.client.destroy()
-  }
-
-  /** Closes the connection for good. */
-  close(): void {
-    this.#closing.abort(new Error('the store is closed'))
-    this.drop()
-  }
-
-  async #keep(events: LinkEvents): Promise<void> {
-    const { signal } = this.#closing
-    let failures = 0
-    while (true) {
-      let cause: unknown
-      try {
-        this.#up = await this.#connection
-        const upAt = performance.now()
-        if (signal.aborted) this.drop()
-        else events.onUp?.()
-        cause = await this.#up.lost
-        this.drop()
-        if (!signal.aborted) events.onLost?.()
-        failures = performance.now() - upAt > stableAfterMs ? 0 : failures + 1
-      } catch (error) {
-        cause = error
-        failures++
-      }
-      this.#up = undefined
-      this.#connection = rejected(signal.aborted ? signal.reason : cause)
-      if (signal.aborted) return
-      events.onDown?.()
-      await pauseAfter(failures, signal)
-      this.#connection = signal.aborted ? rejected(signal.reason) : this.#dialOnce()
-    }
-  }
-}
-
-/**
- * Pauses before the next try: longer after each failure, and for a random part of that, so that processes which failed
- * together do not try again together. Ends at once when aborted.
- */
-export async function pauseAfter(failures: number, signal: AbortSignal): Promise<void> {
-  const longest = failures === 0 ? 0 : Math.min(longestPauseMs, firstPauseMs * 2 ** (failures - 1))
-  await pause(longest * (0.5 + Math.random() / 2), undefined, { signal }).catch(() => undefined)
-}
-
-function rejected(cause: unknown): Promise<never> {
-  const promise = Promise.reject(cause)
-  promise.catch(() => undefined)
-  return promise
-}
-
 /**
  * The servers behind a Redis URL, which may fail and be replaced. Knows where commands and subscriptions have to go.
  */
@@ -310,7 +196,7 @@ export interface ServersEvents {
 export class OneServer implements Servers {
   readonly opened: Promise<unknown>
   readonly #target: RedisTarget
-  readonly #link: Link
+  readonly #link: Link<Connection>
 
   constructor(target: RedisTarget, events: ServersEvents) {
     this.#target = target

@@ -1,5 +1,6 @@
 import { ErrorReply } from 'redis'
-import { type RedisClient, withinTimeLimit } from './connection.ts'
+import { withinTimeLimit } from '../link.ts'
+import type { RedisClient } from './connection.ts'
 import { explainProblem } from './problem.ts'
 import { connectTo, keyOfEachServer } from './reach.ts'
 import type { RedisTls } from './tls.ts'

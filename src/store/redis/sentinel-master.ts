@@ -1,12 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { ErrorReply } from 'redis'
 import { TimeLimit } from '../../base/timing/time-limit.ts'
+import { Link } from '../link.ts'
 import {
   type Attempt,
   type Connection,
   dial,
   dialMaster,
-  Link,
   type RedisClient,
   type Servers,
   type ServersEvents,
@@ -28,7 +28,7 @@ export class SentinelMaster implements Servers {
   readonly #sentinels: Sentinels
   /** Of all connections to the master, those for subscriptions included, and those that are being made. */
   readonly #leases = new Map<Connection, Lease>()
-  readonly #link: Link
+  readonly #link: Link<Connection>
   readonly #closing = new AbortController()
 
   constructor(target: RedisTarget, events: ServersEvents) {
@@ -399,7 +399,7 @@ class Sentinel {
   readonly #address: Address
   readonly #target: RedisTarget
   readonly #onFailover: () => void
-  readonly #link: Link
+  readonly #link: Link<Connection>
 
   constructor(address: Address, target: RedisTarget, onFailover: () => void) {
     this.#address = address

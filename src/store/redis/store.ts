@@ -3,19 +3,13 @@ import { ErrorReply } from 'redis'
 import type { Logger } from '../../base/log.ts'
 import { TimeLimit } from '../../base/timing/time-limit.ts'
 import { CountersignError, refused } from '../../shared/errors.ts'
+import { ServerClock } from '../clock.ts'
 import { exerciseStore, StoreOpenError, withTtl } from '../implementation.ts'
+import { TimeLimitError, withinTimeLimit } from '../link.ts'
 import { defaultKeyPrefix } from '../map-store.ts'
 import type { StoreOptions } from '../open.ts'
 import type { Life, ScannedValue, Store, VersionedValue } from '../store.ts'
-import { RedisClock } from './clock.ts'
-import {
-  type Attempt,
-  type RedisClient,
-  type Servers,
-  type ServersEvents,
-  TimeLimitError,
-  withinTimeLimit,
-} from './connection.ts'
+import type { Attempt, RedisClient, Servers, ServersEvents } from './connection.ts'
 import { evictionPolicyOf, evictionWarning } from './examine.ts'
 import { explainProblem, withoutArguments } from './problem.ts'
 import { connectTo, keyOfEachServer } from './reach.ts'
@@ -75,7 +69,7 @@ class RedisStore implements Store {
   readonly #tls: boolean
   readonly #servers: Servers
   readonly #watches: RedisWatches
-  readonly #clock: RedisClock
+  readonly #clock: ServerClock
   /** Begins the name of every key and channel. */
   readonly #prefix: string
   /** Begins the keys that {@link ping} uses. In a cluster they are on the server whose clock counts. */
@@ -95,7 +89,11 @@ class RedisStore implements Store {
     this.#servers = connectTo(target, events)
     this.#watches = new RedisWatches(this.#servers)
     const clockKey = `${this.#prefix}clock`
-    this.#clock = new RedisClock(this.#servers, clockKey)
+    this.#clock = new ServerClock({
+      name: 'the Redis server',
+      ask: (sent) => this.#askTime(clockKey, sent),
+      locate: () => this.#servers.locate(clockKey),
+    })
     this.#ownKey = `ping:{${clockKey}}`
   }
 
@@ -270,6 +268,19 @@ class RedisStore implements Store {
     } catch (cause) {
       this.#learnFrom(cause, name, attempt, answering)
       throw unavailable(cause)
+    }
+  }
+
+  async #askTime(key: string, sent: () => void): Promise<number> {
+    const ask = (client: RedisClient): Promise<number> => {
+      sent()
+      return client.serverTime(key)
+    }
+    try {
+      return await this.#servers.run(key, ask, {})
+    } catch (error) {
+      this.#servers.redirect(key, error)
+      throw error
     }
   }
 

@@ -1,5 +1,6 @@
+import { Link, pauseAfter, TimeLimitError, withinTimeLimit } from '../link.ts'
 import { Watchers } from '../watchers.ts'
-import { type Connection, Link, pauseAfter, type Servers, TimeLimitError, withinTimeLimit } from './connection.ts'
+import type { Connection, Servers } from './connection.ts'
 
 /** A key that is watched, or was until a moment ago, and its subscription. */
 interface Channel {
@@ -24,7 +25,7 @@ export class RedisWatches {
   readonly #watchers = new Watchers()
   readonly #channels = new Map<string, Channel>()
   /** The connection for subscriptions to each server. */
-  readonly #feeds = new Map<string, Link>()
+  readonly #feeds = new Map<string, Link<Connection>>()
   readonly #closing = new AbortController()
   #repairing = false
 
@@ -140,7 +141,7 @@ export class RedisWatches {
 
   readonly #onMessage = (_message: string, name: string): void => this.#watchers.wake(name)
 
-  #feedFrom(server: string): Link {
+  #feedFrom(server: string): Link<Connection> {
     const known = this.#feeds.get(server)
     if (known !== undefined) return known
     const feed = new Link(() => this.#dial(server), {
@@ -164,7 +165,7 @@ export class RedisWatches {
     return connection
   }
 
-  #onFeedDown(server: string, feed: Link): void {
+  #onFeedDown(server: string, feed: Link<Connection>): void {
     if (this.#servers.serves(server)) return
     feed.close()
     this.#feeds.delete(server)

@@ -1,7 +1,6 @@
 // Every call of the store reads this clock, some of them three times. The global of this name is a getter, which costs
 // more than the reading.
 import { performance } from 'node:perf_hooks'
-import type { RedisClient, Servers } from './connection.ts'
 
 /** Interval between two measurements, in milliseconds. */
 const intervalMs = 30_000
@@ -42,8 +41,18 @@ interface Measurement {
   readonly wallLead: number
 }
 
+/** How the server whose clock counts is asked. */
+export interface ClockServer {
+  /** What it is called in error messages: "the Redis server". */
+  readonly name: string
+  /** Its time in epoch milliseconds, maybe with a fraction. `sent` is to be called just before it is asked. */
+  ask(sent: () => void): Promise<number>
+  /** Names the server that answers now. Throws if none is known. */
+  locate(): string
+}
+
 /**
- * The clock of a Redis server, read without asking it: the process's monotonic clock and an offset that is measured.
+ * The clock of a server, read without asking it: the process's monotonic clock and an offset that is measured.
  *
  * The server reads its clock at some moment of the round trip, so the middle of the trip is wrong by half of it at
  * most. A measurement takes the shortest of a few trips. It is made when the server is reached for the first time or
@@ -51,11 +60,10 @@ interface Measurement {
  * as after a suspend. A step of the process's wall clock changes nothing. A good measurement is kept until one comes
  * that is better or contradicts it, because trips take long while the process is busy.
  *
- * In a cluster the server is the owner of the slot of one key, so that all processes use the same clock.
+ * In a Redis cluster the server is the owner of the slot of one key, so that all processes use the same clock.
  */
-export class RedisClock {
-  readonly #servers: Servers
-  readonly #key: string
+export class ServerClock {
+  readonly #source: ClockServer
   readonly #timer: NodeJS.Timeout
   #known: Measurement = { offsetMs: wallLead(), uncertaintyMs: Number.POSITIVE_INFINITY, at: 0, wallLead: 0 }
   /** Whether the server is still the one that was measured. */
@@ -66,10 +74,8 @@ export class RedisClock {
   #era = 0
   #measuring: Promise<void> | undefined
 
-  /** `key` is any key of the store, the same in all processes. */
-  constructor(servers: Servers, key: string) {
-    this.#servers = servers
-    this.#key = key
+  constructor(source: ClockServer) {
+    this.#source = source
     this.#timer = setInterval(() => this.#measureQuietly(), intervalMs).unref()
   }
 
@@ -103,7 +109,7 @@ export class RedisClock {
     const extent = isCurrent
       ? `uncertain by ${Math.ceil(uncertaintyMs)} ms, more than ${maxUncertaintyMs}`
       : 'not measured'
-    throw new Error(`the offset to the clock of the Redis server is ${extent}`)
+    throw new Error(`the offset to the clock of ${this.#source.name} is ${extent}`)
   }
 
   /** There is a new connection to a server. Another one may have taken its place. */
@@ -161,19 +167,12 @@ export class RedisClock {
     let at = 0
     // Taken before the server is asked: the machine may be suspended meanwhile.
     let lead = 0
-    const ask = (client: RedisClient): Promise<number> => {
+    const serverTime = await this.#source.ask(() => {
       at = performance.now()
       lead = wallLead()
-      return client.serverTime(this.#key)
-    }
-    try {
-      const serverTime = await this.#servers.run(this.#key, ask, {})
-      const uncertaintyMs = (performance.now() - at) / 2
-      return { offsetMs: serverTime - (at + uncertaintyMs), uncertaintyMs, at, wallLead: lead }
-    } catch (error) {
-      this.#servers.redirect(this.#key, error)
-      throw error
-    }
+    })
+    const uncertaintyMs = (performance.now() - at) / 2
+    return { offsetMs: serverTime - (at + uncertaintyMs), uncertaintyMs, at, wallLead: lead }
   }
 
   /** What is known, as uncertain as it has become since. */
@@ -184,7 +183,7 @@ export class RedisClock {
 
   #locate(): string | undefined {
     try {
-      return this.#servers.locate(this.#key)
+      return this.#source.locate()
     } catch {
       return this.#server
     }

@@ -1,0 +1,77 @@
+import type { PostgresFacts } from '../../store/postgres/examine.ts'
+import { type Check, type Finding, ok, warning } from './check.ts'
+import type { Setup } from './setup.ts'
+
+/** Part of the queue of notifications beyond which a listener must be hanging. */
+const muchQueued = 0.1
+
+/** Age in seconds of an expired row beyond which sweeps lag: they take 500 of a table every five seconds. */
+const lateSweepSeconds = 3600
+
+/** Whether the PostgreSQL server keeps what it is given. That it is new enough is part of the check "store". */
+export const postgres: Check<Setup> = {
+  name: 'postgresql',
+  needs: ['store'],
+  applies: ({ postgresUrl }) => postgresUrl !== undefined,
+  async run({ postgresUrl = '' }) {
+    // Loaded on demand, because other stores do not need the package pg.
+    const { examinePostgres } = await import('../../store/postgres/examine.ts')
+    const facts = await examinePostgres(postgresUrl)
+    const findings = judge(facts)
+    return findings.length > 0 ? findings : ok(describe(facts))
+  },
+  advice: 'Let the user read pg_stat_activity and pg_stat_replication, as every user may by default.',
+}
+
+function judge(facts: PostgresFacts): Finding[] {
+  const { fsync, standbys, waitsForStandby, queueUsage, maxConnections, ownConnections, unsweptSeconds } = facts
+  const findings: Finding[] = []
+  if (!fsync) {
+    findings.push(
+      warning(
+        'PostgreSQL does not wait for its disk, so a power cut can lose or damage everything: its fsync is off',
+        'Set fsync to on.',
+      ),
+    )
+  }
+  if (standbys && !waitsForStandby) {
+    findings.push(
+      warning(
+        'PostgreSQL has standbys and waits for none of them, so a fail-over can lose what was acknowledged',
+        'Set synchronous_standby_names.',
+      ),
+    )
+  }
+  if (queueUsage > muchQueued) {
+    findings.push(
+      warning(
+        `the queue of notifications is ${Math.round(queueUsage * 100)} % full, because a listener does not read it`,
+        'End the session that does not read: its backend waits in a transaction (pg_stat_activity).',
+      ),
+    )
+  }
+  if (ownConnections > maxConnections / 2) {
+    findings.push(
+      warning(
+        `an instance takes up to ${ownConnections} connections, and the server has ${maxConnections}`,
+        'Lower ?connections= in COUNTERSIGN_STORE, or raise max_connections.',
+      ),
+    )
+  }
+  if (unsweptSeconds > lateSweepSeconds) {
+    findings.push(
+      warning(
+        `expired rows have been there for ${Math.round(unsweptSeconds / 3600)} hours`,
+        'Run an instance on this store, because instances remove them; look in its log for errors of the store.',
+      ),
+    )
+  }
+  return findings
+}
+
+function describe({ version, maxConnections, usedConnections, ownConnections }: PostgresFacts): string {
+  return (
+    `PostgreSQL ${version}; ${usedConnections} of ${maxConnections} connections in use, and an instance takes up ` +
+    `to ${ownConnections}`
+  )
+}

@@ -1,0 +1,241 @@
+import { Client, type ClientBase, type ClientConfig, Pool, type PoolClient, type QueryResult } from 'pg'
+import { TimeLimit } from '../../base/timing/time-limit.ts'
+import { type Linked, TimeLimitError, timeLimitMs, withinTimeLimit } from '../link.ts'
+import type { TlsFiles } from './tls.ts'
+import type { PostgresTarget } from './url.ts'
+
+/** A prepared statement. The name is the server's for it; each connection prepares it once. */
+export interface Statement {
+  readonly name: string
+  readonly text: string
+}
+
+/**
+ * Time in milliseconds after which the server itself ends a statement or a wait for a lock: before the time limit of
+ * calls, so that a caller is answered by then.
+ */
+const statementTimeoutMs = 2000
+const lockTimeoutMs = 1500
+
+/** Time in milliseconds after which a connection that is not used is closed. */
+const idleMs = 60_000
+
+/** Interval in milliseconds in which a connection that only listens is asked whether it is still there. */
+const askIntervalMs = 5000
+
+/** Oldest server, as `server_version_num` has it: `date_bin` came with it. */
+const oldestVersion = 140_000
+
+/** The time of all calls. A tenth of a second is left for the checks of it. */
+const callTime = new TimeLimit(timeLimitMs - 100, 100)
+
+/** The server cannot be used as it is. The message is for operators. */
+export class UnfitServerError extends Error {
+  override readonly name = 'UnfitServerError'
+}
+
+/** How to make a connection. */
+export interface Access {
+  readonly target: PostgresTarget
+  /** Undefined means without TLS. */
+  readonly tls: TlsFiles | undefined
+}
+
+/** The connections for calls. */
+export class Calls {
+  readonly #access: Access
+  #pool: Pool
+  #closed = false
+
+  constructor(access: Access) {
+    this.#access = access
+    this.#pool = this.#newPool()
+  }
+
+  /** Runs a statement. It is not repeated; when its time is over, its connection is closed. */
+  run<Row extends object>(
+    { name, text }: Statement,
+    values: readonly unknown[],
+    sent?: () => void,
+  ): Promise<QueryResult<Row>> {
+    return this.#on((client) => {
+      sent?.()
+      return client.query<Row>({ name, text, values: [...values] })
+    })
+  }
+
+  /** Does something on one connection, within the time of a call. */
+  on<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
+    return this.#on(work)
+  }
+
+  /** Closes all connections: the server behind them has changed. Calls that come then connect anew. */
+  renew(): void {
+    if (this.#closed) return
+    const old = this.#pool
+    this.#pool = this.#newPool()
+    void old.end().catch(() => undefined)
+  }
+
+  close(): void {
+    if (this.#closed) return
+    this.#closed = true
+    void this.#pool.end().catch(() => undefined)
+  }
+
+  #on<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
+    const { promise, resolve, reject } = Promise.withResolvers<T>()
+    let held: PoolClient | undefined
+    let isOver = false
+    const end = (failure?: Error): void => {
+      isOver = true
+      // With a failure the pool closes the connection: an answer that comes late is nobody's.
+      held?.release(failure)
+      held = undefined
+    }
+    const limited = callTime.enter(() => {
+      const late = new TimeLimitError(`no answer within ${timeLimitMs} ms`)
+      end(late)
+      reject(late)
+    })
+    const begin = async (): Promise<T> => {
+      const client = await this.#pool.connect()
+      if (isOver) {
+        client.release()
+        throw new TimeLimitError(`no answer within ${timeLimitMs} ms`)
+      }
+      held = client
+      try {
+        const result = await work(client)
+        end()
+        return result
+      } catch (error) {
+        end(isAnswer(error) ? undefined : new Error('the connection failed'))
+        throw error
+      }
+    }
+    begin()
+      .finally(() => callTime.leave(limited))
+      .then(resolve, reject)
+    return promise
+  }
+
+  #newPool(): Pool {
+    const { target, tls } = this.#access
+    const pool = new Pool({
+      ...basicConfig(target),
+      Client: clientClass(tls),
+      max: target.connections,
+      idleTimeoutMillis: idleMs,
+      onConnect: prepareSession,
+    })
+    // A connection that is lost while it is not used; the next call makes another one.
+    pool.on('error', () => undefined)
+    return pool
+  }
+}
+
+/** Whether the server has answered, even if with an error: the connection can go on. */
+function isAnswer(error: unknown): boolean {
+  // Class 57P: the server ends the connection, as when it shuts down. 25006: it has become a standby.
+  const code = sqlStateOf(error)
+  return code !== undefined && !code.startsWith('57P') && code !== '25006'
+}
+
+/** The code of an error that the server answered with; five characters. */
+export function sqlStateOf(error: unknown): string | undefined {
+  const code = error instanceof Error && 'code' in error && 'severity' in error ? error.code : undefined
+  return typeof code === 'string' && code.length === 5 ? code : undefined
+}
+
+/** A connection of its own that listens to a channel. */
+export class Listener implements Linked {
+  readonly lost: Promise<unknown>
+  readonly #client: Client
+  readonly #timer: NodeJS.Timeout
+
+  private constructor(client: Client) {
+    this.#client = client
+    const { promise, resolve } = Promise.withResolvers<unknown>()
+    this.lost = promise
+    client.on('error', resolve)
+    client.on('end', () => resolve(new Error('the connection was closed')))
+    // A network that breaks closes no connection, and this one sends nothing of its own.
+    this.#timer = setInterval(() => {
+      withinTimeLimit(client.query('SELECT 1')).catch(() => this.close())
+    }, askIntervalMs)
+    this.#timer.unref()
+    void promise.then(() => clearInterval(this.#timer))
+  }
+
+  /** Connects and listens. `onPayload` is called for each notification. */
+  static async dial(access: Access, channel: string, onPayload: (payload: string) => void): Promise<Listener> {
+    const client = new (clientClass(access.tls))(basicConfig(access.target))
+    const listener = new Listener(client)
+    client.on('notification', ({ payload = '' }) => onPayload(payload))
+    try {
+      await client.connect()
+      await withinTimeLimit(prepareSession(client))
+      await withinTimeLimit(client.query(`LISTEN ${channel}`))
+      return listener
+    } catch (error) {
+      listener.close()
+      throw error
+    }
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+    // With a query in flight this closes the socket at once.
+    void this.#client.end().catch(() => undefined)
+  }
+}
+
+/** What both kinds of connections have in common. All is given, so that no variable of libpq's such as PGHOST counts. */
+function basicConfig({ host, port, database, user, password }: PostgresTarget): ClientConfig {
+  return {
+    host,
+    port,
+    database,
+    user,
+    // A function also where there is none: otherwise PGPASSWORD and .pgpass would count.
+    password: () => password ?? '',
+    ssl: false,
+    client_encoding: 'UTF8',
+    application_name: 'countersign',
+    options: '',
+    keepAlive: true,
+    connectionTimeoutMillis: timeLimitMs,
+  }
+}
+
+/** Clients with TLS take the files as they are when they connect. */
+function clientClass(tls: TlsFiles | undefined): new (config?: ClientConfig) => Client {
+  return tls === undefined ? Client : withFiles(tls)
+}
+
+function withFiles(tls: TlsFiles): new (config?: ClientConfig) => Client {
+  return class extends Client {
+    constructor(config?: ClientConfig) {
+      super({ ...config, ssl: tls.material })
+    }
+  }
+}
+
+/** What each connection is set to, whatever the defaults of the server, database and user are. */
+const sessionSettings = `SELECT pg_is_in_recovery() AS standby, current_setting('server_version_num')::integer AS version,
+    set_config('search_path', 'pg_catalog', false),
+    set_config('default_transaction_isolation', 'read committed', false),
+    set_config('statement_timeout', '${statementTimeoutMs}', false),
+    set_config('lock_timeout', '${lockTimeoutMs}', false),
+    set_config('synchronous_commit',
+      CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, false)`
+
+async function prepareSession(client: ClientBase): Promise<void> {
+  const { rows } = await client.query<{ standby: boolean; version: number }>(sessionSettings)
+  const [{ standby, version } = { standby: true, version: 0 }] = rows
+  if (version < oldestVersion) {
+    throw new UnfitServerError(`the server is PostgreSQL ${Math.floor(version / 10_000)}, and 14 or later is needed`)
+  }
+  if (standby) throw new UnfitServerError('the server is a standby and takes no writes')
+}

@@ -1,0 +1,50 @@
+import { Calls } from './connection.ts'
+import { TlsFiles } from './tls.ts'
+import { parsePostgresUrl } from './url.ts'
+
+/** What a server says of itself, and of the tables of Countersign. */
+export interface PostgresFacts {
+  /** As `server_version` has it: "15.20 (Debian 15.20-0+deb12u1)". */
+  readonly version: string
+  /** Whether it writes to its disk before it acknowledges. */
+  readonly fsync: boolean
+  /** Whether it has standbys, and waits for any of them. */
+  readonly standbys: boolean
+  readonly waitsForStandby: boolean
+  /** Part of its queue of notifications that is full, 0 to 1: a listener that hangs fills it. */
+  readonly queueUsage: number
+  /** Connections that it takes, and those that are in use now. */
+  readonly maxConnections: number
+  readonly usedConnections: number
+  /** Connections of one instance for its calls and watches. */
+  readonly ownConnections: number
+  /** How long ago the oldest row expired that is still there, in seconds; 0 if there is none. */
+  readonly unsweptSeconds: number
+}
+
+const facts = `SELECT current_setting('server_version') AS version, current_setting('fsync') = 'on' AS fsync,
+  EXISTS (SELECT FROM pg_stat_replication) AS standbys,
+  current_setting('synchronous_standby_names') <> '' AS "waitsForStandby",
+  pg_notification_queue_usage() AS "queueUsage",
+  current_setting('max_connections')::integer AS "maxConnections",
+  (SELECT count(*)::integer FROM pg_stat_activity WHERE backend_type = 'client backend') AS "usedConnections",
+  coalesce(extract(epoch FROM clock_timestamp() - least(
+    (SELECT min(sweep_at) FROM countersign.entries WHERE sweep_at < clock_timestamp() - interval '10 minutes'),
+    (SELECT min(sweep_at) FROM countersign.members WHERE sweep_at < clock_timestamp() - interval '10 minutes')
+  )), 0)::float8 AS "unsweptSeconds"`
+
+/** Asks the server of a URL about itself, over a connection of its own, and changes nothing. */
+export async function examinePostgres(url: string): Promise<PostgresFacts> {
+  const target = parsePostgresUrl(url)
+  const tls = target.tls && new TlsFiles(target.tls)
+  await tls?.read()
+  const calls = new Calls({ target: { ...target, connections: 1 }, tls })
+  try {
+    const { rows } = await calls.on((client) => client.query<Omit<PostgresFacts, 'ownConnections'>>(facts))
+    const [asked] = rows
+    if (asked === undefined) throw new Error('the server told nothing of itself')
+    return { ...asked, ownConnections: target.connections + 1 }
+  } finally {
+    calls.close()
+  }
+}

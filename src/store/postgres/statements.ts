@@ -1,0 +1,50 @@
+import type { Statement } from './connection.ts'
+
+/** How many expired rows of a table one step of a sweep removes. */
+export const rowsPerSweep = 500
+
+/** How many values a scan reads in one step. */
+export const valuesPerScan = 500
+
+/** The channel of all wake-ups. Names of channels are cut at 63 bytes, so a prefix could not be part of one. */
+export const channel = 'countersign'
+
+// `clock_timestamp()` and not `now()`, which is the beginning of the transaction: a statement can wait for a lock.
+// Each statement is a transaction of its own under READ COMMITTED. A statement that has waited for another one's change
+// of its row judges the row as it is then, so of two takes the second finds nothing.
+const compareAndSet = `UPDATE countersign.entries SET value = $3, version = version + 1,
+  expires_at = countersign.expiry($4) WHERE key = $1 AND version = $2 AND expires_at > clock_timestamp()`
+
+const all = {
+  get: 'SELECT value, version FROM countersign.entries WHERE key = $1 AND expires_at > clock_timestamp()',
+  create: `INSERT INTO countersign.entries AS old (key, value, version, expires_at)
+    VALUES ($1, $2, 1, countersign.expiry($3)) ON CONFLICT (key) DO UPDATE
+    SET value = excluded.value, version = 1, expires_at = excluded.expires_at
+    WHERE old.expires_at <= clock_timestamp()`,
+  take: 'DELETE FROM countersign.entries WHERE key = $1 AND expires_at > clock_timestamp() RETURNING value',
+  compareAndSet,
+  compareAndSetAndWake: `WITH changed AS (${compareAndSet} RETURNING 1)
+    SELECT pg_notify('${channel}', $5) FROM changed`,
+  notify: `SELECT pg_notify('${channel}', $1)`,
+  addMember: `INSERT INTO countersign.members (set_key, member, expires_at) VALUES ($1, $2, countersign.expiry($3))
+    ON CONFLICT (set_key, member) DO UPDATE SET expires_at = excluded.expires_at`,
+  addMemberToBounded: 'SELECT countersign.add_member($1, $2, $3, $4, $5, $6) AS member',
+  removeMember: 'DELETE FROM countersign.members WHERE set_key = $1 AND member = $2',
+  members: 'SELECT member FROM countersign.members WHERE set_key = $1 AND expires_at > clock_timestamp()',
+  scan: `SELECT key, value FROM countersign.entries WHERE key >= $1 AND key < $2 AND expires_at > clock_timestamp()
+    ORDER BY key LIMIT ${valuesPerScan}`,
+  time: 'SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS now',
+  sweepEntries: sweep('entries'),
+  sweepMembers: sweep('members'),
+}
+
+function sweep(table: string): string {
+  return `DELETE FROM countersign.${table} WHERE ctid = ANY (ARRAY(
+    SELECT ctid FROM countersign.${table} WHERE sweep_at <= clock_timestamp() AND expires_at <= clock_timestamp()
+    LIMIT ${rowsPerSweep} FOR UPDATE SKIP LOCKED))`
+}
+
+/** The statements of the store, by name. */
+export const statements: Readonly<Record<keyof typeof all, Statement>> = Object.fromEntries(
+  Object.entries(all).map(([name, text]) => [name, { name: `countersign_${name}`, text }]),
+) as Record<keyof typeof all, Statement>

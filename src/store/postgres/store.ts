@@ -1,0 +1,368 @@
+import { createHash, randomUUID } from 'node:crypto'
+import type { QueryResult } from 'pg'
+import type { Logger } from '../../base/log.ts'
+import { type CountersignError, refused } from '../../shared/errors.ts'
+import { ServerClock } from '../clock.ts'
+import { exerciseStore, StoreOpenError, withTtl } from '../implementation.ts'
+import { Link, withinTimeLimit } from '../link.ts'
+import { defaultKeyPrefix } from '../map-store.ts'
+import type { StoreOptions } from '../open.ts'
+import type { Life, ScannedValue, Store, VersionedValue } from '../store.ts'
+import { Watchers } from '../watchers.ts'
+import { type Access, Calls, Listener, type Statement, sqlStateOf, UnfitServerError } from './connection.ts'
+import { explainProblem, withoutDetails } from './problem.ts'
+import { lockClass, prepareSchema } from './schema.ts'
+import { channel, rowsPerSweep, statements, valuesPerScan } from './statements.ts'
+import { TlsFiles } from './tls.ts'
+import { describeTarget, parsePostgresUrl } from './url.ts'
+
+/** Time in ms after which a caller may try again when the store does not answer. */
+const retryAfterMs = 1000
+
+/** How often a step is done again that the server took back because of another one. */
+const maxTries = 5
+
+/** Interval in milliseconds in which the store makes sure that sessions of the server are its own. */
+const fitnessIntervalMs = 60_000
+
+/** From the end of one sweep to the next, in milliseconds; between two steps of one, there is more to remove. */
+const sweepIntervalMs = 5000
+const sweepPauseMs = 50
+
+/** Largest version of an entry: that of an integer of the server. */
+const maxVersion = 2 ** 31 - 1
+
+/**
+ * Opens a store in PostgreSQL 14 or newer. Its tables are in the schema `countersign`, which is made if it is missing;
+ * all keys begin with `keyPrefix` and a colon.
+ *
+ * A process has up to `connections` of the URL for its calls and another for its watches. Each call is answered or
+ * fails within 2.5 seconds. A call whose answer was lost is not repeated, because a second `take` would find nothing.
+ *
+ * @throws TypeError if the URL is malformed, or a file that it names is missing or not what it should be.
+ * @throws StoreOpenError if no suitable server answers in time, or it cannot be used. The message is one line that says
+ * what to do, without credentials.
+ */
+export async function openPostgresStore(url: string, options: StoreOptions = {}): Promise<Store> {
+  const { keyPrefix = defaultKeyPrefix, log } = options
+  const target = parsePostgresUrl(url)
+  const tls = target.tls && new TlsFiles(target.tls)
+  await tls?.read()
+  const store = new PostgresStore({ target, tls }, keyPrefix)
+  try {
+    await store.prove(log)
+    return store
+  } catch (cause) {
+    await store.close()
+    const { problem, advice } = explainProblem(rootOf(cause))
+    throw new StoreOpenError(`Cannot open the store, ${store.description}: ${problem}`, { advice, cause })
+  }
+}
+
+class PostgresStore implements Store {
+  readonly description: string
+  readonly kind = 'postgresql'
+  readonly shared = true
+  /** Begins every key. */
+  readonly #prefix: string
+  readonly #tls: TlsFiles | undefined
+  readonly #calls: Calls
+  readonly #watchers = new Watchers()
+  readonly #link: Link<Listener>
+  readonly #clock: ServerClock
+  readonly #fitnessTimer: NodeJS.Timeout
+  #sweepTimer: NodeJS.Timeout
+  /** Resolves once notifications are heard. */
+  #listening = Promise.withResolvers<void>()
+  /** Called when the notification of a probe comes. */
+  readonly #probes = new Map<string, () => void>()
+  /** Why the server cannot be used although it answers. */
+  #unfit: UnfitServerError | undefined
+  /** Whether a call has failed, and not all kinds of calls have been seen to succeed since. */
+  #failing = false
+  #closed = false
+
+  constructor(access: Access, keyPrefix: string) {
+    this.#prefix = `${keyPrefix}:`
+    this.#tls = access.tls
+    this.description = describeTarget(access.target)
+    this.#calls = new Calls(access)
+    this.#clock = new ServerClock({
+      name: 'the PostgreSQL server',
+      ask: async (sent) => Number((await this.#calls.run<{ now: number }>(statements.time, [], sent)).rows[0]?.now),
+      locate: () => this.description,
+    })
+    this.#link = new Link(() => Listener.dial(access, channel, this.#onPayload), {
+      onUp: () => {
+        this.#listening.resolve()
+        this.#clock.serverUp(this.description)
+        // Notifications may have been missed.
+        this.#watchers.wakeAll()
+      },
+      onLost: () => {
+        this.#listening = Promise.withResolvers()
+        // The network may have broken unnoticed, or another server taken the place of this one.
+        this.#calls.renew()
+      },
+    })
+    this.#fitnessTimer = setInterval(() => this.#lookAfterSessions(), fitnessIntervalMs).unref()
+    this.#sweepTimer = this.#sweepIn(sweepIntervalMs)
+  }
+
+  /** Makes the tables if need be, and resolves once the server has done each kind of call. */
+  async prove(log: Logger | undefined): Promise<void> {
+    await this.#calls.on(prepareSchema)
+    await withinTimeLimit(this.#link.connection)
+    await withinTimeLimit(this.#clock.measure())
+    await this.#requireOwnSessions()
+    await exerciseStore(this, `ping:${randomUUID()}`)
+    if (log !== undefined) await this.#warnOfStandbys(log)
+  }
+
+  now(): number {
+    return this.#clock.now()
+  }
+
+  async get(key: string): Promise<VersionedValue | undefined> {
+    const { rows } = await this.#run<{ value: Buffer; version: number }>(statements.get, [this.#prefix + key])
+    return rows[0] && { value: rows[0].value.toString(), version: rows[0].version }
+  }
+
+  create(key: string, value: string, life: Life): Promise<boolean> {
+    return withTtl(life, async (ttlMs) => {
+      const { rowCount } = await this.#run(statements.create, [this.#prefix + key, Buffer.from(value), ttlMs])
+      return rowCount === 1
+    })
+  }
+
+  async take(key: string): Promise<string | undefined> {
+    const { rows } = await this.#run<{ value: Buffer }>(statements.take, [this.#prefix + key])
+    return rows[0]?.value.toString()
+  }
+
+  compareAndSet(
+    key: string,
+    version: number,
+    value: string,
+    life: Life,
+    options: { wake?: boolean } = {},
+  ): Promise<boolean> {
+    return withTtl(life, async (ttlMs) => {
+      if (!Number.isInteger(version) || version < 1 || version >= maxVersion) return false
+      const name = this.#prefix + key
+      const values = [name, version, Buffer.from(value), ttlMs]
+      const { rowCount } = options.wake
+        ? await this.#run(statements.compareAndSetAndWake, [...values, payloadOf(name)])
+        : await this.#run(statements.compareAndSet, values)
+      return rowCount === 1
+    })
+  }
+
+  async watch(key: string, onWake: () => void): Promise<() => void> {
+    const unwatch = this.#watchers.add(payloadOf(this.#prefix + key), onWake)
+    try {
+      if (this.#closed) throw new Error('the store is closed')
+      if (this.#unfit !== undefined) throw this.#unfit
+      await withinTimeLimit(this.#listening.promise)
+      return unwatch
+    } catch (cause) {
+      unwatch()
+      throw unavailable(cause)
+    }
+  }
+
+  addMember(set: string, member: string, life: Life, most?: number): Promise<string[]> {
+    return withTtl(life, async (ttlMs) => {
+      const name = this.#prefix + set
+      if (most === undefined) {
+        await this.#run(statements.addMember, [name, member, ttlMs])
+        return []
+      }
+      const bounded = [name, member, ttlMs, most, lockClass, digest(name).readInt32BE()]
+      const { rows } = await this.#run<{ member: string }>(statements.addMemberToBounded, bounded)
+      return rows.map((row) => row.member)
+    })
+  }
+
+  async removeMember(set: string, member: string): Promise<void> {
+    await this.#run(statements.removeMember, [this.#prefix + set, member])
+  }
+
+  async members(set: string): Promise<string[]> {
+    const { rows } = await this.#run<{ member: string }>(statements.members, [this.#prefix + set])
+    return rows.map((row) => row.member)
+  }
+
+  async *scan(beginning: string): AsyncGenerator<ScannedValue> {
+    // Keys are printable ASCII: DEL comes after every character that one can have, and U+0001 before.
+    let from = this.#prefix + beginning
+    const end = `${from}\x7f`
+    for (;;) {
+      const { rows } = await this.#run<{ key: string; value: Buffer }>(statements.scan, [from, end])
+      for (const { key, value } of rows) yield { key: key.slice(this.#prefix.length), value: value.toString() }
+      if (rows.length < valuesPerScan) return
+      from = `${rows.at(-1)?.key}\x01`
+    }
+  }
+
+  async ping(): Promise<void> {
+    await this.#run(statements.time, [])
+    try {
+      this.#clock.requireCertain()
+    } catch (cause) {
+      throw unavailable(cause)
+    }
+    if (!this.#failing) return
+    // A server that is full still answers. A failure from here on sets it again.
+    this.#failing = false
+    await exerciseStore(this, `ping:${randomUUID()}`)
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    clearInterval(this.#fitnessTimer)
+    clearTimeout(this.#sweepTimer)
+    this.#clock.close()
+    this.#watchers.clear()
+    this.#link.close()
+    this.#calls.close()
+  }
+
+  /** Runs a statement, again if the server took it back. */
+  async #run<Row extends object>(statement: Statement, values: readonly unknown[]): Promise<QueryResult<Row>> {
+    try {
+      if (this.#unfit !== undefined) throw this.#unfit
+      // What the caller decides by the clock afterwards must not rest on a doubtful one.
+      if (!this.#clock.isCurrent) await withinTimeLimit(this.#clock.measure())
+      for (let tries = 1; ; tries++) {
+        try {
+          const result = await this.#calls.run<Row>(statement, values)
+          if (!this.#clock.isCurrent) await withinTimeLimit(this.#clock.measure())
+          return result
+        } catch (cause) {
+          if (tries >= maxTries || !isTakenBack(cause)) throw cause
+        }
+      }
+    } catch (cause) {
+      throw this.#learnFrom(cause)
+    }
+  }
+
+  #learnFrom(cause: unknown): CountersignError {
+    this.#failing = true
+    const state = sqlStateOf(cause)
+    // A lock was not to be had in time.
+    if (state === '55P03') return refused('SERVER_BUSY', { retryAfterMs, cause: withoutDetails(cause) })
+    // It takes no writes any more: another server may be the primary by now.
+    if (state === '25006' || cause instanceof UnfitServerError) {
+      this.#calls.renew()
+      this.#link.drop()
+    }
+    return unavailable(cause)
+  }
+
+  readonly #onPayload = (payload: string): void => {
+    this.#probes.get(payload)?.()
+    this.#watchers.wake(payload)
+  }
+
+  #lookAfterSessions(): void {
+    // A file that cannot be read leaves the one before in use.
+    this.#tls?.read().catch(() => undefined)
+    this.#requireOwnSessions().then(
+      () => {
+        this.#unfit = undefined
+      },
+      (cause) => {
+        if (cause instanceof UnfitServerError) this.#unfit = cause
+      },
+    )
+  }
+
+  /**
+   * Makes sure that a connection here is a session there, and that notifications come. Behind a pooler that gives each
+   * transaction another session, watchers would sleep and settings would be lost.
+   *
+   * @throws UnfitServerError if it is not so.
+   */
+  async #requireOwnSessions(): Promise<void> {
+    const probe = randomUUID()
+    const { promise: heard, resolve } = Promise.withResolvers<void>()
+    this.#probes.set(probe, resolve)
+    try {
+      await this.#calls.on(async (client) => {
+        await client.query("SELECT set_config('countersign.probe', $1, false)", [probe])
+        const { rows } = await client.query<{ kept: string }>(
+          "SELECT current_setting('countersign.probe', true) AS kept",
+        )
+        if (rows[0]?.kept !== probe) throw pooled('a setting of a session does not last')
+        await client.query(statements.notify.text, [probe])
+      })
+      await withinTimeLimit(heard).catch(() => {
+        throw pooled('notifications do not arrive')
+      })
+    } finally {
+      this.#probes.delete(probe)
+    }
+  }
+
+  async #warnOfStandbys(log: Logger): Promise<void> {
+    const { rows } = await this.#calls.on((client) =>
+      client.query<{ standbys: boolean; names: string }>(
+        "SELECT EXISTS (SELECT FROM pg_stat_replication) AS standbys, current_setting('synchronous_standby_names') AS names",
+      ),
+    )
+    if (rows[0]?.standbys !== true || rows[0].names !== '') return
+    log.warn(
+      'PostgreSQL has standbys and waits for none of them, so a fail-over can lose what was acknowledged: set ' +
+        'synchronous_standby_names',
+      { store: this.description },
+    )
+  }
+
+  #sweepIn(delayMs: number): NodeJS.Timeout {
+    return setTimeout(async () => {
+      const next = await this.#sweepOnce()
+      if (!this.#closed) this.#sweepTimer = this.#sweepIn(next)
+    }, delayMs).unref()
+  }
+
+  /** Removes expired rows, which no statement reads; resolves with the time to the next sweep in milliseconds. */
+  async #sweepOnce(): Promise<number> {
+    try {
+      const { rowCount: entries } = await this.#calls.run(statements.sweepEntries, [])
+      const { rowCount: members } = await this.#calls.run(statements.sweepMembers, [])
+      return Math.max(entries ?? 0, members ?? 0) < rowsPerSweep ? sweepIntervalMs : sweepPauseMs
+    } catch {
+      return sweepIntervalMs
+    }
+  }
+}
+
+/** Whether the server did not do a step because of another one at the same time. */
+function isTakenBack(cause: unknown): boolean {
+  const state = sqlStateOf(cause)
+  return state === '40001' || state === '40P01'
+}
+
+function pooled(what: string): UnfitServerError {
+  return new UnfitServerError(`${what}, as behind a pooler in transaction mode`)
+}
+
+/** What is notified of a change: any user of the database may listen, so it tells no key. */
+function payloadOf(name: string): string {
+  return digest(name).toString('base64url')
+}
+
+function digest(name: string): Buffer {
+  return createHash('sha256').update(name).digest()
+}
+
+function unavailable(cause: unknown): CountersignError {
+  return refused('STORE_UNAVAILABLE', { retryAfterMs, cause: withoutDetails(cause) })
+}
+
+/** Why a call failed. */
+function rootOf(failure: unknown): unknown {
+  return failure instanceof Error && failure.name === 'CountersignError' ? failure.cause : failure
+}

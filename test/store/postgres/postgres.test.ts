@@ -1,0 +1,323 @@
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Client } from 'pg'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { StoreOpenError } from '../../../src/store/implementation.ts'
+import { openStore } from '../../../src/store/open.ts'
+import { schemaSql } from '../../../src/store/postgres/schema.ts'
+import type { Store } from '../../../src/store/store.ts'
+import { Authority } from '../../support/certificates.ts'
+import { hasPart } from '../../support/optional.ts'
+import { killPostgresServers, PostgresServer, spawnAsServerUser } from '../../support/postgres-server.ts'
+import { freePort } from '../../support/redis-server.ts'
+import { startTcpProxy } from '../../support/tcp-proxy.ts'
+import { healed } from '../healed.ts'
+
+const unavailable = { reason: 'STORE_UNAVAILABLE', retryAfterMs: 1000 }
+const life = { ttlMs: 60_000 }
+
+afterAll(killPostgresServers)
+
+describe.skipIf(!hasPart('postgresql'))('a PostgreSQL store', () => {
+  let server: PostgresServer
+
+  beforeAll(async () => {
+    server = await PostgresServer.start()
+  })
+  afterAll(async () => await server[Symbol.asyncDispose]())
+
+  /** A database of its own, so that tests do not see each other's tables. */
+  let databases = 0
+  const newDatabase = async (options = ''): Promise<string> => {
+    const name = `test_${++databases}`
+    await server.psql(`CREATE DATABASE ${name} ${options}`)
+    return name
+  }
+  const open = async (url: string): Promise<Store> => {
+    const store = await openStore(url)
+    onTestFinished(() => store.close())
+    return store
+  }
+  const refusalOf = async (url: string): Promise<string> => {
+    const failure = await openStore(url).then(
+      (store) => store.close(),
+      (error) => error,
+    )
+    expect(failure).toBeInstanceOf(StoreOpenError)
+    expect(failure.message).not.toMatch(/\n|secret-of-the-test/)
+    return failure.message
+  }
+
+  test('keeps what it is given beside other prefixes, and nothing of keys in notifications', async () => {
+    const database = await newDatabase()
+    const store = await open(server.url(database))
+    const other = await openStore(server.url(database), { keyPrefix: 'shop' })
+    onTestFinished(() => other.close())
+    await store.create('k', 'héllo\0\n', life)
+    expect(await store.get('k')).toEqual({ value: 'héllo\0\n', version: 1 })
+    expect(await other.get('k')).toBeUndefined()
+    expect(await server.psql('SELECT key FROM countersign.entries', database)).toBe('countersign:k')
+    const listener = new Client(server.url(database))
+    await listener.connect()
+    onTestFinished(() => listener.end())
+    const heard = once(listener, 'notification')
+    await listener.query('LISTEN countersign')
+    await store.compareAndSet('k', 1, 'b', life, { wake: true })
+    expect((await heard)[0].payload).toMatch(/^[\w-]{43}$/)
+  })
+
+  test('removes what has expired, also of sets, and what lives in the same ten minutes stays', async () => {
+    const database = await newDatabase()
+    const store = await open(server.url(database))
+    await store.create('live', 'a', life)
+    await store.create('for ever', 'a', 'forever')
+    for (let i = 0; i < 3; i++) await store.create(`over-${i}`, 'a', { ttlMs: 1 })
+    await store.addMember('set', 'over', { ttlMs: 1 })
+    await store.addMember('set', 'live', life)
+    const rows = () =>
+      server.psql(
+        "SELECT string_agg(key, ' ' ORDER BY key) FROM (SELECT key FROM countersign.entries UNION SELECT member FROM countersign.members) AS rows",
+        database,
+      )
+    // Steps of ten minutes: what expired a moment ago is swept by the step that is over, or by the next.
+    await server.psql(
+      "UPDATE countersign.entries SET expires_at = expires_at - interval '11 minutes' WHERE key LIKE '%over%'",
+      database,
+    )
+    await server.psql(
+      "UPDATE countersign.members SET expires_at = expires_at - interval '11 minutes' WHERE member = 'over'",
+      database,
+    )
+    await expect.poll(rows, { timeout: 15_000 }).toBe('countersign:for ever countersign:live live')
+  })
+
+  test.each([
+    ['default_transaction_isolation', 'serializable'],
+    ['default_transaction_isolation', "'repeatable read'"],
+    ['synchronous_commit', 'off'],
+    ['search_path', 'nowhere'],
+  ])('does its steps alike in a database with %s = %s', async (setting, value) => {
+    const database = await newDatabase()
+    await server.psql(`ALTER DATABASE ${database} SET ${setting} = ${value}`)
+    const [one, two] = [await open(server.url(database)), await open(server.url(database))]
+    await one.create('k', 'a', life)
+    const tries = Array.from({ length: 40 }, (_, i) => (i % 2 ? one : two).compareAndSet('k', 1, `${i}`, life))
+    expect((await Promise.all(tries)).filter(Boolean)).toHaveLength(1)
+    const taken = await Promise.all(Array.from({ length: 40 }, (_, i) => (i % 2 ? one : two).take('k')))
+    expect(taken.filter((text) => text !== undefined)).toHaveLength(1)
+    await Promise.all(Array.from({ length: 60 }, (_, i) => (i % 2 ? one : two).addMember('set', `m${i}`, life, 5)))
+    expect((await one.members('set')).length).toBeLessThanOrEqual(10)
+    expect(
+      await server.psql("SELECT count(DISTINCT current_setting('synchronous_commit')) FROM pg_stat_activity", database),
+    ).toBe('1')
+  })
+
+  test.each([
+    ["ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0", 'LATIN1'],
+    ["ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0", 'SQL_ASCII'],
+    ["LOCALE_PROVIDER icu ICU_LOCALE 'de-u-ks-level2' LOCALE 'C.UTF-8' TEMPLATE template0", 'UTF8'],
+  ])('keeps any text, and finds keys by their bytes, in a database made %s', async (options, encoding) => {
+    const database = await newDatabase(options)
+    expect(await server.psql('SHOW server_encoding', database)).toBe(encoding)
+    const store = await open(server.url(database))
+    await store.create('a', 'ж 😀 \0', life)
+    await store.create('A', 'other', life)
+    expect(await store.take('a')).toBe('ж 😀 \0')
+    for (const key of ['a:1', 'a:Z', 'a:_', 'b:1', 'A:1']) await store.create(key, key, life)
+    const found: string[] = []
+    for await (const { key } of store.scan?.('a:') ?? []) found.push(key)
+    expect(found.sort()).toEqual(['a:1', 'a:Z', 'a:_'])
+  })
+
+  test('makes its tables once when three start at the same time', async () => {
+    const database = await newDatabase()
+    const stores = await Promise.all([1, 2, 3].map(() => open(server.url(database))))
+    await stores[0]?.create('k', 'a', life)
+    expect(await stores[2]?.get('k')).toEqual({ value: 'a', version: 1 })
+    expect(await server.psql('SELECT count(*) FROM countersign.format', database)).toBe('1')
+  })
+
+  test('with a user who may not make tables says what an administrator has to run, and then works', async () => {
+    const database = await newDatabase()
+    await server.psql(`CREATE ROLE "service's ""own""" LOGIN`)
+    const user = encodeURIComponent(`service's "own"`)
+    const url = server.url(database, user)
+    expect(await refusalOf(url)).toMatch(/lacks a permission.*`countersign doctor --sql`/)
+    await server.psql(schemaSql(`service's "own"`), database)
+    const store = await open(url)
+    await store.create('k', 'a', life)
+    await store.addMember('set', 'm', life, 1)
+    expect(await store.members('set')).toEqual(['m'])
+  })
+
+  test.each([
+    ['a version from the future', 'UPDATE countersign.format SET version = 2', /version 2 of a newer Countersign/],
+    ['a half-made schema', 'DELETE FROM countersign.format', /another application, or was not made whole/],
+  ])('refuses %s and changes nothing', async (_, change, message) => {
+    const database = await newDatabase()
+    await (await openStore(server.url(database))).close()
+    await server.psql(change, database)
+    expect(await refusalOf(server.url(database))).toMatch(message)
+  })
+
+  test.each([
+    ['database', () => server.url('missing'), /does not have a database of this name/],
+    ['user', () => server.url('postgres', 'missing'), /missing.* does not exist|not accept the user/],
+    [
+      'port',
+      async () => `postgres://postgres@127.0.0.1:${await freePort()}/postgres`,
+      /ECONNREFUSED.*Start it or correct/,
+    ],
+    ['host', () => 'postgres://u:secret-of-the-test@host.invalid/postgres', /host name is not known/],
+  ])('with a wrong %s says so in one line', async (_, url, message) => {
+    expect(await refusalOf(await url())).toMatch(message)
+  })
+
+  test.each([
+    'postgres://user:secret-of-the-test@one,two/database',
+    'postgres://user:secret-of-the-test@host/database?sslmode=require',
+    'postgres://user:secret-of-the-test@host/database?sslmode=disable',
+    'postgres://user:secret-of-the-test@host/database?application_name=x',
+    'postgres://user:secret-of-the-test@host/database?connections=0',
+    'postgres://user:secret-of-the-test@host/database?connections=5&connections=6',
+    'postgres://user:secret-of-the-test@localhost/database?sslrootcert=/a.pem',
+    'postgres://user:secret-of-the-test@host/database?sslcert=/a.pem',
+    'postgres://user:secret-of-the-test@host:0/database',
+    'postgres://user:secret-of-the-test@host/',
+    'postgres://host/database',
+    'postgres://user:%zz@host/database',
+    'postgres:user@host/database',
+  ])('refuses the address %s without repeating it', async (url) => {
+    const failure = await openStore(url).catch((error) => error)
+    expect(failure).toBeInstanceOf(TypeError)
+    expect(failure.message).not.toMatch(/secret-of-the-test|\n/)
+    expect(failure.message).toMatch(/PostgreSQL URL/)
+  })
+
+  test('is reached over the folder of its socket, and takes no password from the environment', async () => {
+    const folder = encodeURIComponent(server.folder)
+    const store = await open(`postgres://postgres@${folder}:${server.port}/${await newDatabase()}`)
+    expect(store.description).toContain(server.folder)
+    await server.psql("CREATE ROLE guarded LOGIN PASSWORD 'secret-of-the-test'")
+    await writeFile(
+      join(server.data, 'pg_hba.conf'),
+      'local all guarded scram-sha-256\nlocal all all trust\nhost all all all trust\n',
+    )
+    await server.psql('SELECT pg_reload_conf()')
+    process.env.PGPASSWORD = 'secret-of-the-test'
+    onTestFinished(() => {
+      delete process.env.PGPASSWORD
+    })
+    expect(await refusalOf(`postgres://guarded@${folder}:${server.port}/postgres`)).toMatch(/asks for one/)
+  })
+
+  test('fails while the server is away, heals, and wakes watchers then', async () => {
+    await using own = await PostgresServer.start()
+    const store = await open(own.url())
+    let wakes = 0
+    await store.watch('k', () => wakes++)
+    await store.create('k', 'a', 'forever')
+    await own.kill()
+    await expect(store.get('k')).rejects.toMatchObject(unavailable)
+    await own.start()
+    await healed(store)
+    await expect.poll(() => wakes, { timeout: 10_000 }).toBeGreaterThan(0)
+    expect(await store.get('k')).toEqual({ value: 'a', version: 1 })
+    const before = wakes
+    await store.compareAndSet('k', 1, 'b', 'forever', { wake: true })
+    await expect.poll(() => wakes, { timeout: 5000 }).toBeGreaterThan(before)
+  })
+
+  test('notices within ten seconds that a network was cut in silence, and wakes watchers once it is back', async () => {
+    const proxy = await startTcpProxy(server.port)
+    const store = await open(`postgres://postgres@127.0.0.1:${proxy.port}/${await newDatabase()}`)
+    let wakes = 0
+    await store.watch('k', () => wakes++)
+    await store.create('k', 'a', life)
+    // Nothing of what is sent from now on arrives, and no connection is closed.
+    proxy.answer = () => Buffer.alloc(0)
+    await expect(store.get('k')).rejects.toMatchObject(unavailable)
+    await sleep(8000)
+    proxy.answer = (chunk) => chunk
+    await expect.poll(() => wakes, { timeout: 2000 }).toBeGreaterThan(0)
+    expect(await healed(store, () => store.get('k'))).toEqual({ value: 'a', version: 1 })
+  })
+
+  test('closes connections that take no writes any more, so that the next ones can reach another server', async () => {
+    const readOnly = await newDatabase()
+    const store = await open(server.url(readOnly))
+    await server.psql(`ALTER DATABASE ${readOnly} SET default_transaction_read_only = on`)
+    const connections = () =>
+      server.psql(`SELECT string_agg(pid::text, ' ' ORDER BY pid) FROM pg_stat_activity WHERE datname = '${readOnly}'`)
+    const before = await connections()
+    await server.psql(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${readOnly}'`)
+    await expect.poll(() => store.create('k', 'a', life).catch((error) => error.reason)).toBe('STORE_UNAVAILABLE')
+    await server.psql(`ALTER DATABASE ${readOnly} SET default_transaction_read_only = off`)
+    // Connections that can only read were closed: no call meets one of them.
+    expect(await healed(store, () => store.create('k', 'a', life))).toBe(true)
+    expect(await connections()).not.toBe(before)
+  })
+
+  test.skipIf(!hasPart('openssl'))('checks the certificate of a server that is not on this machine', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'countersign-postgres-tls-'))
+    onTestFinished(() => rm(folder, { recursive: true, force: true }))
+    const authority = await Authority.create(folder, 'authority')
+    const { cert, key } = await authority.issue('localhost')
+    await using own = await PostgresServer.start({ certificate: { cert, key } })
+    const url = `postgres://postgres@localhost:${own.port}/postgres?sslmode=verify-full`
+    expect(await refusalOf(url)).toMatch(/not from an authority that is trusted here.*sslrootcert/)
+    const store = await open(`${url}&sslrootcert=${encodeURIComponent(authority.cert)}`)
+    expect(store.description).toContain('over TLS')
+    const elsewhere = url.replace('localhost', '127.0.0.1')
+    expect(await refusalOf(`${elsewhere}&sslrootcert=${encodeURIComponent(authority.cert)}`)).toMatch(
+      /another host name/,
+    )
+    expect(
+      await own.psql(
+        "SELECT bool_and(ssl) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE application_name = 'countersign'",
+      ),
+    ).toBe('t')
+  })
+
+  test.skipIf(!hasPart('pgbouncer')).each(['transaction', 'session'])('behind PgBouncer in %s mode', async (mode) => {
+    const url = await startPgBouncer(server, mode, await newDatabase())
+    if (mode === 'session') {
+      const store = await open(url)
+      expect(await store.create('k', 'a', life)).toBe(true)
+    } else {
+      expect(await refusalOf(url)).toMatch(/pooler/)
+    }
+  })
+})
+
+/** Starts PgBouncer before a server; it ends with the test. Resolves with the URL of the database. */
+async function startPgBouncer(server: PostgresServer, mode: string, database: string): Promise<string> {
+  const port = await freePort()
+  const folder = await mkdtemp(join(tmpdir(), 'countersign-pgbouncer-'))
+  const config = join(folder, 'pgbouncer.ini')
+  await writeFile(
+    config,
+    `[databases]
+${database} = host=127.0.0.1 port=${server.port} user=postgres
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = ${port}
+unix_socket_dir =
+auth_type = any
+pool_mode = ${mode}
+`,
+    { mode: 0o644 },
+  )
+  const child = await spawnAsServerUser('pgbouncer', [config], folder)
+  onTestFinished(async () => {
+    child.kill('SIGKILL')
+    await rm(folder, { recursive: true, force: true })
+  })
+  const url = `postgres://postgres@127.0.0.1:${port}/${database}`
+  const answers = () => server.psqlAt(url, 'SELECT 1').catch(() => undefined)
+  await expect.poll(answers, { timeout: 10_000 }).toBe('1')
+  return url
+}
