@@ -282,6 +282,7 @@ const rows: Readonly<
       'core/wallet/form',
     ],
     ['textOf', 'pageOrigin ??', '', 'core/wallet/form'],
+    ['prove', 'this.#requireNamed(challenge.named, proof)', '{}', 'core/wallet/form-nonce'],
   ],
   26: [
     ['recoverKey', 'parsed.hasHighS()', 'false', 'core/wallet/ethereum/keys'],

@@ -26,6 +26,7 @@ const sometimesAbsent: ReadonlySet<string> = new Set([
   'countersign.v1.FinalizeOrderResponse.session',
   'countersign.v1.FinalizeOrderResponse.proof_artifact',
   'countersign.v1.FinalizeOrderResponse.wallet',
+  'countersign.v1.IssueNonceResponse.form',
 ])
 
 /** The schemas of messages and enums as REST writes them, each made once. */

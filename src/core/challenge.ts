@@ -9,7 +9,7 @@ export const nonceTtl = { minSeconds: 1, maxSeconds: 3600, defaultSeconds: 300 }
 export type ChallengeAction = 'auth.login' | 'auth.link' | 'order.approve'
 
 /** What every challenge says. Times are epoch milliseconds. */
-export interface Challenge extends Omit<NonceChallenge, 'action' | 'nonceId' | 'message'> {
+export interface Challenge extends Omit<NonceChallenge, 'action' | 'nonceId' | 'message' | 'form'> {
   readonly action: ChallengeAction
 }
 

@@ -3,7 +3,7 @@ import type { NonceRecord } from '../core/sign-in/nonce.ts'
 import type { SignIn } from '../core/sign-in/sign-in.ts'
 import type { WalletLinks } from '../core/sign-in/user-wallets.ts'
 import type { WalletNamed } from '../core/wallet/prover.ts'
-import { CountersignError } from '../shared/errors.ts'
+import { CountersignError, invalidField } from '../shared/errors.ts'
 import { type Call, limited, type ServiceHandlers, sessionFields, setCookies, setSession } from './methods.ts'
 
 /** SignInService on the domain. Without `links`, nonces for adding a wallet are NOT_ENABLED. */
@@ -20,13 +20,14 @@ export function signInHandlers(
     return challenge
   }
   return {
-    issueNonce: limited('sign-in', async ({ appName, purpose, ...wallet }, call) => {
-      const { action, challengeId, nonceId, nonce, origin, issuedAt, expiresAt, message } =
-        purpose === NoncePurpose.LINK
-          ? await issueLinkNonce(appName, wallet, call)
-          : await signIn.issueNonce(appName, wallet, call.request)
-      const times = { issuedAt: BigInt(issuedAt), expiresAt: BigInt(expiresAt) }
-      return { action, challengeId, nonceId, nonce, origin, ...times, message }
+    issueNonce: limited('sign-in', async ({ appName, purpose, form, ...wallet }, call) => {
+      if (purpose === NoncePurpose.LINK) {
+        if (form) throw invalidField('form', 'form is for sign-ins; leave it out to add a wallet')
+        return answered(await issueLinkNonce(appName, wallet, call))
+      }
+      if (!form) return answered(await signIn.issueNonce(appName, wallet, call.request))
+      const issued = await signIn.issueForm(appName, wallet, call.request)
+      return { ...answered(issued), form: issued.form }
     }),
     verifySignIn: limited('sign-in', async (input, call) => {
       const issued = await signIn.verify(input.nonceId, input, call.request)
@@ -34,4 +35,9 @@ export function signInHandlers(
       return { ok: true, token: issued.token, session: sessionFields(issued.session, true) }
     }),
   }
+}
+
+function answered({ action, challengeId, nonceId, nonce, origin, issuedAt, expiresAt, message }: NonceRecord) {
+  const times = { issuedAt: BigInt(issuedAt), expiresAt: BigInt(expiresAt) }
+  return { action, challengeId, nonceId, nonce, origin, ...times, message }
 }

@@ -128,7 +128,7 @@ const rows = {
     text: 'The challenge has expired; ask for a new one' },
   SIGNATURE_INVALID: { class: 'token', audit: 'signature', retry: 'new nonce', shown: ['notice'],
     text: 'The signature does not prove control of the public key' },
-  ADDRESS_MISMATCH: { class: 'token', audit: 'signature', retry: 'new nonce',
+  ADDRESS_MISMATCH: { class: 'token', audit: 'signature', retry: 'new nonce', metadata: ['field'],
     text: 'The address does not belong to the public key' },
   ADAPTER_UNKNOWN: { class: 'input', audit: 'signature', retry: 'other wallet', shown: ['device'],
     metadata: ['adapters'],

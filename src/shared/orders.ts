@@ -150,7 +150,7 @@ export interface ClaimedOrder extends PhoneOrder {
 }
 
 /** The text that the wallet signs, and the details to show to its user. */
-export interface OrderChallenge extends Omit<NonceChallenge, 'nonceId'> {
+export interface OrderChallenge extends Omit<NonceChallenge, 'nonceId' | 'form'> {
   readonly kind: OrderKind
   readonly status: OrderStatus
   readonly adapterId?: string

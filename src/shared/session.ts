@@ -70,6 +70,32 @@ export interface SigningAccount {
 export interface NonceRequest extends Partial<SigningAccount> {
   /** Application name that the client expects. */
   readonly appName?: string
+  /** Whether the answer has the fields of the sign-in form. For ethereum and solana; the account may be absent then. */
+  readonly form?: boolean
+}
+
+/** What a wallet signs to sign in (EIP-4361, Sign-In With Solana), field by field, each as the text has it. */
+export interface SignInForm {
+  /** Host of the calling page, with its port if that is not the default. */
+  readonly domain: string
+  /** Origin of the calling page. */
+  readonly uri: string
+  /** Version of the form: "1". */
+  readonly version: string
+  /** What the signature is for, one sentence. */
+  readonly statement: string
+  /** Nonce of the form, 64 hex digits. */
+  readonly nonce: string
+  /** ISO 8601 in UTC with milliseconds. */
+  readonly issuedAt: string
+  /** ISO 8601 in UTC with milliseconds. */
+  readonly expirationTime: string
+  /** URIs, in this order. */
+  readonly resources: readonly string[]
+  /** Address that the request named, for ethereum with the checksum of EIP-55. */
+  readonly address?: string
+  /** Chain that the request named. */
+  readonly chainId?: string
 }
 
 /** A text for the wallet to sign, valid for one sign-in. */
@@ -81,7 +107,10 @@ export interface NonceChallenge {
   readonly origin: string
   readonly issuedAt: number
   readonly expiresAt: number
+  /** Empty if `form` was asked for without a whole account. */
   readonly message: string
+  /** Present if it was asked for. */
+  readonly form?: SignInForm
 }
 
 /** Result of a sign-in. */

@@ -322,6 +322,18 @@ const cases: Case[] = [
     metadata: { setting: 'COUNTERSIGN_ACCESS_TOKEN_AUDIENCES' },
   },
   {
+    reason: 'ADDRESS_MISMATCH',
+    when: 'the form was asked for with another address',
+    provoke: async () => {
+      const service = await start({ adapters: ['ethereum'] })
+      const wallet = { adapterId: 'ethereum', address: `0x${'ab'.repeat(20)}`, chainId: '1' }
+      const { nonceId } = await service.call('SignInService/IssueNonce', { ...wallet, form: true })
+      const address = `0x${'cd'.repeat(20)}`
+      return await service.refusal(verify, { nonceId, ...wallet, address, signatureHex: '00' })
+    },
+    metadata: { field: 'address' },
+  },
+  {
     reason: 'CONTRACT_WALLET_NEEDS_RPC',
     when: 'no RPC of the chain is set',
     provoke: async () => {

@@ -11,6 +11,7 @@ import type { SignInOptions } from '../../src/browser/client/sign-in.ts'
 import type { WalletProof } from '../../src/browser/client/wallet.ts'
 import type { NonceRecord } from '../../src/core/sign-in/nonce.ts'
 import type { ListedWallet } from '../../src/core/sign-in/user-wallets.ts'
+import type { FormFields } from '../../src/core/wallet/form.ts'
 import type { EnumWord } from '../../src/shared/enum-words.ts'
 import type * as orders from '../../src/shared/orders.ts'
 import type * as sessions from '../../src/shared/session.ts'
@@ -32,7 +33,9 @@ type JsonValue<T> = [T] extends [order.OrderKind]
       ? number
       : T extends Message
         ? Json<T>
-        : T
+        : T extends (infer Item)[]
+          ? readonly Item[]
+          : T
 
 /** A message in REST's JSON. Fields that are `optional` in the protos may be absent, and so may messages. */
 type Json<M extends Message> = {
@@ -134,7 +137,9 @@ describe('what the client’s calls take has the fields of the requests', () => 
 type Optional<T> = { readonly [Field in keyof T]: undefined extends T[Field] ? T[Field] | undefined : T[Field] }
 
 test('what the domain answers to a direct sign-in has the fields that the client resolves with', () => {
-  expectTypeOf<Widened<Omit<NonceRecord, 'v' | 'appName' | 'userId'>>>().toEqualTypeOf<sessions.NonceChallenge>()
+  type Answered = Widened<Omit<NonceRecord, 'v' | 'appName' | 'userId' | 'named'>>
+  expectTypeOf<Answered & { readonly form?: FormFields }>().toExtend<sessions.NonceChallenge>()
+  expectTypeOf<keyof FormFields>().toEqualTypeOf<keyof sessions.SignInForm>()
   expectTypeOf<Flat<Omit<ListedWallet, 'subject'>>>().toEqualTypeOf<sessions.UserWallet>()
 })
 

@@ -93,7 +93,7 @@ export interface SessionApi {
 /** Calls for the wallets of the signed-in user. They are authorised like those of {@link SessionApi}. */
 export interface WalletApi {
   /** Issues a nonce for adding a wallet. */
-  readonly issueLinkNonce: ApiMethod<session.NonceRequest, session.NonceChallenge>
+  readonly issueLinkNonce: ApiMethod<Omit<session.NonceRequest, 'form'>, session.NonceChallenge>
   readonly listWallets: ApiMethod<object, { readonly wallets: readonly session.UserWallet[] }>
   readonly linkWallet: ApiMethod<
     { readonly nonceId: string; readonly proof: WalletProof },

@@ -28,6 +28,7 @@ export type {
   KnownComputer,
   NonceChallenge,
   Session,
+  SignInForm,
   SignInResult,
   SigningAccount,
   UserWallet,
@@ -56,7 +57,7 @@ export {
 export type { Fetcher, RestOptions } from './rest-api.ts'
 export type { SessionListener } from './session-news.ts'
 export type { LinkWalletOptions, SessionCalls, UserWalletCalls } from './sessions.ts'
-export type { PrepareSignInOptions, SignInCalls, SignInOptions } from './sign-in.ts'
+export type { IssueNonceOptions, PrepareSignInOptions, SignInCalls, SignInOptions } from './sign-in.ts'
 export { clearStoredToken, readStoredToken, type TokenStorage, type TokenStoreOptions } from './token-store.ts'
 export {
   type AccountListener,

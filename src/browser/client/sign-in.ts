@@ -77,6 +77,16 @@ export interface PrepareSignInOptions extends Pick<SignInOptions, 'appName' | 's
   readonly account?: SigningAccount | undefined
 }
 
+/** Options of {@link SignInCalls.issueNonce}. */
+export interface IssueNonceOptions extends PrepareSignInOptions {
+  /**
+   * Whether the answer has the fields of the sign-in form, for a page that writes the text itself, as
+   * `countersign/client/siwe` does. `account` has to name `ethereum` or `solana`, and may leave out the rest. Default:
+   * no.
+   */
+  readonly form?: boolean | undefined
+}
+
 /** Calls for a direct sign-in. */
 export interface SignInCalls {
   /**
@@ -93,7 +103,7 @@ export interface SignInCalls {
    * Fetches a nonce for `signInWallet`, which takes it as `challenge`. Most pages need no such call: `signInWallet`
    * makes it.
    */
-  issueNonce(options?: PrepareSignInOptions): Promise<NonceChallenge>
+  issueNonce(options?: IssueNonceOptions): Promise<NonceChallenge>
 }
 
 /** Options of {@link signInCalls}. */
@@ -119,8 +129,8 @@ export function signInCalls(options: SignInCallsOptions): SignInCalls {
     },
     prepareSignIn: ({ appName = defaults.appName, account, signal } = {}) =>
       prepared.start({ ...given({ appName }), ...account }, signal),
-    issueNonce: ({ appName = defaults.appName, account, signal } = {}) =>
-      issueNonce({ ...given({ appName }), ...account }, signal),
+    issueNonce: ({ appName = defaults.appName, account, form, signal } = {}) =>
+      issueNonce({ ...given({ appName, form }), ...account }, signal),
   }
 }
 

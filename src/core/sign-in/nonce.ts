@@ -4,9 +4,11 @@ import { applicationStepMs, applicationSteps } from '../../base/timing/time-limi
 import { newId } from '../../base/token.ts'
 import type { LiveCount } from '../../limits/concurrency.ts'
 import { CountersignError, internalError, refused } from '../../shared/errors.ts'
+import { given } from '../../shared/given.ts'
 import type { Store } from '../../store/store.ts'
 import type { LinkLines } from '../challenge.ts'
 import type { OriginPolicy } from '../origin-policy.ts'
+import type { FormNamed } from '../wallet/form.ts'
 import { makeChallenge, type PlainChallenge, requireLive } from './sign-in-challenge.ts'
 
 /** A stored nonce: the challenge and the exact text for the wallet to sign. */
@@ -14,6 +16,8 @@ export interface NonceRecord extends PlainChallenge {
   readonly nonceId: string
   /** The user that it is good for, if it is for adding a wallet. Absent from a nonce for signing in. */
   readonly userId?: string
+  /** What the request for a form named of the account. Absent from a nonce whose text the service writes. */
+  readonly named?: FormNamed
 }
 
 /**
@@ -84,7 +88,7 @@ export class Nonces {
 
   /**
    * Makes and stores the challenge of a new nonce for an origin: for signing in or, with `link`, for adding a wallet to
-   * that user. The texts of `link` must be plain lines (see `isPlainLine`). SERVER_BUSY if there are too many live
+   * that user. The texts of `link` must be plain lines (see `isPlainLine`). `named` is kept with it. SERVER_BUSY if there are too many live
    * nonces; `ip` is the caller's, for the log. The returned message is what `make` makes of the challenge for the
    * caller's wallet, by default the stored one; if it throws, nothing is stored.
    */
@@ -92,10 +96,12 @@ export class Nonces {
     origin: string,
     {
       link,
+      named,
       ip,
       make = ({ message }) => message,
     }: {
       readonly link?: LinkLines
+      readonly named?: FormNamed
       readonly ip?: string | undefined
       readonly make?: (challenge: NonceRecord) => string
     } = {},
@@ -103,7 +109,7 @@ export class Nonces {
     const ttlSeconds = this.#ttlSeconds
     const issuedAt = this.#now()
     const record: NonceRecord = {
-      ...(link === undefined ? {} : { userId: link.userId }),
+      ...given({ userId: link?.userId, named }),
       nonceId: newId(),
       ...makeChallenge({ appName: this.#appName, origin, ttlSeconds, now: issuedAt, link }),
     }

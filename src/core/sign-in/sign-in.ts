@@ -4,6 +4,7 @@ import type { RateLimiter } from '../../limits/rate.ts'
 import { afterNonceUsed } from '../../shared/errors.ts'
 import type { OriginPolicy } from '../origin-policy.ts'
 import type { Host, IssuedSession } from '../users/host.ts'
+import type { FormFields } from '../wallet/form.ts'
 import type { Prover, WalletNamed } from '../wallet/prover.ts'
 import type { Proof } from '../wallet/wallet.ts'
 import type { NonceRecord, Nonces } from './nonce.ts'
@@ -42,6 +43,23 @@ export class SignIn {
     nonces.requireAppName(expectedAppName)
     const make = (nonce: NonceRecord): string => prover.textFor(nonce, wallet, request.origin)
     return await nonces.issue(origin, { ip: request.ip, make })
+  }
+
+  /**
+   * Makes a challenge as {@link issueNonce} does, with the fields of its form, from which the caller writes the text.
+   * The account may be named later, by the proof. The nonce keeps what is named here.
+   */
+  async issueForm(
+    expectedAppName: string | undefined,
+    wallet: WalletNamed,
+    request: RequestContext,
+  ): Promise<NonceRecord & { readonly form: FormFields }> {
+    const { nonces, prover, origins } = this.#parts
+    const origin = origins.requireTrusted(request)
+    nonces.requireAppName(expectedAppName)
+    const named = prover.namedForForm(wallet)
+    const nonce = await nonces.issue(origin, { named, ip: request.ip })
+    return { ...nonce, ...prover.formFor(nonce, named, request.origin) }
   }
 
   /**

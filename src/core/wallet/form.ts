@@ -10,6 +10,19 @@ export interface StoredChallenge extends Omit<Challenge, 'challengeId'> {
   readonly message: string
   /** Present in an order's challenge. */
   readonly orderId?: string
+  /** The account of a nonce whose form the caller writes, as far as it was named: a proof has to name the same. */
+  readonly named?: FormNamed
+}
+
+/** The parts of an account that a form writes, as far as they are named. */
+interface AccountNamed {
+  readonly address?: string
+  readonly chainId?: string
+}
+
+/** An account as far as a caller named it, each part as the adapter's form writes it. */
+export interface FormNamed extends AccountNamed {
+  readonly adapterId: string
 }
 
 /**
@@ -41,6 +54,34 @@ function statementOf({ action, orderId }: StoredChallenge): string {
   return orderId === undefined ? 'Sign in.' : 'Sign in on another device.'
 }
 
+/** A form field by field, each as the text has it, with the account as far as it is named. */
+export interface FormFields extends AccountNamed {
+  readonly domain: string
+  readonly uri: string
+  readonly version: string
+  readonly statement: string
+  readonly nonce: string
+  readonly issuedAt: string
+  readonly expirationTime: string
+  readonly resources: string[]
+}
+
+/** The fields of a form for an account. */
+export function formFields(form: SignInForm, account: AccountNamed): FormFields {
+  const { domain, uri, statement, nonce, issuedAt, expiresAt, resources } = form
+  return {
+    domain,
+    uri,
+    version: '1',
+    statement,
+    nonce,
+    issuedAt: new Date(issuedAt).toISOString(),
+    expirationTime: new Date(expiresAt).toISOString(),
+    resources: [...resources],
+    ...account,
+  }
+}
+
 /** An account as written in a form. */
 export interface FormAccount {
   readonly address: string
@@ -53,19 +94,20 @@ export interface FormAccount {
  * first line. Sources: EIP-4361; phantom/sign-in-with-solana.
  */
 export function formText(chain: string, form: SignInForm, { address, chainId }: FormAccount): string {
+  const fields = formFields(form, {})
   return [
-    `${form.domain} wants you to sign in with your ${chain} account:`,
+    `${fields.domain} wants you to sign in with your ${chain} account:`,
     address,
     '',
-    form.statement,
+    fields.statement,
     '',
-    `URI: ${form.uri}`,
-    'Version: 1',
+    `URI: ${fields.uri}`,
+    `Version: ${fields.version}`,
     ...(chainId === undefined ? [] : [`Chain ID: ${chainId}`]),
-    `Nonce: ${form.nonce}`,
-    `Issued At: ${new Date(form.issuedAt).toISOString()}`,
-    `Expiration Time: ${new Date(form.expiresAt).toISOString()}`,
+    `Nonce: ${fields.nonce}`,
+    `Issued At: ${fields.issuedAt}`,
+    `Expiration Time: ${fields.expirationTime}`,
     'Resources:',
-    ...form.resources.map((resource) => `- ${resource}`),
+    ...fields.resources.map((resource) => `- ${resource}`),
   ].join('\n')
 }

@@ -1,7 +1,7 @@
 import type { Tracing } from '../../base/tracing.ts'
-import { type CountersignError, invalidField, refused } from '../../shared/errors.ts'
+import { CountersignError, invalidField, refused } from '../../shared/errors.ts'
 import type { SignatureVerifier } from './ed25519.ts'
-import { type StoredChallenge, signInForm } from './form.ts'
+import { type FormFields, type FormNamed, formFields, type StoredChallenge, signInForm } from './form.ts'
 import {
   isSameAddress,
   type Proof,
@@ -91,17 +91,49 @@ export class Prover {
   }
 
   /**
+   * The account of a nonce whose form the caller writes, as far as it is named. ADAPTER_UNKNOWN, or INVALID_REQUEST if
+   * the adapter has no such form, or for an account that no wallet of the adapter can have.
+   */
+  namedForForm({ adapterId, ...account }: WalletNamed): FormNamed {
+    if (adapterId !== undefined) this.requireConfigured(adapterId)
+    const formAccount = adapterId === undefined ? undefined : this.#adapter(adapterId)?.formAccount
+    if (adapterId === undefined || formAccount === undefined) {
+      throw invalidField('adapter_id', 'adapter_id must name the wallet of the form: ethereum or solana')
+    }
+    return { adapterId, ...formAccount(account) }
+  }
+
+  /**
+   * The form of a nonce, for the caller to write on a page of `pageOrigin`, and its text, which is empty unless the
+   * whole account is named.
+   */
+  formFor(
+    challenge: StoredChallenge,
+    named: FormNamed,
+    pageOrigin: string | undefined,
+  ): { readonly form: FormFields; readonly message: string } {
+    const { adapterId: _, ...account } = named
+    const isWhole = account.address !== undefined && account.chainId !== undefined
+    return {
+      form: formFields(signInForm(challenge, pageOrigin ?? challenge.origin), account),
+      message: isWhole ? this.textFor(challenge, named, pageOrigin) : '',
+    }
+  }
+
+  /**
    * Checks that a proof over a challenge holds, and returns the identity it proves. The text is made from what the
    * service stored, the origin of the page that called the wallet, and the account that the proof names, which the
    * adapter then checks.
    *
    * Rejects with a {@link CountersignError}: INVALID_REQUEST for a key, signature or address that is malformed,
    * ADAPTER_UNKNOWN if the adapter is not configured, or none is named and none can be tried, SIGNATURE_INVALID if the
-   * signature holds under none of those tried, ADDRESS_MISMATCH if it holds and the address is another wallet's;
+   * signature holds under none of those tried, ADDRESS_MISMATCH if it holds and the address is another wallet's, or if
+   * the nonce was asked for with another account;
    * CONTRACT_WALLET_NEEDS_RPC, EVM_RPC_UNAVAILABLE and, by `remote`, RATE_LIMITED for a contract wallet. A nonce is
    * good for one proof, so it needs no `remote`.
    */
   async prove(challenge: StoredChallenge, proof: Proof, { pageOrigin, remote }: ProveOptions): Promise<Proven> {
+    if (challenge.named !== undefined) this.#requireNamed(challenge.named, proof)
     for (const adapter of this.#candidates(proof.adapterId)) {
       const text = textOf(adapter, challenge, { account: proof, pageOrigin })
       const verify = () => adapter.verify(text, proof, this.#verifier, remote)
@@ -116,6 +148,19 @@ export class Prover {
       return { identity: { adapterId, subject, publicKeyHex, address }, text }
     }
     throw refused('SIGNATURE_INVALID')
+  }
+
+  /**
+   * Refuses a proof that does not name a whole account, with INVALID_REQUEST, or names another one than the request for
+   * the form did, with ADDRESS_MISMATCH. Each line of the text then comes from what was stored or from this account.
+   */
+  #requireNamed(named: FormNamed, proof: Proof): void {
+    if (proof.adapterId !== named.adapterId) throw otherNamed('adapter_id')
+    if (proof.address === undefined) throw invalidField('address', 'address must name the account that signed')
+    if (proof.chainId === undefined) throw invalidField('chain_id', 'chain_id must name the chain of the account')
+    const account = this.#adapter(named.adapterId)?.formAccount?.(proof)
+    if (account?.address !== (named.address ?? account?.address)) throw otherNamed('address')
+    if (account?.chainId !== (named.chainId ?? account?.chainId)) throw otherNamed('chain_id')
   }
 
   #adapter(adapterId: string): WalletAdapter | undefined {
@@ -134,6 +179,11 @@ export class Prover {
     const adapters = this.#adapters.map(({ id }) => id).join(', ')
     return refused('ADAPTER_UNKNOWN', { metadata: { adapters } })
   }
+}
+
+function otherNamed(field: 'adapter_id' | 'address' | 'chain_id'): CountersignError {
+  const text = `The nonce was asked for with another ${field} than the proof names; ask for a new one`
+  return new CountersignError('ADDRESS_MISMATCH', text, { metadata: { field } })
 }
 
 function textOf(

@@ -1,6 +1,7 @@
 import { ed25519 } from '@noble/curves/ed25519.js'
 import { base58 } from '@scure/base'
 import { type CountersignError, invalidField, refused } from '../../shared/errors.ts'
+import { given } from '../../shared/given.ts'
 import { bytesToHex } from '../../shared/hex.ts'
 import { readHex } from './ed25519.ts'
 import { formText } from './form.ts'
@@ -67,6 +68,12 @@ export const solana: WalletAdapter = {
     if (address !== undefined) requireAddress(address)
     if (chainId !== undefined) requireChainId(chainId)
     return formText('Solana', form, { address: address ?? addressOf(publicKeyHex), chainId })
+  },
+
+  formAccount({ address, chainId }) {
+    if (address !== undefined) requireAddress(address)
+    if (chainId !== undefined) requireChainId(chainId)
+    return given({ address, chainId })
   },
 
   accountId(address, chainId) {

@@ -154,6 +154,13 @@ export interface WalletAdapter {
   readonly signInText?: (form: SignInForm, account: WalletAccount) => string
 
   /**
+   * The parts of an account that are named, each as `signInText` writes it. For adapters whose form is that of EIP-4361
+   * or Sign-In With Solana: callers can then write the text themselves (`form` of `IssueNonceRequest`). Throws a
+   * `CountersignError` of INVALID_REQUEST for a part that no such wallet can have.
+   */
+  readonly formAccount?: (account: WalletAccount) => { readonly address?: string; readonly chainId?: string }
+
+  /**
    * The CAIP-10 identifier of an account whose address and chain are both named: the last line of a sign order's text.
    * Without the function, there is no such line. Throws a `CountersignError` of INVALID_REQUEST for an account that no
    * such wallet can have.

@@ -12,7 +12,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file countersign/v1/sign_in_service.proto.
  */
 export const file_countersign_v1_sign_in_service: GenFile = /*@__PURE__*/
-  fileDesc("CiRjb3VudGVyc2lnbi92MS9zaWduX2luX3NlcnZpY2UucHJvdG8SDmNvdW50ZXJzaWduLnYxItQBChFJc3N1ZU5vbmNlUmVxdWVzdBIVCghhcHBfbmFtZRgBIAEoCUgAiAEBEi0KB3B1cnBvc2UYAiABKA4yHC5jb3VudGVyc2lnbi52MS5Ob25jZVB1cnBvc2USFwoKYWRhcHRlcl9pZBgDIAEoCUgBiAEBEhQKB2FkZHJlc3MYBCABKAlIAogBARIVCghjaGFpbl9pZBgFIAEoCUgDiAEBQgsKCV9hcHBfbmFtZUINCgtfYWRhcHRlcl9pZEIKCghfYWRkcmVzc0ILCglfY2hhaW5faWQiowEKEklzc3VlTm9uY2VSZXNwb25zZRIOCgZhY3Rpb24YASABKAkSFAoMY2hhbGxlbmdlX2lkGAIgASgJEhAKCG5vbmNlX2lkGAMgASgJEg0KBW5vbmNlGAQgASgJEg4KBm9yaWdpbhgFIAEoCRIRCglpc3N1ZWRfYXQYBiABKAMSEgoKZXhwaXJlc19hdBgHIAEoAxIPCgdtZXNzYWdlGAggASgJIsQBChNWZXJpZnlTaWduSW5SZXF1ZXN0EhAKCG5vbmNlX2lkGAEgASgJEhYKDnB1YmxpY19rZXlfaGV4GAIgASgJEhUKDXNpZ25hdHVyZV9oZXgYAyABKAkSFAoHYWRkcmVzcxgEIAEoCUgAiAEBEhcKCmFkYXB0ZXJfaWQYBSABKAlIAYgBARIVCghjaGFpbl9pZBgGIAEoCUgCiAEBQgoKCF9hZGRyZXNzQg0KC19hZGFwdGVyX2lkQgsKCV9jaGFpbl9pZCJbChRWZXJpZnlTaWduSW5SZXNwb25zZRIKCgJvaxgBIAEoCBINCgV0b2tlbhgCIAEoCRIoCgdzZXNzaW9uGAMgASgLMhcuY291bnRlcnNpZ24udjEuU2Vzc2lvbipgCgxOb25jZVB1cnBvc2USHQoZTk9OQ0VfUFVSUE9TRV9VTlNQRUNJRklFRBAAEhkKFU5PTkNFX1BVUlBPU0VfU0lHTl9JThABEhYKEk5PTkNFX1BVUlBPU0VfTElOSxACMr8BCg1TaWduSW5TZXJ2aWNlElMKCklzc3VlTm9uY2USIS5jb3VudGVyc2lnbi52MS5Jc3N1ZU5vbmNlUmVxdWVzdBoiLmNvdW50ZXJzaWduLnYxLklzc3VlTm9uY2VSZXNwb25zZRJZCgxWZXJpZnlTaWduSW4SIy5jb3VudGVyc2lnbi52MS5WZXJpZnlTaWduSW5SZXF1ZXN0GiQuY291bnRlcnNpZ24udjEuVmVyaWZ5U2lnbkluUmVzcG9uc2VCNAoSY29tLmNvdW50ZXJzaWduLnYxUAFaHGNvdW50ZXJzaWduL3YxO2NvdW50ZXJzaWdudjFiBnByb3RvMw", [file_countersign_v1_session_service]);
+  fileDesc("CiRjb3VudGVyc2lnbi92MS9zaWduX2luX3NlcnZpY2UucHJvdG8SDmNvdW50ZXJzaWduLnYxIvABChFJc3N1ZU5vbmNlUmVxdWVzdBIVCghhcHBfbmFtZRgBIAEoCUgAiAEBEi0KB3B1cnBvc2UYAiABKA4yHC5jb3VudGVyc2lnbi52MS5Ob25jZVB1cnBvc2USFwoKYWRhcHRlcl9pZBgDIAEoCUgBiAEBEhQKB2FkZHJlc3MYBCABKAlIAogBARIVCghjaGFpbl9pZBgFIAEoCUgDiAEBEhEKBGZvcm0YBiABKAhIBIgBAUILCglfYXBwX25hbWVCDQoLX2FkYXB0ZXJfaWRCCgoIX2FkZHJlc3NCCwoJX2NoYWluX2lkQgcKBV9mb3JtIuEBCgpTaWduSW5Gb3JtEg4KBmRvbWFpbhgBIAEoCRILCgN1cmkYAiABKAkSDwoHdmVyc2lvbhgDIAEoCRIRCglzdGF0ZW1lbnQYBCABKAkSDQoFbm9uY2UYBSABKAkSEQoJaXNzdWVkX2F0GAYgASgJEhcKD2V4cGlyYXRpb25fdGltZRgHIAEoCRIRCglyZXNvdXJjZXMYCCADKAkSFAoHYWRkcmVzcxgJIAEoCUgAiAEBEhUKCGNoYWluX2lkGAogASgJSAGIAQFCCgoIX2FkZHJlc3NCCwoJX2NoYWluX2lkIs0BChJJc3N1ZU5vbmNlUmVzcG9uc2USDgoGYWN0aW9uGAEgASgJEhQKDGNoYWxsZW5nZV9pZBgCIAEoCRIQCghub25jZV9pZBgDIAEoCRINCgVub25jZRgEIAEoCRIOCgZvcmlnaW4YBSABKAkSEQoJaXNzdWVkX2F0GAYgASgDEhIKCmV4cGlyZXNfYXQYByABKAMSDwoHbWVzc2FnZRgIIAEoCRIoCgRmb3JtGAkgASgLMhouY291bnRlcnNpZ24udjEuU2lnbkluRm9ybSLEAQoTVmVyaWZ5U2lnbkluUmVxdWVzdBIQCghub25jZV9pZBgBIAEoCRIWCg5wdWJsaWNfa2V5X2hleBgCIAEoCRIVCg1zaWduYXR1cmVfaGV4GAMgASgJEhQKB2FkZHJlc3MYBCABKAlIAIgBARIXCgphZGFwdGVyX2lkGAUgASgJSAGIAQESFQoIY2hhaW5faWQYBiABKAlIAogBAUIKCghfYWRkcmVzc0INCgtfYWRhcHRlcl9pZEILCglfY2hhaW5faWQiWwoUVmVyaWZ5U2lnbkluUmVzcG9uc2USCgoCb2sYASABKAgSDQoFdG9rZW4YAiABKAkSKAoHc2Vzc2lvbhgDIAEoCzIXLmNvdW50ZXJzaWduLnYxLlNlc3Npb24qYAoMTm9uY2VQdXJwb3NlEh0KGU5PTkNFX1BVUlBPU0VfVU5TUEVDSUZJRUQQABIZChVOT05DRV9QVVJQT1NFX1NJR05fSU4QARIWChJOT05DRV9QVVJQT1NFX0xJTksQAjK/AQoNU2lnbkluU2VydmljZRJTCgpJc3N1ZU5vbmNlEiEuY291bnRlcnNpZ24udjEuSXNzdWVOb25jZVJlcXVlc3QaIi5jb3VudGVyc2lnbi52MS5Jc3N1ZU5vbmNlUmVzcG9uc2USWQoMVmVyaWZ5U2lnbkluEiMuY291bnRlcnNpZ24udjEuVmVyaWZ5U2lnbkluUmVxdWVzdBokLmNvdW50ZXJzaWduLnYxLlZlcmlmeVNpZ25JblJlc3BvbnNlQjQKEmNvbS5jb3VudGVyc2lnbi52MVABWhxjb3VudGVyc2lnbi92MTtjb3VudGVyc2lnbnYxYgZwcm90bzM", [file_countersign_v1_session_service]);
 
 /**
  * IssueNonceRequest asks for a challenge.
@@ -56,6 +56,15 @@ export type IssueNonceRequest = Message<"countersign.v1.IssueNonceRequest"> & {
    * @generated from field: optional string chain_id = 5;
    */
   chainId?: string | undefined;
+
+  /**
+   * Whether the answer has `form`, the fields of the sign-in form, from which the client writes the text itself. For
+   * sign-ins with ethereum and solana, which `adapter_id` has to name. `address` and `chain_id` may be absent then: the
+   * proof names both. What the request names, the proof must name too, or it is refused with ADDRESS_MISMATCH.
+   *
+   * @generated from field: optional bool form = 6;
+   */
+  form?: boolean | undefined;
 };
 
 /**
@@ -64,6 +73,90 @@ export type IssueNonceRequest = Message<"countersign.v1.IssueNonceRequest"> & {
  */
 export const IssueNonceRequestSchema: GenMessage<IssueNonceRequest> = /*@__PURE__*/
   messageDesc(file_countersign_v1_sign_in_service, 0);
+
+/**
+ * SignInForm is what a wallet signs to sign in (EIP-4361, Sign-In With Solana), field by field, each as the text has it.
+ *
+ * @generated from message countersign.v1.SignInForm
+ */
+export type SignInForm = Message<"countersign.v1.SignInForm"> & {
+  /**
+   * Host of the calling page, with its port if that is not the default.
+   *
+   * @generated from field: string domain = 1;
+   */
+  domain: string;
+
+  /**
+   * Origin of the calling page.
+   *
+   * @generated from field: string uri = 2;
+   */
+  uri: string;
+
+  /**
+   * Version of the form: "1".
+   *
+   * @generated from field: string version = 3;
+   */
+  version: string;
+
+  /**
+   * What the signature is for, one sentence.
+   *
+   * @generated from field: string statement = 4;
+   */
+  statement: string;
+
+  /**
+   * Nonce of the form, 64 hex digits.
+   *
+   * @generated from field: string nonce = 5;
+   */
+  nonce: string;
+
+  /**
+   * Time of issue, ISO 8601 in UTC with milliseconds.
+   *
+   * @generated from field: string issued_at = 6;
+   */
+  issuedAt: string;
+
+  /**
+   * Time at which it expires, ISO 8601 in UTC with milliseconds.
+   *
+   * @generated from field: string expiration_time = 7;
+   */
+  expirationTime: string;
+
+  /**
+   * URIs, in this order.
+   *
+   * @generated from field: repeated string resources = 8;
+   */
+  resources: string[];
+
+  /**
+   * Address that the request named, for ethereum with the checksum of EIP-55. Absent if it named none.
+   *
+   * @generated from field: optional string address = 9;
+   */
+  address?: string | undefined;
+
+  /**
+   * Chain that the request named. Absent if it named none.
+   *
+   * @generated from field: optional string chain_id = 10;
+   */
+  chainId?: string | undefined;
+};
+
+/**
+ * Describes the message countersign.v1.SignInForm.
+ * Use `create(SignInFormSchema)` to create a new message.
+ */
+export const SignInFormSchema: GenMessage<SignInForm> = /*@__PURE__*/
+  messageDesc(file_countersign_v1_sign_in_service, 1);
 
 /**
  * IssueNonceResponse is the nonce challenge.
@@ -122,10 +215,18 @@ export type IssueNonceResponse = Message<"countersign.v1.IssueNonceResponse"> & 
 
   /**
    * The exact text to sign: the plain text of the challenge, or the adapter's sign-in form, which contains its hash.
+   * Empty if the request asked for `form` and named no account, or not all of it.
    *
    * @generated from field: string message = 8;
    */
   message: string;
+
+  /**
+   * The fields of the sign-in form. Absent unless the request asked for them.
+   *
+   * @generated from field: countersign.v1.SignInForm form = 9;
+   */
+  form?: SignInForm | undefined;
 };
 
 /**
@@ -133,7 +234,7 @@ export type IssueNonceResponse = Message<"countersign.v1.IssueNonceResponse"> & 
  * Use `create(IssueNonceResponseSchema)` to create a new message.
  */
 export const IssueNonceResponseSchema: GenMessage<IssueNonceResponse> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_sign_in_service, 1);
+  messageDesc(file_countersign_v1_sign_in_service, 2);
 
 /**
  * VerifySignInRequest carries the wallet's proof.
@@ -193,7 +294,7 @@ export type VerifySignInRequest = Message<"countersign.v1.VerifySignInRequest"> 
  * Use `create(VerifySignInRequestSchema)` to create a new message.
  */
 export const VerifySignInRequestSchema: GenMessage<VerifySignInRequest> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_sign_in_service, 2);
+  messageDesc(file_countersign_v1_sign_in_service, 3);
 
 /**
  * VerifySignInResponse is the sign-in result.
@@ -228,7 +329,7 @@ export type VerifySignInResponse = Message<"countersign.v1.VerifySignInResponse"
  * Use `create(VerifySignInResponseSchema)` to create a new message.
  */
 export const VerifySignInResponseSchema: GenMessage<VerifySignInResponse> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_sign_in_service, 3);
+  messageDesc(file_countersign_v1_sign_in_service, 4);
 
 /**
  * NoncePurpose is what the signature over a challenge is for.

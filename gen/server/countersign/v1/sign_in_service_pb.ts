@@ -13,7 +13,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file countersign/v1/sign_in_service.proto.
  */
 export const file_countersign_v1_sign_in_service: GenFile = /*@__PURE__*/
-  fileDesc("CiRjb3VudGVyc2lnbi92MS9zaWduX2luX3NlcnZpY2UucHJvdG8SDmNvdW50ZXJzaWduLnYxIrYCChFJc3N1ZU5vbmNlUmVxdWVzdBIgCghhcHBfbmFtZRgBIAEoCUIJukgGcgQQARhQSACIAQESNwoHcHVycG9zZRgCIAEoDjIcLmNvdW50ZXJzaWduLnYxLk5vbmNlUHVycG9zZUIIukgFggECEAESOQoKYWRhcHRlcl9pZBgDIAEoCUIgukgdchsyGV5bYS16MC05XVthLXowLTktXXswLDMxfSRIAYgBARIgCgdhZGRyZXNzGAQgASgJQgq6SAdyBRABGIABSAKIAQESNAoIY2hhaW5faWQYBSABKAlCHbpIGnIYMhZeW0EtWmEtejAtOTpfLV17MSw2NH0kSAOIAQFCCwoJX2FwcF9uYW1lQg0KC19hZGFwdGVyX2lkQgoKCF9hZGRyZXNzQgsKCV9jaGFpbl9pZCKjAQoSSXNzdWVOb25jZVJlc3BvbnNlEg4KBmFjdGlvbhgBIAEoCRIUCgxjaGFsbGVuZ2VfaWQYAiABKAkSEAoIbm9uY2VfaWQYAyABKAkSDQoFbm9uY2UYBCABKAkSDgoGb3JpZ2luGAUgASgJEhEKCWlzc3VlZF9hdBgGIAEoAxISCgpleHBpcmVzX2F0GAcgASgDEg8KB21lc3NhZ2UYCCABKAki7gIKE1ZlcmlmeVNpZ25JblJlcXVlc3QSLgoIbm9uY2VfaWQYASABKAlCHLpIGXIXMhVeW0EtWmEtejAtOV8tXXsxLDY0fSQSNQoOcHVibGljX2tleV9oZXgYAiABKAlCHbpIGnIYGIAEMhNeKFswLTlhLWZBLUZdezJ9KSokEjUKDXNpZ25hdHVyZV9oZXgYAyABKAlCHrpIG3IZGICAAjITXihbMC05YS1mQS1GXXsyfSkqJBIgCgdhZGRyZXNzGAQgASgJQgq6SAdyBRABGIABSACIAQESOQoKYWRhcHRlcl9pZBgFIAEoCUIgukgdchsyGV5bYS16MC05XVthLXowLTktXXswLDMxfSRIAYgBARI0CghjaGFpbl9pZBgGIAEoCUIdukgachgyFl5bQS1aYS16MC05Ol8tXXsxLDY0fSRIAogBAUIKCghfYWRkcmVzc0INCgtfYWRhcHRlcl9pZEILCglfY2hhaW5faWQiWwoUVmVyaWZ5U2lnbkluUmVzcG9uc2USCgoCb2sYASABKAgSDQoFdG9rZW4YAiABKAkSKAoHc2Vzc2lvbhgDIAEoCzIXLmNvdW50ZXJzaWduLnYxLlNlc3Npb24qYAoMTm9uY2VQdXJwb3NlEh0KGU5PTkNFX1BVUlBPU0VfVU5TUEVDSUZJRUQQABIZChVOT05DRV9QVVJQT1NFX1NJR05fSU4QARIWChJOT05DRV9QVVJQT1NFX0xJTksQAjK/AQoNU2lnbkluU2VydmljZRJTCgpJc3N1ZU5vbmNlEiEuY291bnRlcnNpZ24udjEuSXNzdWVOb25jZVJlcXVlc3QaIi5jb3VudGVyc2lnbi52MS5Jc3N1ZU5vbmNlUmVzcG9uc2USWQoMVmVyaWZ5U2lnbkluEiMuY291bnRlcnNpZ24udjEuVmVyaWZ5U2lnbkluUmVxdWVzdBokLmNvdW50ZXJzaWduLnYxLlZlcmlmeVNpZ25JblJlc3BvbnNlQjQKEmNvbS5jb3VudGVyc2lnbi52MVABWhxjb3VudGVyc2lnbi92MTtjb3VudGVyc2lnbnYxYgZwcm90bzM", [file_buf_validate_validate, file_countersign_v1_session_service]);
+  fileDesc("CiRjb3VudGVyc2lnbi92MS9zaWduX2luX3NlcnZpY2UucHJvdG8SDmNvdW50ZXJzaWduLnYxItICChFJc3N1ZU5vbmNlUmVxdWVzdBIgCghhcHBfbmFtZRgBIAEoCUIJukgGcgQQARhQSACIAQESNwoHcHVycG9zZRgCIAEoDjIcLmNvdW50ZXJzaWduLnYxLk5vbmNlUHVycG9zZUIIukgFggECEAESOQoKYWRhcHRlcl9pZBgDIAEoCUIgukgdchsyGV5bYS16MC05XVthLXowLTktXXswLDMxfSRIAYgBARIgCgdhZGRyZXNzGAQgASgJQgq6SAdyBRABGIABSAKIAQESNAoIY2hhaW5faWQYBSABKAlCHbpIGnIYMhZeW0EtWmEtejAtOTpfLV17MSw2NH0kSAOIAQESEQoEZm9ybRgGIAEoCEgEiAEBQgsKCV9hcHBfbmFtZUINCgtfYWRhcHRlcl9pZEIKCghfYWRkcmVzc0ILCglfY2hhaW5faWRCBwoFX2Zvcm0i4QEKClNpZ25JbkZvcm0SDgoGZG9tYWluGAEgASgJEgsKA3VyaRgCIAEoCRIPCgd2ZXJzaW9uGAMgASgJEhEKCXN0YXRlbWVudBgEIAEoCRINCgVub25jZRgFIAEoCRIRCglpc3N1ZWRfYXQYBiABKAkSFwoPZXhwaXJhdGlvbl90aW1lGAcgASgJEhEKCXJlc291cmNlcxgIIAMoCRIUCgdhZGRyZXNzGAkgASgJSACIAQESFQoIY2hhaW5faWQYCiABKAlIAYgBAUIKCghfYWRkcmVzc0ILCglfY2hhaW5faWQizQEKEklzc3VlTm9uY2VSZXNwb25zZRIOCgZhY3Rpb24YASABKAkSFAoMY2hhbGxlbmdlX2lkGAIgASgJEhAKCG5vbmNlX2lkGAMgASgJEg0KBW5vbmNlGAQgASgJEg4KBm9yaWdpbhgFIAEoCRIRCglpc3N1ZWRfYXQYBiABKAMSEgoKZXhwaXJlc19hdBgHIAEoAxIPCgdtZXNzYWdlGAggASgJEigKBGZvcm0YCSABKAsyGi5jb3VudGVyc2lnbi52MS5TaWduSW5Gb3JtIu4CChNWZXJpZnlTaWduSW5SZXF1ZXN0Ei4KCG5vbmNlX2lkGAEgASgJQhy6SBlyFzIVXltBLVphLXowLTlfLV17MSw2NH0kEjUKDnB1YmxpY19rZXlfaGV4GAIgASgJQh26SBpyGBiABDITXihbMC05YS1mQS1GXXsyfSkqJBI1Cg1zaWduYXR1cmVfaGV4GAMgASgJQh66SBtyGRiAgAIyE14oWzAtOWEtZkEtRl17Mn0pKiQSIAoHYWRkcmVzcxgEIAEoCUIKukgHcgUQARiAAUgAiAEBEjkKCmFkYXB0ZXJfaWQYBSABKAlCILpIHXIbMhleW2EtejAtOV1bYS16MC05LV17MCwzMX0kSAGIAQESNAoIY2hhaW5faWQYBiABKAlCHbpIGnIYMhZeW0EtWmEtejAtOTpfLV17MSw2NH0kSAKIAQFCCgoIX2FkZHJlc3NCDQoLX2FkYXB0ZXJfaWRCCwoJX2NoYWluX2lkIlsKFFZlcmlmeVNpZ25JblJlc3BvbnNlEgoKAm9rGAEgASgIEg0KBXRva2VuGAIgASgJEigKB3Nlc3Npb24YAyABKAsyFy5jb3VudGVyc2lnbi52MS5TZXNzaW9uKmAKDE5vbmNlUHVycG9zZRIdChlOT05DRV9QVVJQT1NFX1VOU1BFQ0lGSUVEEAASGQoVTk9OQ0VfUFVSUE9TRV9TSUdOX0lOEAESFgoSTk9OQ0VfUFVSUE9TRV9MSU5LEAIyvwEKDVNpZ25JblNlcnZpY2USUwoKSXNzdWVOb25jZRIhLmNvdW50ZXJzaWduLnYxLklzc3VlTm9uY2VSZXF1ZXN0GiIuY291bnRlcnNpZ24udjEuSXNzdWVOb25jZVJlc3BvbnNlElkKDFZlcmlmeVNpZ25JbhIjLmNvdW50ZXJzaWduLnYxLlZlcmlmeVNpZ25JblJlcXVlc3QaJC5jb3VudGVyc2lnbi52MS5WZXJpZnlTaWduSW5SZXNwb25zZUI0ChJjb20uY291bnRlcnNpZ24udjFQAVocY291bnRlcnNpZ24vdjE7Y291bnRlcnNpZ252MWIGcHJvdG8z", [file_buf_validate_validate, file_countersign_v1_session_service]);
 
 /**
  * IssueNonceRequest asks for a challenge.
@@ -57,6 +57,15 @@ export type IssueNonceRequest = Message<"countersign.v1.IssueNonceRequest"> & {
    * @generated from field: optional string chain_id = 5;
    */
   chainId?: string | undefined;
+
+  /**
+   * Whether the answer has `form`, the fields of the sign-in form, from which the client writes the text itself. For
+   * sign-ins with ethereum and solana, which `adapter_id` has to name. `address` and `chain_id` may be absent then: the
+   * proof names both. What the request names, the proof must name too, or it is refused with ADDRESS_MISMATCH.
+   *
+   * @generated from field: optional bool form = 6;
+   */
+  form?: boolean | undefined;
 };
 
 /**
@@ -65,6 +74,90 @@ export type IssueNonceRequest = Message<"countersign.v1.IssueNonceRequest"> & {
  */
 export const IssueNonceRequestSchema: GenMessage<IssueNonceRequest> = /*@__PURE__*/
   messageDesc(file_countersign_v1_sign_in_service, 0);
+
+/**
+ * SignInForm is what a wallet signs to sign in (EIP-4361, Sign-In With Solana), field by field, each as the text has it.
+ *
+ * @generated from message countersign.v1.SignInForm
+ */
+export type SignInForm = Message<"countersign.v1.SignInForm"> & {
+  /**
+   * Host of the calling page, with its port if that is not the default.
+   *
+   * @generated from field: string domain = 1;
+   */
+  domain: string;
+
+  /**
+   * Origin of the calling page.
+   *
+   * @generated from field: string uri = 2;
+   */
+  uri: string;
+
+  /**
+   * Version of the form: "1".
+   *
+   * @generated from field: string version = 3;
+   */
+  version: string;
+
+  /**
+   * What the signature is for, one sentence.
+   *
+   * @generated from field: string statement = 4;
+   */
+  statement: string;
+
+  /**
+   * Nonce of the form, 64 hex digits.
+   *
+   * @generated from field: string nonce = 5;
+   */
+  nonce: string;
+
+  /**
+   * Time of issue, ISO 8601 in UTC with milliseconds.
+   *
+   * @generated from field: string issued_at = 6;
+   */
+  issuedAt: string;
+
+  /**
+   * Time at which it expires, ISO 8601 in UTC with milliseconds.
+   *
+   * @generated from field: string expiration_time = 7;
+   */
+  expirationTime: string;
+
+  /**
+   * URIs, in this order.
+   *
+   * @generated from field: repeated string resources = 8;
+   */
+  resources: string[];
+
+  /**
+   * Address that the request named, for ethereum with the checksum of EIP-55. Absent if it named none.
+   *
+   * @generated from field: optional string address = 9;
+   */
+  address?: string | undefined;
+
+  /**
+   * Chain that the request named. Absent if it named none.
+   *
+   * @generated from field: optional string chain_id = 10;
+   */
+  chainId?: string | undefined;
+};
+
+/**
+ * Describes the message countersign.v1.SignInForm.
+ * Use `create(SignInFormSchema)` to create a new message.
+ */
+export const SignInFormSchema: GenMessage<SignInForm> = /*@__PURE__*/
+  messageDesc(file_countersign_v1_sign_in_service, 1);
 
 /**
  * IssueNonceResponse is the nonce challenge.
@@ -123,10 +216,18 @@ export type IssueNonceResponse = Message<"countersign.v1.IssueNonceResponse"> & 
 
   /**
    * The exact text to sign: the plain text of the challenge, or the adapter's sign-in form, which contains its hash.
+   * Empty if the request asked for `form` and named no account, or not all of it.
    *
    * @generated from field: string message = 8;
    */
   message: string;
+
+  /**
+   * The fields of the sign-in form. Absent unless the request asked for them.
+   *
+   * @generated from field: countersign.v1.SignInForm form = 9;
+   */
+  form?: SignInForm | undefined;
 };
 
 /**
@@ -134,7 +235,7 @@ export type IssueNonceResponse = Message<"countersign.v1.IssueNonceResponse"> & 
  * Use `create(IssueNonceResponseSchema)` to create a new message.
  */
 export const IssueNonceResponseSchema: GenMessage<IssueNonceResponse> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_sign_in_service, 1);
+  messageDesc(file_countersign_v1_sign_in_service, 2);
 
 /**
  * VerifySignInRequest carries the wallet's proof.
@@ -194,7 +295,7 @@ export type VerifySignInRequest = Message<"countersign.v1.VerifySignInRequest"> 
  * Use `create(VerifySignInRequestSchema)` to create a new message.
  */
 export const VerifySignInRequestSchema: GenMessage<VerifySignInRequest> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_sign_in_service, 2);
+  messageDesc(file_countersign_v1_sign_in_service, 3);
 
 /**
  * VerifySignInResponse is the sign-in result.
@@ -229,7 +330,7 @@ export type VerifySignInResponse = Message<"countersign.v1.VerifySignInResponse"
  * Use `create(VerifySignInResponseSchema)` to create a new message.
  */
 export const VerifySignInResponseSchema: GenMessage<VerifySignInResponse> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_sign_in_service, 3);
+  messageDesc(file_countersign_v1_sign_in_service, 4);
 
 /**
  * NoncePurpose is what the signature over a challenge is for.

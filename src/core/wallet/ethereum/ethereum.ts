@@ -3,6 +3,7 @@ import { keccak_256 } from '@noble/hashes/sha3.js'
 import { concatBytes, utf8ToBytes } from '@noble/hashes/utils.js'
 import type { Tracing } from '../../../base/tracing.ts'
 import { type CountersignError, invalidField, refused } from '../../../shared/errors.ts'
+import { given } from '../../../shared/given.ts'
 import { bytesToHex, hexToBytes } from '../../../shared/hex.ts'
 import { formText } from '../form.ts'
 import type { Proof, ProvenIdentity, RemoteChecks, WalletAdapter } from '../wallet.ts'
@@ -81,6 +82,11 @@ export function ethereum(evmRpc: Readonly<Record<string, string>> = {}, tracing?
       formText('Ethereum', form, {
         address: checksummed(requireAddress(address)),
         chainId: requireChainId(chainId),
+      }),
+    formAccount: ({ address, chainId }) =>
+      given({
+        address: address === undefined ? undefined : checksummed(requireAddress(address)),
+        chainId: chainId === undefined ? undefined : requireChainId(chainId),
       }),
     accountId: (address, chainId) => accountIdOf(requireChainId(chainId), checksummed(requireAddress(address))),
     readAddress: readAccount,
