@@ -1,4 +1,5 @@
 import { globSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 import { measuring, nightly, slow } from './test/lists.ts'
 
@@ -40,6 +41,8 @@ const unwanted = [
 const parts = ['test/support/compile-cache.ts', 'test/support/build-pages.ts']
 
 export default defineConfig({
+  // Examples import the package by its name.
+  resolve: { alias: [{ find: /^countersign$/, replacement: fileURLToPath(new URL('src/index.ts', import.meta.url)) }] },
   test: {
     globalSetup: ['test/support/optional.ts'],
     testTimeout: 60_000,

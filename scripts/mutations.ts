@@ -23,12 +23,7 @@ const rows: Readonly<
       '',
       'core/wallet/native core/wallet/agreement',
     ],
-    [
-      'ed25519Adapter',
-      '!verifier.verify(signature, framing.signedBytes(message), publicKey)',
-      'false',
-      'core/wallet/adapters',
-    ],
+    ['ed25519Curve', '!verifier.verify(signature, kind.envelope(message), publicKey)', 'false', 'core/wallet/adapters'],
     ['prove', 'adapterId !== adapter.id', 'false', 'core/wallet/adapters'],
     ['derivedUserId', '`${adapterId}:${subject}`', 'subject || adapterId', 'contract/standalone e2e/sessions'],
   ],
@@ -286,6 +281,7 @@ const rows: Readonly<
   ],
   26: [
     ['recoverKey', 'parsed.hasHighS()', 'false', 'core/wallet/ethereum/keys'],
+    ['secp256k1Recovered', 'kind.readAddress(kind.address(key)) !== address', 'false', 'core/wallet/kinds'],
     ['verify', '!isKey(publicKey)', 'false', 'core/wallet/solana-vectors'],
     [
       'askContract',

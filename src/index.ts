@@ -32,6 +32,8 @@ export type {
 export type { ResolveLogin, WalletUser } from './core/users/standalone.ts'
 export type { SignatureVerifier } from './core/wallet/ed25519.ts'
 export { type Ed25519Adapter, type Ed25519Framing, ed25519Adapter } from './core/wallet/ed25519.ts'
+export type { SignatureAdapter, SignatureCurve, SignatureKind } from './core/wallet/kind.ts'
+export { signatureAdapter } from './core/wallet/signature.ts'
 export type {
   Proof,
   ProvenIdentity,

@@ -9,7 +9,7 @@ import { type NonceKeeper, type NonceStore, Nonces, withKeysBeginning } from '..
 import { SignIn } from '../core/sign-in/sign-in.ts'
 import { WalletLinks, type WalletLinksParts } from '../core/sign-in/user-wallets.ts'
 import type { Host } from '../core/users/host.ts'
-import { sharedKeysWarning } from '../core/wallet/adapters.ts'
+import { sharedKeysWarnings } from '../core/wallet/adapters.ts'
 import type { Proof, ProvenIdentity } from '../core/wallet/wallet.ts'
 import { limited, methodOf, type UnaryMethod } from '../rpc/methods.ts'
 import { signInHandlers } from '../rpc/sign-in-service.ts'
@@ -73,8 +73,7 @@ export function walletSignIn(options: WalletSignInOptions = {}) {
     options,
     /** Called by Better Auth when it starts. Rejects with a `TypeError` if a check of the adapters says so. */
     init: async (context: AuthContext) => {
-      const warning = sharedKeysWarning(settings.adapterIds)
-      if (warning !== undefined) context.logger.warn(warning)
+      for (const warning of sharedKeysWarnings(settings.walletAdapters)) context.logger.warn(warning)
       await checkAtStart(settings, context)
     },
     onRequest: limitBodies([...Object.values(signInPaths), linkPath].map((path) => endpointPrefix + path)),

@@ -153,7 +153,7 @@ export async function createService(options: CountersignOptions, lan: Lan | unde
     const keyring = new Keyring(settings.secret ?? (await keptSecrets(opened)))
     const instance = settings.reusePort ? new Instance(keyring, await storeIdOf(opened)) : undefined
     const adapterIds = adapters.map(({ id }) => id)
-    warnOfSettings(settings, { store: opened, adapterIds, log })
+    warnOfSettings(settings, { store: opened, adapters, log })
     const signingKeys =
       settings.accessTokens.audiences && (await liveSigningKeys(keyring, settings.accessTokens.algorithm))
     const secrets = new LiveSecrets(settings, keyring)

@@ -2,7 +2,7 @@ import type { Logger } from '../base/log.ts'
 import { newId, randomText } from '../base/token.ts'
 import type { Tracing } from '../base/tracing.ts'
 import { People, readPeopleFile } from '../core/users/people.ts'
-import { sharedKeysWarning } from '../core/wallet/adapters.ts'
+import { sharedKeysWarnings } from '../core/wallet/adapters.ts'
 import type { WalletAdapter } from '../core/wallet/wallet.ts'
 import { KeyFiles } from '../http/port/tls.ts'
 import type { WebhookTarget } from '../observe/audit/webhook.ts'
@@ -106,12 +106,12 @@ async function keptOnce(store: Store, key: string, value: string): Promise<strin
 /** What {@link warnOfSettings} checks in addition to the settings. */
 interface Setup {
   readonly store: Store
-  readonly adapterIds: readonly string[]
+  readonly adapters: readonly WalletAdapter[]
   readonly log: Logger
 }
 
 /** Warns of settings that are allowed and can be a mistake. */
-export function warnOfSettings(settings: Settings, { store, adapterIds, log }: Setup): void {
+export function warnOfSettings(settings: Settings, { store, adapters, log }: Setup): void {
   if (!settings.enforceOrigin) {
     log.warn(
       'enforceOrigin is off: any web page can act for its visitors on this service; use this in local tests only',
@@ -119,8 +119,7 @@ export function warnOfSettings(settings: Settings, { store, adapterIds, log }: S
   }
   warnOfOwnOrigin(settings, log)
   warnOfNonceStore(settings, store, log)
-  const sharedKeys = sharedKeysWarning(adapterIds)
-  if (sharedKeys !== undefined) log.warn(sharedKeys)
+  for (const warning of sharedKeysWarnings(adapters)) log.warn(warning)
 }
 
 /** Without the service's own origin among them, its own pages can sign in no user, and approve no order's sign-in. */

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -18,33 +18,48 @@ const sources: Readonly<Record<string, string>> = {
   'countersign/testing': 'src/integrations/testing/index.ts',
 }
 
-/** A program with the package's sources in place of the package. Its other imports are Node's and its own. */
+/** A program with the package's sources in place of the package, and its dependencies where they are installed. */
 function withSources(program: string): string {
   return program.replace(/(?<= from )'([^']+)'/g, (written, specifier: string) => {
+    if (/^@(noble|scure)\//.test(specifier)) return JSON.stringify(import.meta.resolve(specifier))
     const source = sources[specifier]
-    if (source === undefined) expect(specifier).toMatch(/^(node:|\.\/ring\.ts$)/)
+    if (source === undefined) expect(specifier).toMatch(/^(node:|\.\/\w+\.ts$)/)
     return source === undefined ? written : JSON.stringify(join(root, source))
   })
 }
 
-test("the guide's adapter keeps the contract, signs in and approves an order", async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'countersign-custom-wallet-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
-  await writeFile(join(folder, 'ring.ts'), withSources(await read('examples/custom-wallet/ring.ts')))
-  await writeFile(join(folder, 'ring.test.ts'), withSources(await read('examples/custom-wallet/ring.test.ts')))
-  // Without the variable that tells node:test that it runs within another test runner of Node's own.
-  const { NODE_TEST_CONTEXT: _, ...env } = process.env
-  const args = ['--test', '--test-reporter=tap', join(folder, 'ring.test.ts')]
-  const { stdout } = await run(process.execPath, args, { env, timeout: 120_000 }).catch((failed) => failed)
-  expect(stdout).not.toMatch(/^\s*not ok [\s\S]*/m)
-  expect(Number(/^# pass (\d+)$/m.exec(stdout)?.[1])).toBeGreaterThanOrEqual(27)
-  expect(stdout).toMatch(/^# fail 0$/m)
-}, 150_000)
+test.each([
+  ['ring.test.ts', 27],
+  ['chains.test.ts', 36],
+])(
+  "the guide's adapters keep the contract and sign in: %s",
+  async (file, tests) => {
+    const folder = await mkdtemp(join(tmpdir(), 'countersign-custom-wallet-'))
+    onTestFinished(() => rm(folder, { recursive: true, force: true }))
+    for (const name of await readdir(join(root, 'examples/custom-wallet'))) {
+      await writeFile(join(folder, name), withSources(await read(`examples/custom-wallet/${name}`)))
+    }
+    // Without the variable that tells node:test that it runs within another test runner of Node's own.
+    const { NODE_TEST_CONTEXT: _, ...env } = process.env
+    const args = ['--test', '--test-reporter=tap', join(folder, file)]
+    const { stdout } = await run(process.execPath, args, { env, timeout: 120_000 }).catch((failed) => failed)
+    expect(stdout).not.toMatch(/^\s*not ok [\s\S]*/m)
+    expect(Number(/^# pass (\d+)$/m.exec(stdout)?.[1])).toBeGreaterThanOrEqual(tests)
+    expect(stdout).toMatch(/^# fail 0$/m)
+  },
+  150_000,
+)
 
 test('the guide shows parts of examples/custom-wallet, to the letter', async () => {
-  const adapter = await read('examples/custom-wallet/ring.ts')
+  const programs = await Promise.all(
+    ['ring', 'stellar', 'tron'].map((name) => read(`examples/custom-wallet/${name}.ts`)),
+  )
   const blocks = blocksOf(await read('docs/custom-wallet.md')).map(({ text }) => text)
-  const parts = blocks.filter((text) => text.includes('signedBytes'))
-  expect(parts).toHaveLength(2)
-  for (const part of parts) expect(adapter).toContain(part)
+  const parts = blocks.filter((text) => /signedBytes|signatureAdapter\(/.test(text))
+  expect(parts).toHaveLength(4)
+  for (const part of parts)
+    expect(
+      programs.some((program) => program.includes(part)),
+      part,
+    ).toBe(true)
 })

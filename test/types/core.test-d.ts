@@ -6,8 +6,11 @@ import {
   type ErrorReason,
   type Proof,
   type ProvenIdentity,
+  type SignatureAdapter,
+  type SignatureKind,
   type SignInChallenge,
   type SignInChallengeOptions,
+  signatureAdapter,
   type VerifySignInOptions,
   verifySignIn,
 } from 'countersign/core'
@@ -24,6 +27,9 @@ const options: SignInChallengeOptions = {
   adapters: ['ethereum', adapter],
   evmRpc: { '1': 'https://rpc.example' },
 }
+
+declare const kind: SignatureKind
+export const ofKind: SignatureAdapter = signatureAdapter(kind)
 
 export async function signIn(header: string | null): Promise<string | ErrorReason> {
   const challenge: SignInChallenge = createSignInChallenge(options)

@@ -29,11 +29,15 @@ import {
   type ResolveLogin,
   type ScannedValue,
   type Session,
+  type SignatureAdapter,
+  type SignatureCurve,
+  type SignatureKind,
   type SignatureVerifier,
   type SignInForm,
   type StartWarning,
   type Store,
   StoreOpenError,
+  signatureAdapter,
   type VersionedValue,
   type WalletAccount,
   type WalletAdapter,
@@ -121,6 +125,19 @@ export const framed: Ed25519Adapter = ed25519Adapter({
   deriveAddress: (publicKey) => String(publicKey.length),
   readAddress: (text) => text,
 })
+
+const kind: SignatureKind = {
+  id: 'kind',
+  displayName: 'Kind',
+  curve: 'secp256k1-recovered',
+  envelope: (text) => new TextEncoder().encode(text),
+  address: (publicKey) => String(publicKey.length),
+  readAddress: (text) => text,
+}
+export const ofKind: SignatureAdapter = signatureAdapter(kind)
+export const curve: SignatureCurve = ofKind.curve
+// @ts-expect-error: the curve is not known.
+void signatureAdapter({ ...kind, curve: 'secp256r1' })
 
 /** A host written elsewhere. */
 export class OwnHost implements Host {

@@ -6,7 +6,8 @@ import { hashToken } from '../../base/token.ts'
 import { invalidField, refused } from '../../shared/errors.ts'
 import type { KnownComputer } from '../../shared/session.ts'
 import type { Store } from '../../store/store.ts'
-import { derivedSubject, type ProvenIdentity, type WalletIdentity } from '../wallet/wallet.ts'
+import type { Session } from '../users/host.ts'
+import { type ProvenIdentity, type WalletIdentity, walletOf } from '../wallet/wallet.ts'
 import { identityOf, newestTransition, type OrderApproval, type OrderRecord } from './order.ts'
 import type { OrderSettings } from './start.ts'
 
@@ -94,15 +95,14 @@ export class KnownComputers {
   /**
    * Makes a computer known for 90 days from `at`, the time of the return code. Once for each order: a repeated call, or
    * one after the order was taken back ({@link forgetOfOrder}), changes nothing. Nor does a call more than eleven
-   * minutes after `at`, or one for an identity that a session does not lead to (see {@link derivedSubject}).
+   * minutes after `at`.
    */
   async remember(
-    identity: ProvenIdentity,
+    wallet: WalletIdentity,
     id: string,
     { orderId, at }: { readonly orderId: string; readonly at: number },
     computer: FinalizingComputer,
   ): Promise<boolean> {
-    if (derivedSubject(identity) !== identity.subject) return false
     const change = (record: ComputersRecord, now: number): ComputersRecord | undefined => {
       if (at <= record.closedUntil || at <= now - orderMs) return undefined
       if (record.orders.some((order) => order.orderId === orderId)) return undefined
@@ -117,7 +117,7 @@ export class KnownComputers {
       const computers = [newest, ...others].sort((a, b) => b.createdAt - a.createdAt)
       return closeOrder({ ...record, computers }, orderId, now)
     }
-    return await this.#change(identity, change)
+    return await this.#change(wallet, change)
   }
 
   /**
@@ -274,8 +274,11 @@ export class OrderComputers {
     return this.#idFor(order, identityOf(order))
   }
 
-  /** Makes the computer known that finalized the order, or notes that it did. */
-  async note(order: OrderRecord, request: RequestContext): Promise<void> {
+  /**
+   * Makes the computer known that finalized the order, or notes that it did. `session` is that of a login order. If it
+   * does not lead to the wallet, no computer becomes known: the user could not find and forget it.
+   */
+  async note(order: OrderRecord, request: RequestContext, session?: Session): Promise<void> {
     const id = this.idOf(order)
     if (this.#known === undefined || id === undefined) return
     const identity = identityOf(order)
@@ -284,6 +287,7 @@ export class OrderComputers {
       await this.#known.noteUse(identity, id, computer)
       return
     }
+    if (session === undefined || walletOf(session).subject !== identity.subject) return
     const { orderId } = order
     const at = newestTransition(order).at
     const became = await this.#known.remember(identity, id, { orderId, at }, computer)

@@ -481,10 +481,16 @@ function isOfPhone({ challengeTokenHash, formerTokenHashes = [] }: OrderRecord, 
  */
 function isSameProof(stored: StoredProof, { publicKeyHex, signatureHex, adapterId }: Proof): boolean {
   return (
-    stored.signatureHex === signatureHex.toLowerCase() &&
+    oneSpelling(stored.signatureHex) === oneSpelling(signatureHex) &&
     (publicKeyHex === '' || stored.publicKeyHex === '' || stored.publicKeyHex === publicKeyHex.toLowerCase()) &&
     (adapterId === undefined || stored.adapterId === adapterId)
   )
+}
+
+/** A signature in one of its spellings: of 65 bytes r‖s‖v, the v of 27 and 28 is also written as 0 and 1. */
+function oneSpelling(signatureHex: string): string {
+  const hex = signatureHex.toLowerCase()
+  return hex.length === 130 ? hex.replace(/00$/, '1b').replace(/01$/, '1c') : hex
 }
 
 /** Carries out a command that moves the order on. */

@@ -439,7 +439,7 @@ export class Orders {
       case 'login': {
         const issued = await this.#makeSession(order, seeds, request)
         this.#audit.record(signedInFacts(issued.session, { orderId, repeated }), request)
-        await this.#computers.note(order, request)
+        await this.#computers.note(order, request, issued.session)
         return { orderId, status, kind, redirectTo, issued }
       }
       case 'link': {

@@ -6,7 +6,13 @@ import { readAccount } from './ethereum/address.ts'
 import { ethereum } from './ethereum/ethereum.ts'
 import { ed25519, nimiq } from './nimiq.ts'
 import { solana } from './solana.ts'
-import { isSameAddress, type ProvenIdentity, type StartWarning, type WalletAdapter } from './wallet.ts'
+import {
+  isSameAddress,
+  type ProvenIdentity,
+  requireAdapterId,
+  type StartWarning,
+  type WalletAdapter,
+} from './wallet.ts'
 
 /** A built-in adapter. */
 interface AdapterRow {
@@ -29,8 +35,6 @@ export interface AdapterOptions {
   /** Addresses of JSON-RPC servers by EIP-155 chain id, for contract wallets of ethereum. */
   readonly evmRpc?: Readonly<Record<string, string>> | undefined
 }
-
-const idForm = /^[a-z0-9][a-z0-9-]{0,31}$/
 
 /**
  * The configured wallet adapters, in the order given. An entry is the id of a built-in adapter (`nimiq`, `ed25519`,
@@ -56,15 +60,28 @@ export function walletAdapters(
   return adapters
 }
 
+/** A text as services write them, to compare what wallets sign for it. */
+const probe = 'Example requests authentication\nNonce: probe'
+
 /**
- * What to warn of at start if a wallet can sign in with two of these adapters, and so as two users; else `undefined`.
+ * What to warn of at start: each two of these adapters with one curve whose wallets sign the same bytes for a text, so
+ * that a wallet can sign in with either, and is then two users.
  */
-export function sharedKeysWarning(ids: Iterable<string>): string | undefined {
-  const configured = new Set(ids)
-  if (!configured.has('ed25519') || !configured.has('solana')) return undefined
-  return (
-    'adapters (COUNTERSIGN_ADAPTERS) has ed25519 and solana: a Solana wallet can sign in with either, so ' +
-    'one key is two users; leave ed25519 out unless tools of your own need it'
+export function sharedKeysWarnings(adapters: readonly WalletAdapter[]): string[] {
+  const signed = adapters.flatMap((adapter) => {
+    const { id, curve } = adapter
+    const bytes = adapter.envelope?.(probe)
+    return bytes === undefined ? [] : [{ id, curve, hex: bytesToHex(bytes) }]
+  })
+  return signed.flatMap((one, index) =>
+    signed
+      .slice(index + 1)
+      .filter(({ curve, hex }) => curve === one.curve && hex === one.hex)
+      .map(
+        ({ id }) =>
+          `adapters (COUNTERSIGN_ADAPTERS) has ${one.id} and ${id}, whose wallets sign the same bytes: a wallet can ` +
+          'sign in with either, so one key is two users; leave one of them out unless you need both',
+      ),
   )
 }
 
@@ -113,9 +130,7 @@ function findBuiltIn(id: string, options: AdapterOptions, tracing: Tracing | und
 }
 
 function checkAdapter(adapter: WalletAdapter): WalletAdapter {
-  if (typeof adapter?.id !== 'string' || !idForm.test(adapter.id)) {
-    throw new TypeError(`an adapter's id must match ${idForm.source}, which ${JSON.stringify(adapter?.id)} does not`)
-  }
+  requireAdapterId(adapter?.id)
   for (const name of ['verify', 'readAddress'] as const) {
     if (typeof adapter[name] !== 'function') throw new TypeError(`adapter "${adapter.id}" has no function ${name}`)
   }

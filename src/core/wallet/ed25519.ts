@@ -2,6 +2,7 @@ import { hexToBytes as decode } from '@noble/hashes/utils.js'
 import nacl from 'tweetnacl'
 import { invalidField, refused } from '../../shared/errors.ts'
 import { bytesToHex, hexToBytes } from '../../shared/hex.ts'
+import { type Curve, kindAdapter, type SignatureKind } from './kind.ts'
 import { isSameAddress, type WalletAdapter } from './wallet.ts'
 
 /** Checks raw Ed25519 signatures (RFC 8032). */
@@ -79,6 +80,29 @@ export const portableVerifier: SignatureVerifier = {
     isStrictEncoding(signature, publicKey) && nacl.sign.detached.verify(message, signature, publicKey),
 }
 
+/** The base point (RFC 8032 §5.1), a key like any other. */
+const basePoint = decode('5866666666666666666666666666666666666666666666666666666666666666')
+
+/** Wallets that sign with Ed25519 and send their key. */
+export const ed25519Curve: Curve = {
+  name: 'ed25519',
+  exampleKey: basePoint,
+  envelopeBytes: undefined,
+  byAddressOnly: false,
+
+  identify(kind, message, proof, verifier) {
+    const publicKey = readHex('public_key_hex', proof.publicKeyHex, 32)
+    const signature = readHex('signature_hex', proof.signatureHex, 64)
+    if (!verifier.verify(signature, kind.envelope(message), publicKey)) return undefined
+    const address = kind.address(publicKey)
+    if (proof.address !== undefined && !isSameAddress(kind, proof.address, address)) {
+      throw refused('ADDRESS_MISMATCH')
+    }
+    const publicKeyHex = bytesToHex(publicKey)
+    return { adapterId: kind.id, subject: publicKeyHex, publicKeyHex, address }
+  },
+}
+
 /** What distinguishes one kind of Ed25519 wallet from another. */
 export interface Ed25519Framing {
   readonly id: string
@@ -96,21 +120,23 @@ export type Ed25519Adapter = Ed25519Framing & WalletAdapter
 
 /**
  * Makes an adapter for wallets that sign with Ed25519: keys of 32 bytes, signatures of 64, checked strictly. The
- * subject is the public key in lower-case hex.
+ * subject is the public key in lower-case hex. `signatureAdapter` with the curve `ed25519` does the same; this one
+ * keeps the names of the framing.
+ *
+ * Throws a `TypeError` if the framing cannot be right, such as a `readAddress` that refuses what `deriveAddress`
+ * returns.
  */
 export function ed25519Adapter(framing: Ed25519Framing): Ed25519Adapter {
-  const verify: WalletAdapter['verify'] = (message, proof, verifier) => {
-    const publicKey = readHex('public_key_hex', proof.publicKeyHex, 32)
-    const signature = readHex('signature_hex', proof.signatureHex, 64)
-    if (!verifier.verify(signature, framing.signedBytes(message), publicKey)) return undefined
-    const address = framing.deriveAddress(publicKey)
-    if (proof.address !== undefined && !isSameAddress(framing, proof.address, address)) {
-      throw refused('ADDRESS_MISMATCH')
-    }
-    const publicKeyHex = bytesToHex(publicKey)
-    return { adapterId: framing.id, subject: publicKeyHex, publicKeyHex, address }
+  const kind: SignatureKind = {
+    id: framing.id,
+    displayName: framing.displayName,
+    curve: 'ed25519',
+    envelope: (text) => framing.signedBytes(text),
+    address: (publicKey) => framing.deriveAddress(publicKey),
+    readAddress: (text) => framing.readAddress(text),
   }
-  return Object.assign(framing, { verify })
+  const { curve, envelope, verify } = kindAdapter(kind, ed25519Curve)
+  return Object.assign(framing, { curve, envelope, verify })
 }
 
 /** The bytes of a field of `length` bytes in hex. INVALID_REQUEST if it has another length or any other character. */

@@ -49,6 +49,8 @@ const references: ReadonlyMap<string, string> = new Map([
 export const solana: WalletAdapter = {
   id: 'solana',
   displayName: 'Solana',
+  curve: 'ed25519',
+  envelope: (text) => new TextEncoder().encode(text),
 
   verify(message, { publicKeyHex: hex, signatureHex, address: claimed }, verifier) {
     const publicKey = readHex('public_key_hex', hex, 32)

@@ -1,4 +1,5 @@
 import type { SignatureVerifier } from './ed25519.ts'
+import type { SignatureCurve } from './kind.ts'
 
 /** A wallet's proof over a text, as a caller sends it. Hex in either case. Every byte may be an attacker's choice. */
 export interface Proof {
@@ -25,8 +26,8 @@ export interface ProvenIdentity {
   readonly adapterId: string
   /**
    * What distinguishes the adapter's wallets, 1 to 200 characters, such as the public key in lower-case
-   * hex. An adapter never changes how it is made. Computers are remembered only for wallets whose subject is
-   * `publicKeyHex` or, if that is empty, the address in lower case, because the sessions of some hosts do not keep it.
+   * hex. An adapter never changes how it is made. With a host whose sessions do not keep it, computers are remembered
+   * only for wallets whose subject is `publicKeyHex` or, if that is empty, the address in lower case.
    */
   readonly subject: string
   /** Lower-case hex. Empty if the adapter knows wallets by their address only. */
@@ -38,19 +39,14 @@ export interface ProvenIdentity {
 /** What distinguishes one wallet from all others. */
 export type WalletIdentity = Pick<ProvenIdentity, 'adapterId' | 'subject'>
 
-/** The wallet of a session. That of another session host may not keep the subject, which is derived then. */
-export function walletOf(session: Omit<ProvenIdentity, 'subject'> & { readonly subject?: string }): WalletIdentity {
-  const { adapterId, subject = derivedSubject(session) } = session
-  return { adapterId, subject }
-}
-
 /**
- * The subject of most adapters: the public key or, without one, the address in lower case. If an adapter makes it
- * otherwise, no computer is remembered for its wallets: with a session that does not keep the subject, its user could
- * not find and forget the computer.
+ * The wallet of a session. That of another session host may not keep the subject: the public key counts as it then or,
+ * without one, the address in lower case, as most adapters make it.
  */
-export function derivedSubject({ publicKeyHex, address }: Omit<ProvenIdentity, 'subject'>): string {
-  return publicKeyHex === '' ? address.toLowerCase() : publicKeyHex
+export function walletOf(session: Omit<ProvenIdentity, 'subject'> & { readonly subject?: string }): WalletIdentity {
+  const { adapterId, publicKeyHex, address } = session
+  const { subject = publicKeyHex === '' ? address.toLowerCase() : publicKeyHex } = session
+  return { adapterId, subject }
 }
 
 /**
@@ -99,7 +95,7 @@ export type StartWarning = (text: string, fields?: Readonly<Record<string, strin
 
 /**
  * What Countersign knows of a kind of wallet: how to check that a signature over a text proves control of it, and how
- * to compare its addresses. `ed25519Adapter` makes one for wallets that sign with Ed25519.
+ * to compare its addresses. `signatureAdapter` makes one from data for wallets whose address follows from their key.
  */
 export interface WalletAdapter {
   /** Short stable name, `[a-z0-9-]`, at most 32 characters. It is a part of every identity, so it can never change. */
@@ -112,6 +108,15 @@ export interface WalletAdapter {
    * Default: no. An order cannot ask for such a wallet by its key.
    */
   readonly byAddressOnly?: boolean
+
+  /**
+   * The curve of the wallets' keys, with {@link envelope}. Two adapters of one curve whose wallets sign the same bytes
+   * for a text are warned of at the start, because a wallet that can use both is two users.
+   */
+  readonly curve?: SignatureCurve
+
+  /** The bytes or digest that wallets sign for a text. Used at the start only, to compare adapters of one curve. */
+  envelope?(text: string): Uint8Array
 
   /**
    * Checks, before a service starts, what the adapter needs: its configuration, and servers that it asks. Called once
@@ -173,6 +178,14 @@ export interface WalletAdapter {
    * texts name one address if both have the same canonical form.
    */
   readAddress(text: string): string | undefined
+}
+
+const idForm = /^[a-z0-9][a-z0-9-]{0,31}$/
+
+/** Throws a `TypeError` for what cannot be {@link WalletAdapter.id}. */
+export function requireAdapterId(id: unknown): void {
+  if (typeof id === 'string' && idForm.test(id)) return
+  throw new TypeError(`an adapter's id must match ${idForm.source}, which ${JSON.stringify(id)} does not`)
 }
 
 /** Whether two texts name one address of an adapter. Text that is no address equals nothing, itself included. */

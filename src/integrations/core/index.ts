@@ -4,6 +4,8 @@
  */
 
 export type { SignatureVerifier } from '../../core/wallet/ed25519.ts'
+export type { SignatureAdapter, SignatureCurve, SignatureKind } from '../../core/wallet/kind.ts'
+export { signatureAdapter } from '../../core/wallet/signature.ts'
 export type {
   Proof,
   ProvenIdentity,

@@ -3,8 +3,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { noAudit } from '../../../src/base/audit.ts'
+import type { RequestContext } from '../../../src/base/request.ts'
 import { newId } from '../../../src/base/token.ts'
-import { KnownComputers } from '../../../src/core/order/known-computers.ts'
+import { KnownComputers, OrderComputers } from '../../../src/core/order/known-computers.ts'
+import type { OrderRecord } from '../../../src/core/order/order.ts'
+import type { Session } from '../../../src/core/users/host.ts'
 import { type ProvenIdentity, walletOf } from '../../../src/core/wallet/wallet.ts'
 import type { Life, Store } from '../../../src/store/store.ts'
 import { redisUrl } from '../../support/stores.ts'
@@ -142,19 +146,33 @@ describe.each(places)('known computers on $name', ({ open }) => {
     expect(await computers.list(wallet)).toMatchObject([{ createdAt: late.at, lastUsedAt: late.at }])
   })
 
-  test('are remembered only for wallets that a session leads to, so that its user can forget them', async () => {
-    const byAddress = (address: string, subject: string) =>
-      newWallet({ adapterId: 'ethereum', publicKeyHex: '', address, subject })
-    const order = { orderId: newId(), at: here.now() }
-    const cases: [ProvenIdentity, boolean][] = [
-      [byAddress('0xAbC', '0xabc'), true],
-      [byAddress('0xAbD', '0xAbD'), false],
-      [newWallet({ subject: 'tenant-7' }), false],
-    ]
-    for (const [identity, known] of cases) {
-      await computers.remember(identity, 'a', order, browser)
-      expect(await elsewhere.isKnown(identity, 'a'), identity.subject).toBe(known)
-      expect(await elsewhere.isKnown(walletOf(identity), 'a'), identity.subject).toBe(known)
+  test('are remembered only for wallets that the session leads to, so that its user can forget them', async () => {
+    const byAddress = newWallet({ adapterId: 'ethereum', publicKeyHex: '', address: '0xAbC', subject: '0xabc' })
+    const withCase = newWallet({ adapterId: 'tron', publicKeyHex: '', address: 'TAbD', subject: 'TAbD' })
+    const ofTenant = newWallet({ subject: 'tenant-7' })
+    const settings = { appName: 'App', knownComputers: true }
+    const orders = new OrderComputers(computers, settings, noAudit)
+    for (const [identity, keptSubject, known] of [
+      [byAddress, false, true],
+      [withCase, false, false],
+      [withCase, true, true],
+      [ofTenant, false, false],
+      [ofTenant, true, true],
+    ] as const) {
+      const { subject, ...wallet } = identity
+      const order = {
+        orderId: newId(),
+        origin: 'https://app.example',
+        computerKey: 'k',
+        approval: { knownComputer: false, rememberComputer: true },
+        proof: { ...identity, signatureHex: '' },
+        history: [{ at: here.now() }],
+      } as unknown as OrderRecord
+      const session = { ...wallet, ...(keptSubject ? { subject } : {}) } as Session
+      await orders.note(order, { ...browser } as unknown as RequestContext, session)
+      const id = orders.idOf(order) as string
+      expect(await elsewhere.isKnown(identity, id), subject).toBe(known)
+      expect(await elsewhere.isKnown(walletOf(session), id), subject).toBe(known)
     }
   })
 

@@ -6,6 +6,7 @@ import { type CountersignError, invalidField, refused } from '../../../shared/er
 import { given } from '../../../shared/given.ts'
 import { bytesToHex, hexToBytes } from '../../../shared/hex.ts'
 import { formText } from '../form.ts'
+import { recoverKey } from '../signature.ts'
 import type { Proof, ProvenIdentity, RemoteChecks, WalletAdapter } from '../wallet.ts'
 import { accountIdOf, checksummed, isChainId, isReserved, parseAddress, readAccount } from './address.ts'
 import { askContract, type ContractAnswer } from './contract.ts'
@@ -35,7 +36,7 @@ export function ethereum(evmRpc: Readonly<Record<string, string>> = {}, tracing?
     const key = proof.publicKeyHex === '' ? undefined : readKey(proof.publicKeyHex)
     const claimed = proof.address === undefined ? undefined : requireAddress(proof.address)
     const hash = signedHash(message)
-    const recovered = recoverKey(hash, signature)
+    const recovered = recoverKey(hash, expanded(signature))
     if (recovered !== undefined && (key === undefined || isFormOfKey(key, recovered))) {
       const address = addressOf(recovered)
       if (address === (claimed ?? address) && !isReserved(address)) {
@@ -74,6 +75,8 @@ export function ethereum(evmRpc: Readonly<Record<string, string>> = {}, tracing?
     id: ethereumId,
     displayName: 'Ethereum',
     byAddressOnly: true,
+    curve: 'secp256k1-recovered',
+    envelope: signedHash,
     async checkAtStart(warn) {
       await Promise.all(rpcs.map((rpc) => rpc.checkAtStart(warn)))
     },
@@ -137,53 +140,12 @@ function isKeyLength({ length }: Uint8Array): boolean {
   return length === 64 || length === 65
 }
 
-/**
- * The uncompressed public key (65 bytes) of which a signature over a hash is; `undefined` if there is none. Any
- * signature that is well-formed has one, so the caller has to compare it.
- *
- * Takes r‖s‖v with v 0, 1, 27 or 28, and the 64 bytes of EIP-2098. Refuses what would be a second signature beside the
- * one that was made: s in the upper half of the group's order (EIP-2), and v of transactions (35 and above, EIP-155).
- */
-function recoverKey(hash: Uint8Array, signature: Uint8Array): Uint8Array | undefined {
-  const parts = split(signature)
-  if (parts === undefined) return undefined
-  try {
-    const parsed = new secp256k1.Signature(parts.r, parts.s, parts.parity)
-    return parsed.hasHighS() ? undefined : parsed.recoverPublicKey(hash).toBytes(false)
-  } catch {
-    // r or s is 0 or not below the group's order, or r is not the x of a point.
-    return undefined
-  }
-}
-
-interface SignatureParts {
-  readonly r: bigint
-  readonly s: bigint
-  readonly parity: 0 | 1
-}
-
-/** Recovery ids 2 and 3, for which r is reduced by the order, do not exist in Ethereum. */
-const parityOfV: ReadonlyMap<number | undefined, 0 | 1> = new Map([
-  [0, 0],
-  [1, 1],
-  [27, 0],
-  [28, 1],
-])
-
-function split(signature: Uint8Array): SignatureParts | undefined {
-  if (!isKeyLength(signature)) return undefined
-  const r = toInteger(signature.subarray(0, 32))
-  if (signature.length === 65) {
-    const parity = parityOfV.get(signature[64])
-    return parity === undefined ? undefined : { r, s: toInteger(signature.subarray(32, 64)), parity }
-  }
-  const parityAndS = toInteger(signature.subarray(32))
-  const top = 1n << 255n
-  return { r, s: parityAndS & (top - 1n), parity: parityAndS < top ? 0 : 1 }
-}
-
-function toInteger(bytes: Uint8Array): bigint {
-  return BigInt(`0x${bytesToHex(bytes)}`)
+/** A signature as 65 bytes, also if it is in the compact form of EIP-2098, whose top bit of s is the parity. */
+function expanded(signature: Uint8Array): Uint8Array {
+  if (signature.length !== 64) return signature
+  const whole = Uint8Array.of(...signature, (signature[32] as number) >> 7)
+  whole[32] = (whole[32] as number) & 0x7f
+  return whole
 }
 
 /** The lower-case address of an uncompressed public key (65 bytes). */
