@@ -91,6 +91,11 @@ export interface OidcOptions {
    * one. Default: none. Code only.
    */
   claims?: OwnClaims
+  /**
+   * Whether terminals and devices sign in by a code that a person types at `/device` (RFC 8628), with clients that have
+   * this grant. Values: `on`. Default: `off`. Variable: COUNTERSIGN_OIDC_DEVICE.
+   */
+  device?: boolean
 }
 
 /**

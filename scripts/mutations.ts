@@ -402,7 +402,7 @@ const rows: Readonly<
     ['find', 'if (kind === pushedRequest) throw', 'if (false) throw', 'oidc/requests'],
   ],
   43: [
-    ['inputOf', 'headers.origin !== own', 'false', 'oidc/security'],
+    ['readPageInput', 'headers.origin !== own', 'false', 'oidc/security'],
     ['find', '|| !isOfBrowser(found.record, secrets())', '', 'oidc/security'],
     ['requirePage', "mode === 'navigate' &&", '', 'oidc/navigations'],
     ['requirePage', "dest === 'document' ||", 'true ||', 'oidc/navigations oidc/requests'],
@@ -413,13 +413,13 @@ const rows: Readonly<
       'oidc/navigations',
     ],
     ['decide', '|| session.id !== sessionId', '', 'oidc/security'],
-    ['isGranted', '!isWeb(redirectUris) || ', '', 'oidc/security'],
+    ['isGranted', '!isWeb(client.metadata) || ', '', 'oidc/security'],
     ['connect', 'isAllowed ? union(allowed, scopes) : allowed', 'union(allowed, scopes)', 'oidc/scopes'],
     ['give', 'if (asked.size === 0) return undefined', '', 'oidc/adapter'],
   ],
   44: [
     ['read', 'isConnected ? record : undefined', 'record', 'oidc/offline'],
-    ['find', 'session === undefined || !host.admits(session)', 'session && !host.admits(session)', 'oidc/offline'],
+    ['isHeld', 'session !== undefined &&', 'session === undefined ||', 'oidc/offline'],
     ['revokeOthers', 'await sessionEnds?.taken({ userId, fits })', '', 'oidc/offline'],
     ['sessionHandlers', 'requireOwnOrigin?.(call.request)', '', 'oidc/offline'],
   ],
@@ -455,7 +455,7 @@ const rows: Readonly<
     ['createSession', 'this.#requireListed({ ...identity, userId: user.id })', '', 'service/admit'],
     ['approve', "if (order.kind === 'login') await requireListed?.(identity)", '', 'service/admit'],
     ['counting', '&& this.admits(session)', '', 'service/admit'],
-    ['find', '|| !host.admits(session)', '', 'oidc/admit'],
+    ['isHeld', '&& parts.host.admits(session)', '', 'oidc/admit'],
     [
       'userIdOf',
       'found === undefined ? derivedUserId(wallet) : randomUserId()',
@@ -469,6 +469,19 @@ const rows: Readonly<
     ['askedOf', 'if (!fits || isRepeated)', 'if (!fits)', 'http/forward-auth'],
     ['policyOf', '&& !mayUse(session, client, loaded.people)', '&& false', 'oidc/groups'],
     ['accountsOf', '&& !mayUse(session, client, people)', '&& false', 'oidc/groups'],
+  ],
+  50: [
+    ['conclude', 'session.orderId !== undefined || !isNewSince', '!isNewSince', 'oidc/device'],
+    ['conclude', '|| !isNewSince(typed, session)', '', 'oidc/device'],
+    ['conclude', '|| typed.userCode !== shownCode', '', 'oidc/device'],
+    ['conclude', 'if (!mayUse(session, client, this.#parts.loaded().people)) throw changed()', '', 'oidc/device'],
+    ['typedIn', 'if (!this.#parts.keyring.verify(ticketPurpose, body, signature)) return undefined', '', 'oidc/device'],
+    ['type', 'await this.#parts.limiter?.countDeviceCode(request)', '() => {}', 'oidc/device'],
+    ['type', 'this.#requireNear(code, request)', '', 'oidc/device'],
+    ['take', '(await this.#parts.records.remove(codeKind, id)) ? payload : undefined', 'payload', 'oidc/device'],
+    ['deviceCodes', 'if (!(await codes.takeTurn(id))) throw new SlowDown()', '', 'oidc/device'],
+    ['makeProvider', 'delete answer.verification_uri_complete', '', 'oidc/device'],
+    ['isWeb', 'if (usesDevices(metadata)) return false', '', 'oidc/device'],
   ],
 }
 

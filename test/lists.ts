@@ -121,6 +121,8 @@ export const slow: readonly string[] = [
   'test/oidc/offline.test.ts',
   'test/oidc/races.test.ts',
   'test/oidc/back-channel.test.ts',
+  'test/oidc/device.test.ts',
+  'test/oidc/device-clients.test.ts',
   'test/oidc/rotation.test.ts',
   'test/oidc/seam.test.ts',
   'test/oidc/start.test.ts',

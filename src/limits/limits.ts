@@ -3,8 +3,11 @@ import { CountersignError, reasons } from '../shared/errors.ts'
 /** Group of calls with one limit in common, for each client address. */
 export type RateLimitGroup = 'sign-in' | 'start-order' | 'start-link' | 'order' | 'session'
 
-/** Limit of a rate, in a window of a minute: calls, wrong tokens and codes, sign-ins of a wallet. */
-export type RateLimit = RateLimitGroup | 'wrong-token' | 'order-wrong-token' | 'wallet-sign-in'
+/**
+ * Limit of a rate, in a window of a minute: calls, wrong tokens and codes, sign-ins of a wallet. Wrong codes of a device
+ * have a window of ten.
+ */
+export type RateLimit = RateLimitGroup | 'wrong-token' | 'order-wrong-token' | 'wrong-device-code' | 'wallet-sign-in'
 
 /** Limit of a number at a time. */
 export type PlaceLimit = 'open-orders' | 'watchers'
@@ -27,9 +30,15 @@ export const defaultLimits: Limits = {
   session: 2400,
   'wrong-token': 300,
   'order-wrong-token': 60,
+  'wrong-device-code': 10,
   'open-orders': 500,
   watchers: 2000,
   'wallet-sign-in': 60,
+}
+
+/** Window of a rate in ms. A code of a device is short enough to be guessed. */
+export function windowMsOf(limit: RateLimit): number {
+  return limit === 'wrong-device-code' ? 600_000 : 60_000
 }
 
 /** Largest body of a request, and largest decompressed message, in bytes. */
@@ -59,6 +68,7 @@ export const networkShares: readonly number[] = [1, 4, 16]
 const messages: Partial<Readonly<Record<LimitName, string>>> = {
   'wrong-token': 'Too many wrong tokens came from this address or its network; try again later',
   'order-wrong-token': 'Too many wrong tokens were tried for this order; try again later',
+  'wrong-device-code': 'Too many wrong codes came from this address or its network; try again later',
   'open-orders': 'Too many orders of this address or its network are open; finish or cancel one, or try again later',
   watchers: 'Too many streams of events of this address or its network are open; close one, or try again later',
   'wallet-sign-in': 'This wallet signs in too often; sign again later',

@@ -10,19 +10,8 @@ import {
   type RateLimit,
   type RateLimitGroup,
   rateLimited,
+  windowMsOf,
 } from './limits.ts'
-
-/** Window of every rate in whole microseconds, so that sums of intervals are exact. */
-const windowUs = 60_000_000
-
-/**
- * Latest end of a window from now: at their limit, instances let at most as much through again. A later one is an error
- * of the clock.
- */
-const longestUs = 2 * windowUs
-
-/** Time in ms for which the store keeps a rate after its window has ended: an instance can report late by a window. */
-const afterlifeMs = windowUs / 1000
 
 /**
  * Most rates of a kind in memory. A forgotten one starts again at its full limit in this process, at the earliest after
@@ -100,12 +89,24 @@ export class RateLimiter {
   /** Counts a call of a client that has proven who it is. It acts for as many people as there are in a wide network. */
   spendOfClient(group: RateLimitGroup, clientId: string): Promise<void> | undefined {
     const perWindow = this.#limits[group] * Math.max(...networkShares)
-    return this.#take(group, [this.#clients.find(`${group} client ${clientId}`, perWindow)])
+    return this.#take(group, [this.#clients.find(`${group} client ${clientId}`, { perWindow, limit: group })])
   }
 
   /** Counts a wrong token or code of an address. */
   countWrongToken(request: RequestContext): Promise<void> | undefined {
     return this.#spendOfNetworks('wrong-token', request, this.#isForeign(request))
+  }
+
+  /**
+   * Counts a code of a device as a wrong one before it is compared, so that any number of them at once is no more than
+   * the limit. Resolves with what takes it back, for a right one.
+   */
+  async countDeviceCode({ ip }: RequestContext): Promise<() => void> {
+    const rates = ip === undefined ? [] : this.#ratesOf('wrong-device-code', ip, 'wrong-device-code')
+    await this.#take('wrong-device-code', rates)
+    return () => {
+      for (const rate of rates) rate.giveBack()
+    }
   }
 
   /** Counts a wrong token for an order. */
@@ -120,21 +121,24 @@ export class RateLimiter {
 
   #spendOfNetworks(limit: RateLimit, { ip }: RequestContext, isForeign: boolean): Promise<void> | undefined {
     if (ip === undefined) return undefined
-    const name = isForeign ? `${limit} foreign` : limit
-    const rates = networksOf(ip).map((network, width) => {
+    return this.#take(limit, this.#ratesOf(limit, ip, isForeign ? `${limit} foreign` : limit))
+  }
+
+  /** The rates of an address and of the networks around it. */
+  #ratesOf(limit: RateLimit, ip: string, name: string): readonly Rate[] {
+    return networksOf(ip).map((network, width) => {
       const perWindow = this.#limits[limit] * (networkShares[width] as number)
-      return (this.#networks[width] as RecentRates).find(`${name} ${network}`, perWindow)
+      return (this.#networks[width] as RecentRates).find(`${name} ${network}`, { perWindow, limit })
     })
-    return this.#take(limit, rates)
   }
 
   #spendOne(limit: RateLimit, name: string, recent: RecentRates): Promise<void> | undefined {
-    return this.#take(limit, [recent.find(`${limit} ${name}`, this.#limits[limit])])
+    return this.#take(limit, [recent.find(`${limit} ${name}`, { perWindow: this.#limits[limit], limit })])
   }
 
   #take(limit: RateLimit, rates: readonly Rate[]): Promise<void> | undefined {
     const now = this.#now()
-    const waitUs = Math.max(...rates.map((rate) => rate.waitAt(now)))
+    const waitUs = Math.max(0, ...rates.map((rate) => rate.waitAt(now)))
     if (waitUs > 0) throw rateLimited(limit, Math.ceil(waitUs / 1000))
     const owing = this.#store === undefined || this.#isAway ? [] : rates.filter((rate) => rate.mustReport)
     if (owing.length > 0) return this.#reportAndTake(limit, rates, owing)
@@ -172,7 +176,7 @@ export class RateLimiter {
       const found = await store.get(key)
       const now = this.#now()
       const report = rate.reportAt(now, Number(found?.value ?? 0))
-      const life = { ttlMs: Math.max(0, Math.ceil((report.fullAt - now) / 1000)) + afterlifeMs }
+      const life = { ttlMs: Math.max(0, Math.ceil((report.fullAt - now) / 1000)) + rate.afterlifeMs }
       const value = String(report.fullAt)
       if (await replaceFound(store, { key, found, value, life })) return rate.reported(report)
     }
@@ -195,6 +199,12 @@ interface Report {
   readonly calls: number
 }
 
+/** A limit's number of calls. */
+interface RateNumbers {
+  readonly perWindow: number
+  readonly limit: RateLimit
+}
+
 /**
  * A number of calls that can come all at once and come back over a window, by the generic cell rate algorithm. Its only
  * state is the time at which the limit will be full again; each call puts it off by the same interval.
@@ -207,6 +217,8 @@ class Rate {
   readonly key: string
   /** The report in progress. */
   reporting: Promise<void> | undefined
+  /** Window in whole microseconds, so that sums of intervals are exact. */
+  readonly #windowUs: number
   readonly #intervalUs: number
   readonly #mostUnreported: number
   #fullAt = 0
@@ -217,11 +229,25 @@ class Rate {
   #takenAt = 0
   readonly #recent: RecentRates
 
-  constructor(key: string, perWindow: number, recent: RecentRates) {
+  constructor(key: string, { perWindow, limit }: RateNumbers, recent: RecentRates) {
     this.key = key
     this.#recent = recent
-    this.#intervalUs = Math.floor(windowUs / perWindow)
+    this.#windowUs = windowMsOf(limit) * 1000
+    this.#intervalUs = Math.floor(this.#windowUs / perWindow)
     this.#mostUnreported = Math.floor(perWindow / mostInstances)
+  }
+
+  /** Time in ms for which the store keeps it after its window has ended: an instance can report late by a window. */
+  get afterlifeMs(): number {
+    return this.#windowUs / 1000
+  }
+
+  /**
+   * Latest end of a window from now: at their limit, instances let at most as much through again. A later one is an
+   * error of the clock.
+   */
+  get #longestUs(): number {
+    return 2 * this.#windowUs
   }
 
   /** Whether the next call has to wait for a report. */
@@ -232,9 +258,9 @@ class Rate {
   /** Time in microseconds until the next call; 0 if one is left. */
   waitAt(now: number): number {
     // A report would charge calls again that have come back meanwhile. So an instance hides a sixteenth of the limit.
-    if (now - this.#takenAt > windowUs) this.#unreported = Math.min(this.#unreported, 0)
-    this.#fullAt = Math.min(this.#fullAt, now + longestUs)
-    return Math.max(0, this.#fullAt + this.#intervalUs - now - windowUs)
+    if (now - this.#takenAt > this.#windowUs) this.#unreported = Math.min(this.#unreported, 0)
+    this.#fullAt = Math.min(this.#fullAt, now + this.#longestUs)
+    return Math.max(0, this.#fullAt + this.#intervalUs - now - this.#windowUs)
   }
 
   /** Keeps it in memory. */
@@ -249,14 +275,20 @@ class Rate {
     this.#fullAt = Math.max(this.#fullAt, now) + this.#intervalUs
   }
 
+  /** Takes a call back. If it was reported, this instance has one more than the others see. */
+  giveBack(): void {
+    this.#unreported--
+    this.#fullAt -= this.#intervalUs
+  }
+
   /**
    * The report to a store that has `stored`, 0 if it has nothing: the calls so far, and the waiting one if it passes.
    */
   reportAt(now: number, stored: number): Report {
     const calls = this.#unreported
-    const fullAt = Math.max(Math.min(stored, now + longestUs) + calls * this.#intervalUs, this.#fullAt)
+    const fullAt = Math.max(Math.min(stored, now + this.#longestUs) + calls * this.#intervalUs, this.#fullAt)
     const next = Math.max(fullAt, now) + this.#intervalUs
-    return next <= now + windowUs ? { fullAt: next, calls: calls + 1 } : { fullAt, calls }
+    return next <= now + this.#windowUs ? { fullAt: next, calls: calls + 1 } : { fullAt, calls }
   }
 
   /** Subtracts a report that was stored. Calls taken in the meantime are still unreported. */
@@ -276,11 +308,11 @@ class RecentRates {
   #older = new Map<string, Rate>()
 
   /** Finds a rate, or makes one. It is kept in memory only once a call is taken: refused calls push out nothing. */
-  find(key: string, perWindow: number): Rate {
+  find(key: string, numbers: RateNumbers): Rate {
     const known = this.#younger.get(key)
     if (known !== undefined) return known
     const older = this.#older.get(key)
-    if (older === undefined) return new Rate(key, perWindow, this)
+    if (older === undefined) return new Rate(key, numbers, this)
     this.keep(older)
     return older
   }

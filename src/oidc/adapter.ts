@@ -1,7 +1,8 @@
 import type { Adapter, AdapterPayload, KoaContextWithOIDC } from 'oidc-provider'
 import { browsersOf, isOfBrowser } from './browser.ts'
 import { type FileClients, offeredTo } from './clients.ts'
-import { grantOf, sidOf, stillOffered } from './grants.ts'
+import { DeviceCodes, deviceSeconds } from './device-codes.ts'
+import { grantOf, permissionsIn, sidOf, stillOffered } from './grants.ts'
 import { interactionSeconds, type Loaded, requestState, type SharedParts } from './parts.ts'
 
 /** Stored interaction: the library's payload, and the browser that began it. */
@@ -29,8 +30,8 @@ type AdapterParts = Pick<
 >
 
 /**
- * What a model does that has nothing else. None needs codes for devices, and lists of a grant's tokens, which end with
- * the grant itself.
+ * What a model does that has nothing else. None needs lists of a grant's tokens, which end with the grant itself, and
+ * the page for codes of devices is ours.
  */
 const nothing: Adapter = {
   async find() {},
@@ -53,6 +54,7 @@ export function adaptersOver(parts: AdapterParts, loaded: LoadedClients): (name:
     Session: sessionView(parts),
     Grant: grantView(parts, loaded),
     Interaction: interactions(parts),
+    DeviceCode: deviceCodes(parts, loaded),
     // The library has the clients of the file from its configuration, and there are no others.
     Client: nothing,
   }
@@ -61,7 +63,7 @@ export function adaptersOver(parts: AdapterParts, loaded: LoadedClients): (name:
 
 /** Codes, refresh tokens, opaque access tokens, pushed requests, and marks of proofs that count once. */
 function usedOnce(kind: string, parts: AdapterParts, clients: FileClients): Partial<Adapter> {
-  const { records, grants, apps, offline, store, host } = parts
+  const { records, grants, apps, store } = parts
   const { InvalidGrant, InvalidRequest, InvalidRequestUri } = parts.library.errors
 
   const graceOf = ({ clientId }: AdapterPayload): number =>
@@ -79,13 +81,7 @@ function usedOnce(kind: string, parts: AdapterParts, clients: FileClients): Part
         return undefined
       }
       const { payload, usedAt } = found.record
-      const { sessionUid, expiresWithSession } = payload
-      // What is bound to a session is checked by the library. The rest counts while the session has offline access, and
-      // its user may sign in.
-      if (sessionUid !== undefined && expiresWithSession !== true) {
-        const session = await offline.find(sessionUid)
-        if (session === undefined || !host.admits(session)) return undefined
-      }
+      if (!(await isHeld(payload, parts))) return undefined
       const isUsed = usedAt !== undefined && !isInGrace(payload, usedAt)
       return { ...payload, jti: id, ...(isUsed ? { consumed: Math.floor(usedAt) } : {}) }
     },
@@ -135,6 +131,48 @@ function usedOnce(kind: string, parts: AdapterParts, clients: FileClients): Part
   }
 }
 
+/**
+ * Whether what was issued still has what it goes by. The library checks what is bound to a session. The rest counts
+ * while the session has offline access, and its user may sign in.
+ */
+async function isHeld({ sessionUid, expiresWithSession }: AdapterPayload, parts: AdapterParts): Promise<boolean> {
+  if (sessionUid === undefined || expiresWithSession === true) return true
+  const session = await parts.offline.find(sessionUid)
+  return session !== undefined && parts.host.admits(session)
+}
+
+/**
+ * Codes of devices. A device that polls too often, or twice at once, is slowed down; a used code is gone, and a second
+ * use ends nothing: it is a poll that was on its way.
+ */
+function deviceCodes(parts: AdapterParts, { clients, ...offered }: LoadedClients): Partial<Adapter> {
+  const { grants, apps } = parts
+  const { InvalidGrant, InvalidScope, SlowDown } = parts.library.errors
+  const codes = new DeviceCodes(parts)
+  return {
+    async find(id) {
+      const payload = await codes.find(id)
+      if (payload === undefined) return undefined
+      if (!(await codes.takeTurn(id))) throw new SlowDown()
+      return (await isHeld(payload, parts)) ? { ...payload, jti: id } : undefined
+    },
+    async upsert(id, { jti: _jti, ...payload }) {
+      const client = clients.get(String(payload.clientId))
+      const asked = client && permissionsIn(payload.params ?? {}, offeredTo(client, offered))
+      if (asked === undefined || asked.size === 0) throw new InvalidScope('scope names nothing that there is', '')
+      await count(parts, { kind: deviceCode, record: payload, lifeMs: 2 * deviceSeconds * 1000 })
+      if (!(await codes.add(id, payload))) throw new InvalidGrant('the code is that of another device; try again')
+    },
+    async consume(id) {
+      const payload = await codes.take(id)
+      if (payload === undefined) throw new InvalidGrant('the device code was already used')
+      const grant = payload.grantId === undefined ? undefined : await grants.read(payload.grantId)
+      if (grant !== undefined) await apps.use(grant.accountId, grant.connection)
+    },
+  }
+}
+
+const deviceCode = 'DeviceCode'
 const interaction = 'Interaction'
 const code = 'AuthorizationCode'
 const pushedRequest = 'PushedAuthorizationRequest'
@@ -168,7 +206,7 @@ async function count(parts: AdapterParts, { kind, record, lifeMs }: NewRecord): 
 function callerOf(kind: string, context: KoaContextWithOIDC['oidc'] | undefined) {
   if (kind === interaction) return 'navigation'
   if (kind === code) return context?.entities.Interaction === undefined ? 'navigation' : 'counted'
-  if (kind !== pushedRequest) return undefined
+  if (kind !== pushedRequest && kind !== deviceCode) return undefined
   const { clientId, clientAuthMethod = 'none' } = context?.client ?? {}
   return clientId === undefined || clientAuthMethod === 'none' ? 'unknown' : { clientId }
 }

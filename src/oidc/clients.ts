@@ -16,6 +16,8 @@ export interface FileClient {
   readonly isInPrivateNetwork: boolean
   /** Groups of which a user must be in one. Absent: anyone may use it. */
   readonly groups?: readonly string[] | undefined
+  /** Address of the resource that all of its tokens are for, if a request names none. */
+  readonly defaultResource?: string | undefined
   /** Time in seconds for which a used refresh token is taken again, as after an answer that was lost. */
   readonly refreshGraceSeconds: number
 }
@@ -23,7 +25,9 @@ export interface FileClient {
 /** A client's metadata, as far as it is used here. */
 export interface ClientMetadata {
   readonly client_id: string
+  /** Empty for a client that uses the device grant alone. */
   readonly redirect_uris: readonly string[]
+  readonly grant_types?: readonly unknown[] | undefined
   /** All that it may ask for, of the issuer and of resources. Absent: it may ask for anything. */
   readonly scope?: string | undefined
   readonly [name: string]: unknown
@@ -37,9 +41,10 @@ export interface ShownClient {
 }
 
 /** A client as people know it: by its own address if it names one, or by that of its first redirect URI. */
-export function shownClient({ client_id, client_name, client_uri, redirect_uris }: ClientMetadata): ShownClient {
+export function shownClient(metadata: ClientMetadata): ShownClient {
+  const { client_id, client_name, client_uri, redirect_uris } = metadata
   const own = typeof client_uri === 'string' ? URL.parse(client_uri) : null
-  const redirect = isWeb(redirect_uris) ? URL.parse(String(redirect_uris[0]))?.origin : undefined
+  const redirect = isWeb(metadata) ? URL.parse(String(redirect_uris[0]))?.origin : undefined
   return { name: String(client_name ?? client_id), home: own?.protocol === 'https:' ? own.href : redirect }
 }
 
@@ -100,6 +105,12 @@ export async function readClientsFile(file: string): Promise<ClientsFile> {
     checkHere(unknown === undefined, `clients names ${unknown}, which is the id of no client`)
     resources.set(resource.resource, resource)
   }
+  for (const client of clients.values()) {
+    const { metadata, defaultResource } = client
+    const isOffered =
+      defaultResource === undefined || offeredTo(client, { scopes: [], resources }).resources.has(defaultResource)
+    check(isOffered, `client ${metadata.client_id}: default_resource must be the address of one of its resources`)
+  }
   const scopes: readonly string[] = [...issuerScopes, ...[...resources.values()].flatMap((each) => each.scopes)]
   for (const { client_id: clientId, scope } of [...clients.values()].map(({ metadata }) => metadata)) {
     const unknown = scope?.split(' ').find((each) => !scopes.includes(each))
@@ -122,12 +133,14 @@ const metadataNames: ReadonlySet<string> = new Set([
   ...'dpop_bound_access_tokens require_pushed_authorization_requests'.split(' '),
 ])
 
-const names = ['metadata', 'first_party', 'groups', 'pkce', 'private_network', 'refresh_grace_seconds']
+const names = [
+  ...['metadata', 'first_party', 'groups', 'default_resource', 'pkce', 'private_network', 'refresh_grace_seconds'],
+]
 
 function readClient(entry: unknown, check: Check): FileClient {
   check(hasOnly(entry, names), `may have ${names.join(', ')} only`)
   const { first_party: isFirstParty = false, pkce = 'required', private_network: isInPrivateNetwork = false } = entry
-  const { metadata, groups, refresh_grace_seconds: grace = 0 } = entry
+  const { metadata, groups, default_resource: defaultResource, refresh_grace_seconds: grace = 0 } = entry
   check(typeof metadata === 'object' && metadata !== null, 'has no metadata')
   const { client_id: id, redirect_uris: uris, client_secret: secret, ...others } = metadata as Fields
   for (const name of ['jwks_uri', 'sector_identifier_uri']) {
@@ -139,7 +152,11 @@ function readClient(entry: unknown, check: Check): FileClient {
     typeof id === 'string' && /^[A-Za-z0-9][!-~]{0,199}$/.test(id),
     'client_id must be 1 to 200 visible ASCII characters, the first a letter or digit',
   )
-  check(Array.isArray(uris) && uris.length > 0, 'redirect_uris must be a list of addresses')
+  check(Array.isArray(uris), 'redirect_uris must be a list of addresses')
+  const { grant_types: grants } = others
+  check(grants === undefined || Array.isArray(grants), 'grant_types must be a list')
+  const own: ClientMetadata = { ...(metadata as ClientMetadata), redirect_uris: uris.flatMap(spellings) }
+  check(uris.length > 0 || usesDevices(own), 'redirect_uris must be a list of addresses')
   check(
     secret === undefined || (typeof secret === 'string' && /^[!-~]+$/.test(secret) && secret.length >= leastSecret),
     `client_secret must have ${leastSecret} characters or more, visible ASCII without spaces, such as the output ` +
@@ -149,7 +166,7 @@ function readClient(entry: unknown, check: Check): FileClient {
   check(scope === undefined || typeof scope === 'string', 'scope must be a text such as "openid profile"')
   check(typeof isFirstParty === 'boolean', 'first_party must be true or false')
   check(pkce === 'required' || pkce === 'optional', 'pkce must be "required" or "optional"')
-  check(!isFirstParty || isWeb(uris), 'first_party needs https for every redirect URI')
+  check(!isFirstParty || isWeb(own), 'first_party needs https for every redirect URI, and not the device grant')
   const requiresPkce = pkce === 'required'
   const hasSecret = others.token_endpoint_auth_method !== 'none'
   check(requiresPkce || hasSecret, 'pkce must be "required" for a client without a secret')
@@ -165,9 +182,22 @@ function readClient(entry: unknown, check: Check): FileClient {
     logoutUri === undefined || isInPrivateNetwork || isPublicUri(logoutUri),
     'backchannel_logout_uri must be https on port 443; for others set "private_network": true',
   )
-  const flags = { isFirstParty, requiresPkce, isInPrivateNetwork, groups }
-  const withSpellings = { ...(metadata as ClientMetadata), redirect_uris: uris.flatMap(spellings) }
-  return { metadata: withSpellings, ...flags, refreshGraceSeconds: grace }
+  check(
+    defaultResource === undefined || typeof defaultResource === 'string',
+    'default_resource must be the address of a resource',
+  )
+  const flags = { isFirstParty, requiresPkce, isInPrivateNetwork, groups, defaultResource }
+  // Without an address, nothing can be answered there.
+  const responses = uris.length === 0 ? { response_types: [] } : {}
+  return { metadata: { ...responses, ...own }, ...flags, refreshGraceSeconds: grace }
+}
+
+/** The device grant (RFC 8628, 3.4). */
+export const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code'
+
+/** Whether a client may use the device grant. */
+export function usesDevices({ grant_types: grants }: Pick<ClientMetadata, 'grant_types'>): boolean {
+  return grants?.includes(deviceGrant) === true
 }
 
 /** On loopback, both spellings of an address without a path (RFC 3986, 6.2.3): the library compares texts. */
@@ -178,10 +208,12 @@ function spellings(uri: unknown): readonly string[] {
 
 /**
  * Whether every redirect URI of a client is https, so that its owner alone gets what is sent there. An application on
- * the user's device can have any other: a loopback port, or a scheme that another application can take, too.
+ * the user's device can have any other: a loopback port, or a scheme that another application can take, too. A client
+ * that uses the device grant counts as one, whatever its redirect URIs are: anyone can begin with its id.
  */
-export function isWeb(redirectUris: readonly unknown[]): boolean {
-  return redirectUris.every((uri) => {
+export function isWeb(metadata: Pick<ClientMetadata, 'redirect_uris' | 'grant_types'>): boolean {
+  if (usesDevices(metadata)) return false
+  return metadata.redirect_uris.every((uri: unknown) => {
     const url = typeof uri === 'string' ? URL.parse(uri) : null
     return url?.protocol === 'https:' && !isLoopbackHost(url.hostname)
   })

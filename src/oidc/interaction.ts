@@ -7,6 +7,7 @@ import type { LibraryAnswer } from './bridge.ts'
 import { type BrowserCookie, browsersOf, isOfBrowser, mostCookies } from './browser.ts'
 import { type FileClient, isWeb, mayUse, offeredTo, type ShownClient, shownClient } from './clients.ts'
 import { type Permission, permissionsIn, scopeOf } from './grants.ts'
+import { leadTo, signInAddress } from './pages.ts'
 import type { SharedParts } from './parts.ts'
 import type { OwnResult } from './policy.ts'
 import type { ReadRecord } from './sealed-records.ts'
@@ -79,14 +80,14 @@ export class Interactions {
     if (session === undefined) return this.#toSignIn(path, payload, false)
     if (name === 'membership') {
       if (!this.#mayUse(payload, session)) return this.#showNotForAccount(path, payload, session)
-      return redirect(await this.#finish(uid, found, resultOf(payload)))
+      return leadTo(await this.#finish(uid, found, resultOf(payload)))
     }
     if (name === 'consent') return this.#askConsent(path, payload, session)
     const isFresh = isNewSince(found.record, session)
     const needsFresh = reasons.includes('stale_session') || (payload.session?.uid !== undefined && !isBack)
     if (!isFresh && needsFresh) return this.#toSignIn(path, payload, true)
     const confirmed = { sessionId: session.id, isFresh }
-    return redirect(await this.#finish(uid, found, { ...resultOf(payload), confirmed }))
+    return leadTo(await this.#finish(uid, found, { ...resultOf(payload), confirmed }))
   }
 
   /**
@@ -146,7 +147,7 @@ export class Interactions {
     const metadata = this.#parts.loaded().clients.get(String(clientId))?.metadata
     const client: ShownClient | undefined = metadata && shownClient(metadata)
     if (session === undefined) {
-      return redirectTo === undefined ? this.#parts.page(200, { kind: 'signed-out', client }) : redirect(redirectTo)
+      return redirectTo === undefined ? this.#parts.page(200, { kind: 'signed-out', client }) : leadTo(redirectTo)
     }
     const text = JSON.stringify({ sessionId: session.id, redirectTo, until: this.#parts.store.now() + ticketMs })
     const ticket = `${Buffer.from(text).toString('base64url')}.${this.#parts.keyring.sign('oidc ticket', text)}`
@@ -154,7 +155,7 @@ export class Interactions {
   }
 
   /** Ends the session that the page of {@link askLogout} was for. Resolves with the address to go to, if any. */
-  async logOut(session: Session | undefined, input: unknown): Promise<string | undefined> {
+  async logOut(session: Session | undefined, input: object): Promise<string | undefined> {
     const { ticket } = input as { ticket?: unknown }
     const [body = '', signature = ''] = String(ticket).split('.')
     const text = Buffer.from(body, 'base64url').toString()
@@ -196,7 +197,7 @@ export class Interactions {
     return this.#parts.page(200, {
       kind: 'consent',
       client: shownClient(metadata),
-      host: isWeb(metadata.redirect_uris) ? URL.parse(String(payload.params?.redirect_uri))?.host : undefined,
+      host: isWeb(metadata) ? URL.parse(String(payload.params?.redirect_uri))?.host : undefined,
       scopes: [...this.#asked(payload)],
       wallet: walletOf(session),
       sessionId: session.id,
@@ -237,14 +238,14 @@ export class Interactions {
     // A user's id has no colon; the page ignores what is no wallet.
     const hint = String(params?.login_hint ?? '')
     const wanted = { ...(isAgain ? { again: '1' } : {}), ...(hint.includes(':') ? { wallet: hint } : {}) }
-    return redirect(this.#signInAddress(path, params?.ui_locales, wanted))
+    return leadTo(this.#signInAddress(path, params?.ui_locales, wanted))
   }
 
   /** The sign-in page with parameters of its own. It leads back to an interaction. */
   #signInAddress(path: string, locales: unknown, wanted: Readonly<Record<string, string>>): string {
     const language = typeof locales === 'string' ? { ui_locales: locales } : undefined
     const returnTo = `${path}?${new URLSearchParams({ back: '1', ...language })}`
-    return `${this.#parts.settings.basePath}/sign-in?${new URLSearchParams({ returnTo, ...language, ...wanted })}`
+    return signInAddress(this.#parts.settings.basePath, returnTo, { ...language, ...wanted })
   }
 
   #gone(): LibraryAnswer {
@@ -276,10 +277,6 @@ function resultOf(payload: AdapterPayload): OwnResult {
 /** The languages that a client asks for, for the script of a page. */
 export function languageQuery(locales: unknown): string {
   return typeof locales === 'string' ? `?${new URLSearchParams({ ui_locales: locales })}` : ''
-}
-
-function redirect(location: string): LibraryAnswer {
-  return { status: 303, headers: { location, 'cache-control': 'no-store' }, body: '' }
 }
 
 function gone(): CountersignError {

@@ -8,20 +8,22 @@ import type { Session } from '../core/users/host.ts'
 import type { People } from '../core/users/people.ts'
 import type { PartRoute, PartRoutes } from '../http/app.ts'
 import { type Exchange, type Route, requireHttpMethod } from '../http/exchange.ts'
-import { isForm, isJson, notJson } from '../http/refusals.ts'
-import { maxFormBytes } from '../limits/limits.ts'
+import { isForm } from '../http/refusals.ts'
 import type { DeliveryOutcome } from '../observe/delivery.ts'
 import type { PartLabel } from '../rpc/invoke.ts'
 import type { SessionApps } from '../rpc/session-service.ts'
-import { CountersignError, refused } from '../shared/errors.ts'
+import { refused } from '../shared/errors.ts'
 import type { ConnectedApp } from '../shared/session.ts'
+import { readPageInput, sendAnswer, sendPageJson } from './answers.ts'
 import { BackChannel, type Logout } from './back-channel.ts'
-import { askLibrary, type Callback, encodedFor, type LibraryAnswer } from './bridge.ts'
+import { askLibrary, type Callback, type LibraryAnswer } from './bridge.ts'
 import { BrowserCookies } from './browser.ts'
 import { haveEmail } from './claims.ts'
-import { isWeb, openClientsIn, readClientsFile, shownClient } from './clients.ts'
+import { isWeb, openClientsIn, readClientsFile, shownClient, usesDevices } from './clients.ts'
 import { discoveryPaths, keyTimes } from './commands.ts'
 import { ConnectedApps, disconnect } from './connected-apps.ts'
+import { DevicePage } from './device.ts'
+import { devicePath } from './device-codes.ts'
 import { Grants, scopeOf, sidOf } from './grants.ts'
 import { Interactions } from './interaction.ts'
 import { publicKeys, type SigningJwk, signingKeys } from './keys.ts'
@@ -56,7 +58,7 @@ export async function createIssuer(parts: IssuerParts): Promise<Issuer> {
 /** The issuer, as the service serves it. */
 export class Issuer implements PartRoutes, SessionApps {
   readonly labels: readonly PartLabel[]
-  readonly places: readonly string[] = discoveryPaths
+  readonly places: readonly string[]
   readonly #parts: LibraryParts
   readonly #routes: ReadonlyMap<string, PartRoute>
   readonly #navigations: Navigations
@@ -88,6 +90,9 @@ export class Issuer implements PartRoutes, SessionApps {
     }
     const posted = forBackends('POST', 'OPTIONS')
     const published = forBackends('GET', 'HEAD', 'OPTIONS')
+    const hasDevices = given.settings.oidc.device
+    const devicePage = new DevicePage(parts, this.#navigations)
+    const servePage: Route = (exchange) => devicePage.serve(exchange)
     const routes: readonly (readonly [path: string, endpoint: string, Route])[] = [
       ...['token', 'introspect', 'revoke', 'par'].map((name) => [`${base}/${name}`, name, posted] as const),
       [`${base}/userinfo`, 'userinfo', forBackends('GET', 'POST', 'OPTIONS')],
@@ -95,7 +100,14 @@ export class Issuer implements PartRoutes, SessionApps {
       [`${base}/logout`, 'logout', (exchange) => this.#serveLogout(exchange)],
       [`${base}/jwks.json`, 'jwks', published],
       ...discoveryPaths.map((path) => [path, 'discovery', published] as const),
+      ...(hasDevices
+        ? ([
+            [`${base}/device/auth`, 'device/auth', posted],
+            [devicePath, 'device', servePage],
+          ] as const)
+        : []),
     ]
+    this.places = [...discoveryPaths, ...(hasDevices ? [devicePath] : [])]
     this.#routes = new Map(routes.map(([path, name, serve]) => [path, { label: `oidc ${name}`, serve }]))
     this.labels = [...new Set([...[...this.#routes.values()].map(({ label }) => label), interactionLabel])]
   }
@@ -126,7 +138,7 @@ export class Issuer implements PartRoutes, SessionApps {
       return {
         clientId,
         name: metadata === undefined ? clientId : shownClient(metadata).name,
-        host: metadata !== undefined && isWeb(metadata.redirect_uris) ? new URL(String(redirectUri)).host : '',
+        host: metadata !== undefined && isWeb(metadata) ? new URL(String(redirectUri)).host : '',
         scopes: [...new Set(each.flatMap(({ scopes }) => scopes.map(scopeOf)))],
         connectedAt: Math.min(...each.map(({ connectedAt }) => connectedAt)),
         lastUsedAt: Math.max(...each.map(({ lastUsedAt }) => lastUsedAt)),
@@ -169,7 +181,9 @@ export class Issuer implements PartRoutes, SessionApps {
     check(shared === undefined, `resource ${shared}: it ${audience}, too; leave one out`)
     // The library checks a client when it is used first: here, so that a mistake stops the start.
     const provider = makeProvider(publicUrl(), loaded, this.#parts)
-    for (const clientId of clients.keys()) {
+    for (const [clientId, { metadata }] of clients) {
+      const isOff = usesDevices(metadata) && !settings.oidc.device
+      check(!isOff, `client ${clientId}: its grant for devices needs oidc.device (COUNTERSIGN_OIDC_DEVICE)`)
       const isAudience = audiences.includes(clientId)
       check(!isAudience, `client ${clientId}: its id ${audience}; a token for the one would be for the other`)
       await provider.Client.find(clientId).catch((cause: Error & { error_description?: string }) => {
@@ -247,7 +261,7 @@ export class Issuer implements PartRoutes, SessionApps {
     requireHttpMethod(exchange, methods)
     const answer = await this.#ask(exchange, { session: undefined, browserSecrets: [], request: exchange.context })
     if (answer.status === 401) await this.#parts.limiter?.countWrongToken(exchange.context)
-    this.#send(exchange, answer, [])
+    sendAnswer(exchange, answer, [])
     // The answer is sent: this is for the log and the metrics.
     if (answer.failure !== undefined) throw answer.failure
   }
@@ -274,7 +288,7 @@ export class Issuer implements PartRoutes, SessionApps {
     const answer = await this.#ask(exchange, state, uid)
     if (answer.failure !== undefined) throw answer.failure
     const begins = String(answer.headers.location).startsWith(`${base}/interaction/`)
-    this.#send(exchange, answer, [...(current?.cookies ?? []), ...(begins ? [this.#cookies.keep(own)] : [])])
+    sendAnswer(exchange, answer, [...(current?.cookies ?? []), ...(begins ? [this.#cookies.keep(own)] : [])])
   }
 
   async #serveInteraction(exchange: Exchange, uid: string): Promise<void> {
@@ -292,12 +306,12 @@ export class Issuer implements PartRoutes, SessionApps {
       }
       const { forgotten, ...answer } = await this.#parts.interactions.show(step)
       const forget = forgotten === undefined ? [] : [this.#cookies.forget(forgotten)]
-      this.#send(exchange, answer, [...(current?.cookies ?? []), ...forget])
+      sendAnswer(exchange, answer, [...(current?.cookies ?? []), ...forget])
     })
   }
 
   async #decide(exchange: Exchange, uid: string): Promise<void> {
-    const input = await this.#inputOf(exchange)
+    const input = await readPageInput(exchange, this.#parts.publicUrl())
     const session = (await this.#parts.host.browserSession(exchange.context))?.session
     const cookies = this.#cookies.in(exchange.headers.cookie)
     const request = exchange.context
@@ -307,13 +321,13 @@ export class Issuer implements PartRoutes, SessionApps {
       request,
       cookies,
     })
-    if (!opensApplication) return this.#sendJson(exchange, { redirectTo }, [])
+    if (!opensApplication) return sendPageJson(exchange, { redirectTo }, [])
     // The page stays, and offers the application's address, which it cannot read from a redirect.
     const resume = { ...exchange, method: 'GET', path: new URL(redirectTo).pathname, query: '', body: noBody }
     const state = { session, browserSecrets: cookies.map(({ secret }) => secret), request }
     const { failure, headers } = await this.#ask(resume, state, uid)
     if (failure !== undefined) throw failure
-    this.#sendJson(exchange, { redirectTo: String(headers.location ?? redirectTo) }, [])
+    sendPageJson(exchange, { redirectTo: String(headers.location ?? redirectTo) }, [])
   }
 
   /** A form of an application goes on as a navigation (OpenID Connect RP-Initiated Logout 1.0, 2). */
@@ -325,16 +339,16 @@ export class Issuer implements PartRoutes, SessionApps {
       const session = (await this.#parts.host.browserSession(context))?.session
       const answer = await this.#ask(exchange, { session, browserSecrets: [], request: context })
       if (answer.failure !== undefined) throw answer.failure
-      this.#send(exchange, answer, [])
+      sendAnswer(exchange, answer, [])
     })
   }
 
   async #logOut(exchange: Exchange): Promise<void> {
     const { host, interactions } = this.#parts
-    const input = await this.#inputOf(exchange)
+    const input = await readPageInput(exchange, this.#parts.publicUrl())
     const session = (await host.browserSession(exchange.context))?.session
     const redirectTo = await interactions.logOut(session, input)
-    this.#sendJson(exchange, { redirectTo: redirectTo ?? '' }, [host.clearedCookie])
+    sendPageJson(exchange, { redirectTo: redirectTo ?? '' }, [host.clearedCookie])
   }
 
   /**
@@ -358,37 +372,6 @@ export class Issuer implements PartRoutes, SessionApps {
     if (answer.status !== 404) return answer
     const { path } = exchange
     throw refused('ROUTE_NOT_FOUND', { metadata: { path } })
-  }
-
-  /** Sends an answer. The library's cookies stay here. */
-  #send(exchange: Exchange, answer: LibraryAnswer, cookies: readonly string[]): void {
-    const { status, headers, body } = encodedFor(exchange, answer)
-    const { 'set-cookie': _set, 'content-length': _length, 'transfer-encoding': _encoding, ...others } = headers
-    const own = cookies.length === 0 ? {} : { 'set-cookie': [...cookies] }
-    exchange.output.send({ status, headers: { ...others, ...own }, body })
-  }
-
-  #sendJson(exchange: Exchange, json: object, cookies: readonly string[]): void {
-    const headers = { 'content-type': 'application/json', 'cache-control': 'no-store' }
-    this.#send(exchange, { status: 200, headers, body: JSON.stringify(json) }, cookies)
-  }
-
-  /** The JSON of a page of the issuer's own origin; other trusted origins are refused. */
-  async #inputOf({ headers, body }: Exchange): Promise<unknown> {
-    const own = new URL(this.#parts.publicUrl()).origin
-    if (headers.origin !== own) {
-      throw new CountersignError('ORIGIN_NOT_TRUSTED', `This is for pages of ${own} only`, {
-        metadata: { origin: String(headers.origin ?? ''), origin_source: 'Origin header' },
-      })
-    }
-    if (!isJson(headers)) throw notJson()
-    try {
-      const json: unknown = JSON.parse((await body.read(maxFormBytes)).toString())
-      if (typeof json === 'object' && json !== null) return json
-    } catch (cause) {
-      if (cause instanceof CountersignError) throw cause
-    }
-    throw notJson()
   }
 
   get #cookies(): BrowserCookies {

@@ -5,7 +5,8 @@ import { adaptersOver } from './adapter.ts'
 import { postAnywhere, postToPublic } from './back-channel.ts'
 import { answerWith, reportFailure } from './bridge.ts'
 import { claimsOfScopes, furtherClaims } from './claims.ts'
-import { type FileClient, offeredTo, shownClient } from './clients.ts'
+import { deviceGrant, type FileClient, offeredTo, shownClient } from './clients.ts'
+import { devicePath, deviceSeconds, pollSeconds, type Terminal, terminalOf } from './device-codes.ts'
 import { type Interactions, languageQuery } from './interaction.ts'
 import { interactionSeconds, type Library, type Loaded, requestState, type SharedParts } from './parts.ts'
 import { policyOf } from './policy.ts'
@@ -73,6 +74,9 @@ export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts
       introspection: `${base}/introspect`,
       revocation: `${base}/revoke`,
       pushed_authorization_request: `${base}/par`,
+      device_authorization: `${base}/device/auth`,
+      // The page, which is ours: the library has only its address.
+      code_verification: devicePath,
       end_session: `${base}/logout`,
       jwks: `${base}/jwks.json`,
     },
@@ -111,6 +115,15 @@ export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts
       devInteractions: off,
       // Nonces are for clients whose clock is wrong.
       dPoP: { enabled: true, nonceSecret: Buffer.from(keyring.derive('oidc DPoP nonce', [])[0]) },
+      deviceFlow: {
+        enabled: parts.settings.oidc.device,
+        charset: 'base-20',
+        mask: '****-****',
+        deviceInfo: () => deviceInfo() as never,
+        userCodeInputSource: leaveEmpty,
+        userCodeConfirmSource: leaveEmpty,
+        successSource: leaveEmpty,
+      },
       introspection: { enabled: true, allowedPolicy: isIssuedTo as never },
       revocation: { enabled: true, allowedPolicy: isIssuedTo as never },
       resourceIndicators: resourceIndicators(loaded, errors),
@@ -154,6 +167,7 @@ export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts
     ttl: {
       AccessToken: tokenSeconds,
       AuthorizationCode: codeSeconds,
+      DeviceCode: deviceSeconds,
       Grant: offlineMs / 1000,
       IdToken: tokenSeconds,
       Interaction: interactionSeconds,
@@ -182,6 +196,11 @@ export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts
   for (const event of refusalEvents) provider.on(event as 'grant.error', (ctx, error) => logRefusal(ctx, error, parts))
   // Koa prints errors that no one listens to.
   provider.silent = true
+  // An address with the code in it would spare the person the typing, and so an attacker, too.
+  provider.on('device_authorization.success', (_ctx, answer) => {
+    answer.interval = pollSeconds
+    delete answer.verification_uri_complete
+  })
   provider.on('server_error', (ctx, error) => {
     const failure = error instanceof CountersignError ? error : internalError(error)
     reportFailure(ctx.res, failure)
@@ -189,6 +208,13 @@ export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts
     ctx.status = httpStatus
     if (httpStatus === 500) return
     ctx.set('retry-after', String(Math.ceil(retryAfterMs / 1000)))
+    const isPoll = (ctx as KoaContextWithOIDC).oidc.params?.grant_type === deviceGrant
+    if (isPoll && (failure.reason === 'RATE_LIMITED' || failure.reason === 'SERVER_BUSY')) {
+      // A device takes any other answer for the end (RFC 8628, 3.5).
+      ctx.status = 400
+      ctx.body = { error: 'slow_down', error_description: message }
+      return
+    }
     if (ctx.response.is('json')) ctx.body = { error: 'temporarily_unavailable', error_description: message }
   })
   return provider
@@ -203,10 +229,14 @@ const refusalEvents = [
   'revocation.error',
   'pushed_authorization_request.error',
   'end_session.error',
+  'device_authorization.error',
 ] as const
 
-/** Answers to a client that asked whether it goes without the user, and a user's no. */
-const expectedRefusals = /^(login|consent|interaction|account_selection)_required$|^access_denied$|^use_dpop_nonce$/
+/** Answers to a client that asked whether it goes without the user, or already, and a user's no. */
+const expectedRefusals = new RegExp(
+  '^((login|consent|interaction|account_selection)_required|access_denied|use_dpop_nonce|' +
+    'authorization_pending|slow_down|expired_token)$',
+)
 
 /** Longest text of a request in a line of the log, and on a page. */
 const longestShown = 200
@@ -264,8 +294,9 @@ function libraryMetadata({ metadata }: FileClient, { scopes }: Loaded): object {
 function resourceIndicators({ clients, ...offered }: Loaded, { InvalidScope, InvalidTarget }: Library['errors']) {
   return {
     enabled: true,
-    // None that a client did not name. Of several, it has to choose one for each token.
-    defaultResource: async (_ctx: unknown, _client: unknown, oneOf?: readonly string[]) => oneOf as never,
+    // None that a client, or its entry in the file, did not name. Of several, it has to choose one for each token.
+    defaultResource: async (_ctx: unknown, { clientId }: { clientId: string }, oneOf?: readonly string[]) =>
+      (oneOf ?? clients.get(clientId)?.defaultResource) as never,
     getResourceServerInfo: async (
       { oidc }: KoaContextWithOIDC,
       address: string,
@@ -290,10 +321,10 @@ function resourceIndicators({ clients, ...offered }: Loaded, { InvalidScope, Inv
   }
 }
 
-/** The scopes of the issuer that the code or refresh token of a request was given for. */
+/** The scopes of the issuer that a request's code, of a device too, or refresh token was given for. */
 function issuerScopesOf({ oidc }: KoaContextWithOIDC): readonly string[] {
-  const { AuthorizationCode: code, RefreshToken: refreshToken, Grant: grant } = oidc.entities
-  const scope = String(oidc.params?.scope ?? (code ?? refreshToken)?.scope ?? '')
+  const { AuthorizationCode: code, DeviceCode: deviceCode, RefreshToken: refreshToken, Grant: grant } = oidc.entities
+  const scope = String(oidc.params?.scope ?? (code ?? deviceCode ?? refreshToken)?.scope ?? '')
   return grant?.getOIDCScopeFiltered(new Set(scope.split(' '))).split(' ') ?? []
 }
 
@@ -305,6 +336,12 @@ function requireShort(parameters: object | undefined, { InvalidRequest }: Librar
   if (Buffer.byteLength(JSON.stringify(parameters ?? {})) <= maxParameterBytes) return
   const text = `the parameters are longer than ${maxParameterBytes} bytes together`
   throw Object.assign(new InvalidRequest(text), { allow_redirect: false })
+}
+
+/** What is kept of the request for a code of a device. */
+function deviceInfo(): Terminal | undefined {
+  const request = requestState.getStore()?.request
+  return request && terminalOf(request)
 }
 
 async function leaveEmpty(ctx: { body?: unknown }): Promise<void> {

@@ -25,7 +25,13 @@ export type PageContent =
       readonly sessionId: string
       /** The sign-in page, which leads back. */
       readonly signIn: string
+      /** The device that the client is on, if a person has typed its code. */
+      readonly device?: ShownDevice
     }
+  /** Asks for the code that a device shows. */
+  | { readonly kind: 'device-code' }
+  /** An order made the session, which is not enough for a code of a device. */
+  | { readonly kind: 'device-direct'; readonly client: ShownClient; readonly signIn: string }
   /** The user is in none of the client's groups. */
   | {
       readonly kind: 'not-for-account'
@@ -33,6 +39,8 @@ export type PageContent =
       readonly wallet: string
       readonly sessionId: string
       readonly signIn: string
+      /** Of a device. */
+      readonly code?: string
     }
   | {
       readonly kind: 'logout'
@@ -47,6 +55,16 @@ export type PageContent =
   | ({ readonly kind: 'over' } & Asker)
   /** A failure that is not the application's: a reason of ours, such as RATE_LIMITED. */
   | { readonly kind: 'failure'; readonly reason: string }
+
+/** A device, as far as people can recognise it. */
+interface ShownDevice {
+  readonly code: string
+  /** IP address of its request; absent if it is unknown. */
+  readonly ip: string | undefined
+  readonly userAgent: string
+  /** Whether it is on the browser's network; absent if that cannot be told. */
+  readonly sameNetwork: boolean | undefined
+}
 
 /** The wallet of the session. */
 type ShownWallet = Pick<Session, 'adapterId' | 'address'>
@@ -167,6 +185,16 @@ function requirePage({ headers, path, query, context }: Exchange): void {
   )
 }
 
+/** The sign-in page with parameters of its own. It leads back to a path. */
+export function signInAddress(basePath: string, returnTo: string, wanted: Readonly<Record<string, string>>): string {
+  return `${basePath}${signInPath}?${new URLSearchParams({ returnTo, ...wanted })}`
+}
+
+/** An answer that leads a browser on. */
+export function leadTo(location: string): LibraryAnswer {
+  return { status: 303, headers: { location, 'cache-control': 'no-store' }, body: '' }
+}
+
 /** Goes on as a navigation with the parameters of a form: a browser sends no cookie with a form of another site. */
 export async function passOnForm(exchange: Exchange, address: string): Promise<void> {
   if (!isForm(exchange.headers)) {
@@ -177,5 +205,5 @@ export async function passOnForm(exchange: Exchange, address: string): Promise<v
 }
 
 function redirect({ output }: Exchange, location: string): void {
-  output.send({ status: 303, headers: { location, 'cache-control': 'no-store' }, body: '' })
+  output.send(leadTo(location))
 }

@@ -36,7 +36,11 @@ export interface IssuerSettings {
     /** Template of users' e-mail addresses, with `{user_id}`. */
     readonly email?: string | undefined
     readonly claims?: OwnClaims | undefined
+    /** Whether devices sign in by a code that people type (RFC 8628). */
+    readonly device: boolean
   }
+  /** How the networks of a device and its user are compared. */
+  readonly proximity: 'show' | 'off' | 'enforce'
   /** Audiences of the service's own access tokens, which no client may have as its id. */
   readonly accessTokens: { readonly audiences?: readonly string[] | undefined }
   /** Longest life of a session in seconds. */

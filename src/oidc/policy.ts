@@ -91,7 +91,7 @@ async function isGranted(
   const session = requestState.getStore()?.session
   const client = clients.get(String(oidc.client?.clientId))
   if (session === undefined || client === undefined) return false
-  const { client_id: clientId, redirect_uris: redirectUris } = client.metadata
+  const { client_id: clientId } = client.metadata
   const asked = permissionsIn(oidc.params ?? {}, offeredTo(client, offered))
   // The library refuses a request that asks for nothing.
   if (asked.size === 0) return true
@@ -100,7 +100,7 @@ async function isGranted(
   // What the user gave in this interaction counts if it is the grant of this session and client.
   if (given === undefined || current === undefined || !equalInConstantTime(given, current)) {
     // Another application on the device can take such an address, so the user is asked each time.
-    if (!isWeb(redirectUris) || oidc.prompts.has('consent')) return false
+    if (!isWeb(client.metadata) || oidc.prompts.has('consent')) return false
     const allowed = await apps.allowed(session.userId, clientId)
     if (!client.isFirstParty && ![...asked].every((each) => allowed.has(each))) return false
     await grants.give(session, { clientId, asked, isAllowed: false })

@@ -138,6 +138,7 @@ const samples: Readonly<Record<string, Sample>> = {
     text: '{user_id}@users.example',
     refused: ['', 'x@users.example', '{user_id}', '{user_id}@a b', '{name}{user_id}@a', 1],
   },
+  'oidc.device': { given: true, text: 'on', refused: notAFlag },
   'oidc.claims': { given: async () => ({}), refused: [{}, 'x'] },
   people: { given: './people.json', text: './people.json', refused: notAFile },
   admit: { given: 'people', text: 'people', refused: ['everyone', true, 1] },

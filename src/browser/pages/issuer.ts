@@ -1,10 +1,11 @@
 import { shortAddress } from '../../shared/short-address.ts'
 import { showBrand } from './brand.ts'
+import { describeDevice } from './device.ts'
 import { byId, element, fill, fillTexts, metaContent } from './dom.ts'
 import { chooseWords, languagesOf, readOperatorTexts } from './words.ts'
 
 /**
- * The page of the OpenID Connect issuer: consent, sign-out, or an ending. A script sends the answer: redirects of a
+ * The page of the OpenID Connect issuer: consent, a code of a device, sign-out, or an ending. A script sends the answer: redirects of a
  * form count against the page's own policy.
  */
 
@@ -19,6 +20,14 @@ interface Wallet {
   readonly address: string
 }
 
+/** The device that shows a code, and where it is. */
+interface Device {
+  readonly code: string
+  readonly ip?: string
+  readonly userAgent: string
+  readonly sameNetwork?: boolean
+}
+
 /** What the server filled in. */
 type Content = { readonly client?: Client; readonly locales?: string } & (
   | {
@@ -29,13 +38,17 @@ type Content = { readonly client?: Client; readonly locales?: string } & (
       readonly wallet: Wallet
       readonly sessionId: string
       readonly signIn: string
+      readonly device?: Device
     }
+  | { readonly kind: 'device-code' }
+  | { readonly kind: 'device-direct'; readonly client: Client; readonly signIn: string }
   | {
       readonly kind: 'not-for-account'
       readonly client: Client
       readonly wallet: string
       readonly sessionId: string
       readonly signIn: string
+      readonly code?: string
     }
   | { readonly kind: 'logout'; readonly wallet: Wallet; readonly ticket: string }
   | { readonly kind: 'signed-out' }
@@ -77,12 +90,14 @@ addEventListener('pageshow', ({ persisted }) => persisted && location.reload())
 
 if (content.kind === 'consent') showConsent(content)
 else if (content.kind === 'logout') showLogout(content)
+else if (content.kind === 'device-code') showCodeForm()
 else showEnding(endingOf(content))
 document.body.toggleAttribute('data-waiting', false)
 
 /** What a page is that asks nothing. */
-function endingOf(content: Exclude<Content, { kind: 'consent' | 'logout' }>): Ending {
+function endingOf(content: Exclude<Content, { kind: 'consent' | 'logout' | 'device-code' }>): Ending {
   if (content.kind === 'signed-out') return signedOut()
+  if (content.kind === 'device-direct') return direct(content)
   if (content.kind === 'not-for-account') return notForAccount(content)
   if (content.kind === 'over') {
     const [title, text] = [words.say('issuer.over.title'), words.say('issuer.over.text')]
@@ -99,14 +114,16 @@ function endingOf(content: Exclude<Content, { kind: 'consent' | 'logout' }>): En
   return { sign: 'stop', title, text, detail, ways: [wayBack()] }
 }
 
-function showConsent({ client, host, scopes, wallet, sessionId, signIn }: Content & { kind: 'consent' }): void {
+function showConsent(content: Content & { kind: 'consent' }): void {
+  const { client, host, scopes, wallet, sessionId, signIn, device } = content
   const section = byId('consent')
   const { name } = client
-  const title = words.say('issuer.title', { client: name })
+  const title = words.say(device === undefined ? 'issuer.title' : 'issuer.code.consent', { client: name })
   // Letters of any alphabet.
   fill(section, 'letter', /[\p{L}\p{N}]/u.exec(name)?.[0].toLocaleUpperCase(words.language))
   fill(section, 'title', title)
   fill(section, 'place', host === undefined ? words.say('issuer.device') : words.say('issuer.host', { host }))
+  if (device !== undefined) showDevice(section, device)
   showWallet(section, wallet)
   fill(section, 'gets', words.say('issuer.gets', { client: name }))
   byId<HTMLAnchorElement>('other-wallet-link').href = signIn
@@ -123,7 +140,30 @@ function showConsent({ client, host, scopes, wallet, sessionId, signIn }: Conten
   })
   list.lastElementChild?.before(...items)
   open(section, title)
-  decideBy({ 'allow-button': { allow: true, sessionId }, 'decline-button': { allow: false, sessionId } })
+  const shown = { sessionId, code: device?.code }
+  decideBy({ 'allow-button': { allow: true, ...shown }, 'decline-button': { allow: false, ...shown } })
+}
+
+/** The device, in place of where a redirect leads. */
+function showDevice(section: HTMLElement, { code, ip, userAgent, sameNetwork }: Device): void {
+  fill(section, 'place', words.say('issuer.code.place'))
+  fill(section, 'code', `${code.slice(0, 4)}-${code.slice(4)}`)
+  fill(section, 'program', describeDevice(userAgent, words))
+  fill(section, 'ip', ip)
+  const network = sameNetwork === undefined ? '' : words.say(sameNetwork ? 'issuer.code.near' : 'issuer.code.far')
+  fill(section, 'network', network)
+  for (const id of ['device', 'question']) byId(id).hidden = false
+}
+
+function showCodeForm(): void {
+  open(byId('device-code'), words.say('issuer.code.title'))
+  const input = byId<HTMLInputElement>('code-input')
+  const button = byId<HTMLButtonElement>('code-button')
+  input.focus()
+  byId('code-form').addEventListener('submit', (event) => {
+    event.preventDefault()
+    if (button.ariaBusy !== 'true') void answer({ code: input.value }, button)
+  })
 }
 
 function showLogout({ wallet, ticket }: Content & { kind: 'logout' }): void {
@@ -134,15 +174,23 @@ function showLogout({ wallet, ticket }: Content & { kind: 'logout' }): void {
   decideBy({ 'logout-button': { ticket } })
 }
 
-function notForAccount({ client, wallet, sessionId, signIn }: Content & { kind: 'not-for-account' }): Ending {
+function notForAccount(content: Content & { kind: 'not-for-account' }): Ending {
+  const { client, wallet, sessionId, signIn, code } = content
   const title = words.say('issuer.not-for-account.title')
   const text = words.say('issuer.not-for-account.text', { client: client.name })
   const back = wayOn(
     words.say('issuer.back-to', { client: client.name }),
-    () => void answer({ allow: false, sessionId }, back),
+    () => void answer({ allow: false, sessionId, code }, back),
   )
   const ways = [wayOn(words.say('issuer.other-wallet'), signIn), ...copyOf(wallet), back]
   return { sign: 'no', title, text, detail: wallet, ways }
+}
+
+/** A sign-in with another device does not sign in a third one. */
+function direct({ client, signIn }: Content & { kind: 'device-direct' }): Ending {
+  const title = words.say('issuer.code.direct.title')
+  const text = words.say('issuer.code.direct.text', { client: client.name })
+  return { sign: 'no', title, text, ways: [wayOn(words.say('issuer.sign-in'), signIn)] }
 }
 
 /**
@@ -191,6 +239,10 @@ function showEnding({ sign, title, text, detail, ways }: Ending): void {
 function wayBack(): HTMLElement {
   if (client?.home !== undefined) return wayOn(words.say('issuer.back-to', { client: client.name }), client.home)
   if (history.length > 1) return wayOn(words.say('issuer.back'), () => history.back())
+  return wayToAccount()
+}
+
+function wayToAccount(): HTMLElement {
   return wayOn(words.say('issuer.account'), metaContent('countersign-account-path'))
 }
 
@@ -243,7 +295,7 @@ async function answer(input: object, button: HTMLElement): Promise<void> {
     button.ariaBusy = 'false'
     complain(code, () => void answer(input, button))
   } else if (redirectTo === '') {
-    showEnding(signedOut())
+    showEnding('ticket' in input ? signedOut() : decided(input))
   } else if (/^https?:$/.test(new URL(redirectTo, location.href).protocol)) {
     location.replace(redirectTo)
   } else {
@@ -265,10 +317,27 @@ async function send(input: object): Promise<{ readonly redirectTo: string; reado
 
 /** Says why an answer did not arrive. One that is out of date is not sent again: the page is loaded anew. */
 function complain(code: string, again: () => void): void {
-  const isOld = code === 'INVALID_REQUEST'
+  const isOld = code === 'INVALID_REQUEST' && content.kind !== 'device-code'
   retry = isOld ? () => location.reload() : again
-  fill(notice, 'notice', isOld ? words.say('issuer.old') : words.notice(code))
+  fill(notice, 'notice', isOld ? words.say('issuer.old') : complaint(code))
   notice.hidden = false
+}
+
+/** What is said of a code of a device, or of anything. */
+function complaint(code: string): string {
+  if (code === 'NETWORK_MISMATCH') return words.say('issuer.code.elsewhere')
+  return code === 'INVALID_REQUEST' ? words.say('issuer.code.wrong') : words.notice(code)
+}
+
+/** A decision on a code, which its device learns by itself. */
+function decided(input: object): Ending {
+  const name = client?.name ?? site
+  if ('allow' in input && input.allow === true) {
+    const [title, text] = [words.say('issuer.code.done.title'), words.say('issuer.code.done.text', { client: name })]
+    return { sign: 'yes', title, text, ways: [wayToAccount()] }
+  }
+  const text = words.say('issuer.declined.text', { client: name })
+  return { sign: 'no', title: words.say('issuer.declined.title'), text, ways: [wayToAccount()] }
 }
 
 /** An answer that an application on the device gets. */

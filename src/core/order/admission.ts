@@ -1,14 +1,6 @@
-import { isIPv4 } from 'node:net'
+import { networkOfAddress, networkOfRequest, sameNetwork } from '../../base/networks.ts'
 import { mismatchReason } from '../../base/record.ts'
-import {
-  bearerToken,
-  cleanUserAgent,
-  networksOf,
-  type RequestContext,
-  readAddress,
-  withParts,
-} from '../../base/request.ts'
-import { isSpecialAddress } from '../../base/special-networks.ts'
+import { bearerToken, cleanUserAgent, type RequestContext, readAddress, withParts } from '../../base/request.ts'
 import { equalInConstantTime, hashToken, tokenMatches } from '../../base/token.ts'
 import { invalidField, refused } from '../../shared/errors.ts'
 import type { DesktopOrder, PhoneOrder, StartOrderRequester } from '../../shared/orders.ts'
@@ -160,29 +152,4 @@ export class Admission {
     if (sameNetwork(order.requester.network, networkOfRequest(request)) === true) return
     throw refused('NETWORK_MISMATCH')
   }
-}
-
-/**
- * The network that a request comes from, for comparing: the IPv4 /24 or the IPv6 /56 of its address. `undefined` if
- * that cannot be told: the address is unknown or not a public one, or may be a proxy's
- * ({@link RequestContext.behindUnknownProxy}).
- */
-export function networkOfRequest({ ip, behindUnknownProxy }: RequestContext): string | undefined {
-  return ip === undefined || behindUnknownProxy ? undefined : networkOfAddress(ip)
-}
-
-/**
- * As {@link networkOfRequest}, for an address that the application's backend names. `undefined` also if it is not an
- * address.
- */
-export function networkOfAddress(ip: string): string | undefined {
-  const address = readAddress(ip)
-  if (address === undefined || isSpecialAddress(address)) return undefined
-  return isIPv4(address) ? address.replace(/\d+$/, '0/24') : networksOf(address)[1]
-}
-
-/** Whether two networks are the same; `undefined` if that cannot be told: one is unknown, or their families differ. */
-export function sameNetwork(a: string | undefined, b: string | undefined): boolean | undefined {
-  if (a === undefined || b === undefined || a.includes(':') !== b.includes(':')) return undefined
-  return a === b
 }

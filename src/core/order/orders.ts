@@ -1,4 +1,5 @@
 import { type AuditTrail, noAudit, signedInFacts } from '../../base/audit.ts'
+import { networkOfRequest, sameNetwork } from '../../base/networks.ts'
 import type { RequestContext } from '../../base/request.ts'
 import { equalInConstantTime, hashToken, type Keyring, newToken, tokenFromBytes } from '../../base/token.ts'
 import type { LiveCount } from '../../limits/concurrency.ts'
@@ -26,15 +27,7 @@ import type { CurrentSession, Host, IssuedSession, OrderSession } from '../users
 import type { StoredChallenge } from '../wallet/form.ts'
 import type { Proven, ProveOptions, Prover, WalletNamed } from '../wallet/prover.ts'
 import type { Proof, ProvenIdentity, WalletIdentity } from '../wallet/wallet.ts'
-import {
-  Admission,
-  callingDesktop,
-  matchesAny,
-  networkOfRequest,
-  phoneHashes,
-  requesterOf,
-  sameNetwork,
-} from './admission.ts'
+import { Admission, callingDesktop, matchesAny, phoneHashes, requesterOf } from './admission.ts'
 import { changeOrder, contractChecks } from './change.ts'
 import { type KnownComputers, OrderComputers, requireComputerProof } from './known-computers.ts'
 import type { LinkOrders } from './link-orders.ts'

@@ -331,6 +331,14 @@ const oidc = {
       kind: hook<OwnClaims>('OwnClaims'),
       otherwise: 'none',
     }),
+    device: option({
+      about:
+        'Whether [terminals and devices](terminals.md) sign in by a code that a person types at `/device` (RFC 8628), ' +
+        'with clients that have this grant.',
+      variable: 'COUNTERSIGN_OIDC_DEVICE',
+      kind: flag,
+      default: false,
+    }),
   }),
 }
 

@@ -201,6 +201,29 @@ export const german: Texts = {
   'issuer.back': 'Zurück',
   'issuer.sign-in': 'Wieder anmelden',
   'issuer.account': 'Zu deinem Konto',
+  'issuer.code.title': 'An einem Gerät anmelden',
+  'issuer.code.text': 'Gib den Code ein, den dein Terminal oder Gerät anzeigt.',
+  'issuer.code.label': 'Code',
+  'issuer.code.button': 'Weiter',
+  'issuer.code.hint':
+    'Gib nur einen Code ein, den ein eigenes Gerät anzeigt, nie einen, den du geschickt bekommen hast.',
+  'issuer.code.wrong': 'Kein Gerät wartet mit diesem Code. Prüfe ihn oder beginne am Gerät von vorn.',
+  'issuer.code.elsewhere':
+    'Dieser Browser ist nicht im Netz des Geräts. Verbinde beide mit demselben und versuche es noch einmal.',
+  'issuer.code.consent': 'Bei {client} an einem Gerät anmelden?',
+  'issuer.code.place': 'Das Gerät, das diesen Code anzeigt, wird in deinem Namen angemeldet.',
+  'issuer.code.program': 'Gestartet von',
+  'issuer.code.network': 'Aus',
+  'issuer.code.near': 'im selben Netz wie dieser Browser',
+  'issuer.code.far': 'nicht im Netz dieses Browsers',
+  'issuer.code.question': 'Hast du das an einem eigenen Gerät gestartet?',
+  'issuer.code.warning':
+    'Wenn dir jemand diesen Code geschickt oder genannt hat, lehne ab. Sonst ist diese Person als du angemeldet.',
+  'issuer.code.direct.title': 'Melde dich an diesem Gerät an',
+  'issuer.code.direct.text':
+    'Du hast dich hier mit einem anderen Gerät angemeldet. Für {client} brauchst du eine Wallet an diesem.',
+  'issuer.code.done.title': 'Dein Gerät ist angemeldet',
+  'issuer.code.done.text': '{client} macht von selbst weiter. Du kannst diese Seite schließen.',
 
   'not-found.title': 'Seite nicht gefunden',
   'not-found.text': 'Unter dieser Adresse gibt es auf {host} keine Seite. Prüfe den Link oder geh zur Startseite.',

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { networkOfAddress, networkOfRequest, sameNetwork } from '../../../src/base/networks.ts'
 import { readRequest, withParts } from '../../../src/base/request.ts'
-import { networkOfAddress, networkOfRequest, sameNetwork } from '../../../src/core/order/admission.ts'
 
 const ipv4 = fc.ipV4()
 const octet = fc.nat(255)

@@ -156,6 +156,7 @@ const promised: Readonly<Record<string, Promised>> = {
     inside: ['{user_id}@users.example'],
     outside: ['', '{user_id}', 'x@users.example', '{user_id}@a b'],
   },
+  'oidc.device': { variable: 'COUNTERSIGN_OIDC_DEVICE', default: false, flag: true },
   'oidc.claims': { outside: [{}, 'x'] },
   people: { variable: 'COUNTERSIGN_PEOPLE', inside: ['x'], outside: ['', ' x', 'x\n'] },
   admit: { variable: 'COUNTERSIGN_ADMIT', default: 'anyone', choices: ['anyone', 'people'] },

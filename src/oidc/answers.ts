@@ -1,0 +1,37 @@
+import type { Exchange } from '../http/exchange.ts'
+import { isJson, notJson } from '../http/refusals.ts'
+import { maxFormBytes } from '../limits/limits.ts'
+import { CountersignError } from '../shared/errors.ts'
+import { encodedFor, type LibraryAnswer } from './bridge.ts'
+
+/** Sends an answer, and cookies of ours. The library's stay here. */
+export function sendAnswer(exchange: Exchange, answer: LibraryAnswer, cookies: readonly string[]): void {
+  const { status, headers, body } = encodedFor(exchange, answer)
+  const { 'set-cookie': _set, 'content-length': _length, 'transfer-encoding': _encoding, ...others } = headers
+  const own = cookies.length === 0 ? {} : { 'set-cookie': [...cookies] }
+  exchange.output.send({ status, headers: { ...others, ...own }, body })
+}
+
+/** Sends JSON to a page of the issuer. */
+export function sendPageJson(exchange: Exchange, json: object, cookies: readonly string[]): void {
+  const headers = { 'content-type': 'application/json', 'cache-control': 'no-store' }
+  sendAnswer(exchange, { status: 200, headers, body: JSON.stringify(json) }, cookies)
+}
+
+/** The JSON of a page of the issuer's own origin; other trusted origins are refused. */
+export async function readPageInput({ headers, body }: Exchange, publicUrl: string): Promise<object> {
+  const own = new URL(publicUrl).origin
+  if (headers.origin !== own) {
+    throw new CountersignError('ORIGIN_NOT_TRUSTED', `This is for pages of ${own} only`, {
+      metadata: { origin: String(headers.origin ?? ''), origin_source: 'Origin header' },
+    })
+  }
+  if (!isJson(headers)) throw notJson()
+  try {
+    const json: unknown = JSON.parse((await body.read(maxFormBytes)).toString())
+    if (typeof json === 'object' && json !== null) return json
+  } catch (cause) {
+    if (cause instanceof CountersignError) throw cause
+  }
+  throw notJson()
+}

@@ -1,0 +1,115 @@
+import type { AdapterPayload } from 'oidc-provider'
+import { networkOfRequest } from '../base/networks.ts'
+import type { RequestContext } from '../base/request.ts'
+import type { SharedParts } from './parts.ts'
+import type { ReadRecord } from './sealed-records.ts'
+
+/** Path of the page on which people type the code that a device shows, at the root. */
+export const devicePath = '/device'
+
+/** Life of a code in seconds. */
+export const deviceSeconds = 600
+
+/** Seconds between two polls of a device (RFC 8628, 3.2). */
+export const pollSeconds = 5
+
+/** Time in ms within which a second poll is too early: shorter than the interval, because networks are uneven. */
+const turnMs = 4_000
+
+/** Time in ms for which a code is kept after its life, so that its device learns that it has expired. */
+const expiredMs = 600_000
+
+/** Where a code was asked for. */
+export interface Terminal {
+  /** IP address, as it is shown; absent if it is unknown. */
+  readonly ip?: string | undefined
+  /** Network, for comparing; absent if it cannot be told. */
+  readonly network?: string | undefined
+  readonly userAgent: string
+}
+
+/** The terminal of a request for a code. */
+export function terminalOf(request: RequestContext): Terminal {
+  return { ip: request.ip, network: networkOfRequest(request), userAgent: request.userAgent }
+}
+
+/** A code, as the library has it. */
+export interface StoredCode {
+  readonly payload: AdapterPayload
+}
+
+/** A code that has not been decided on. */
+export interface PendingCode {
+  readonly id: string
+  readonly userCode: string
+  readonly payload: AdapterPayload
+  readonly found: ReadRecord<StoredCode>
+}
+
+const codeKind = 'DeviceCode'
+const userCodeKind = 'DeviceUserCode'
+const turnKind = 'device-turn'
+
+/**
+ * The codes of devices (RFC 8628): each by the device's own code, a secret, and while it waits for a decision also by
+ * the code that people type.
+ */
+export class DeviceCodes {
+  readonly #parts: Pick<SharedParts, 'records' | 'store'>
+
+  constructor(parts: Pick<SharedParts, 'records' | 'store'>) {
+    this.#parts = parts
+  }
+
+  /** Stores a new code. Resolves with false if its code for people is that of another. */
+  async add(id: string, payload: AdapterPayload): Promise<boolean> {
+    const { records } = this.#parts
+    const life = { ttlMs: deviceSeconds * 1000 }
+    const typed = { kind: userCodeKind, id: String(payload.userCode), record: { id }, life }
+    if (!(await records.create(typed))) return false
+    const record: StoredCode = { payload }
+    return await records.create({ kind: codeKind, id, record, life: { ttlMs: life.ttlMs + expiredMs } })
+  }
+
+  /** The code of a device, also after its life; `undefined` if it is used. */
+  async find(id: string): Promise<AdapterPayload | undefined> {
+    return (await this.#read(id))?.record.payload
+  }
+
+  /** Whether a device may look at its code now: no poll came in the last four seconds. */
+  async takeTurn(id: string): Promise<boolean> {
+    return await this.#parts.records.create({ kind: turnKind, id, record: {}, life: { ttlMs: turnMs } })
+  }
+
+  /** Uses a code. Of any number of callers at once exactly one gets it; the others get `undefined`. */
+  async take(id: string): Promise<AdapterPayload | undefined> {
+    const payload = await this.find(id)
+    return (await this.#parts.records.remove(codeKind, id)) ? payload : undefined
+  }
+
+  /** The code that waits for a decision, by what a person typed in its own form; `undefined` if there is none. */
+  async findPending(userCode: string): Promise<PendingCode | undefined> {
+    const typed = await this.#parts.records.find<{ readonly id: string }>(userCodeKind, userCode)
+    const id = typed?.record.id
+    const found = id === undefined ? undefined : await this.#read(id)
+    if (id === undefined || found === undefined) return undefined
+    const { payload } = found.record
+    const isDecided = payload.accountId !== undefined || payload.error !== undefined
+    const isOver = (payload.exp ?? 0) * 1000 <= this.#parts.store.now()
+    return isDecided || isOver ? undefined : { id, userCode, payload, found }
+  }
+
+  /** Writes a decision into a code, once. Resolves with false if there was another meanwhile. */
+  async decide({ id, userCode, payload, found }: PendingCode, decision: AdapterPayload): Promise<boolean> {
+    const { records, store } = this.#parts
+    const record: StoredCode = { payload: { ...payload, ...decision } }
+    const ttlMs = Math.max(1, (payload.exp ?? 0) * 1000 - store.now()) + expiredMs
+    if (!(await records.replace(found, { kind: codeKind, id, record, life: { ttlMs } }))) return false
+    await records.remove(userCodeKind, userCode)
+    return true
+  }
+
+  async #read(id: string): Promise<ReadRecord<StoredCode> | undefined> {
+    return await this.#parts.records.find<StoredCode>(codeKind, id)
+  }
+}

@@ -1,0 +1,231 @@
+import { networkOfRequest, sameNetwork } from '../base/networks.ts'
+import type { RequestContext } from '../base/request.ts'
+import type { Session } from '../core/users/host.ts'
+import type { Exchange } from '../http/exchange.ts'
+import { CountersignError, refused } from '../shared/errors.ts'
+import { cookieValue } from '../shared/header-text.ts'
+import { readPageInput, sendAnswer, sendPageJson } from './answers.ts'
+import type { LibraryAnswer } from './bridge.ts'
+import { type FileClient, mayUse, offeredTo, shownClient, usesDevices } from './clients.ts'
+import { DeviceCodes, devicePath, deviceSeconds, type PendingCode, type Terminal } from './device-codes.ts'
+import { type Permission, permissionsIn, scopeOf, sidOf } from './grants.ts'
+import { leadTo, type Navigations, signInAddress } from './pages.ts'
+import type { SharedParts } from './parts.ts'
+
+/** What a browser has typed, which its cookie keeps while its user signs in. */
+interface Typed {
+  readonly userCode: string
+  /** Time by the store's clock, epoch milliseconds. */
+  readonly at: number
+}
+
+/** A code that a browser has typed, with the client that asked for it. */
+interface TypedCode {
+  readonly pending: PendingCode
+  readonly client: FileClient
+  readonly terminal: Terminal
+  readonly asked: ReadonlySet<Permission>
+}
+
+/** A user's answer to the page, which has not been checked. */
+interface Decision {
+  readonly session: Session | undefined
+  readonly typed: Typed | undefined
+  readonly input: { readonly allow?: unknown; readonly sessionId?: unknown; readonly code?: unknown }
+  readonly request: RequestContext
+}
+
+/**
+ * The page for codes of devices (RFC 8628, 3.3). A person types the code, signs in, and decides; nothing that was there
+ * before the code was typed decides for them.
+ */
+export class DevicePage {
+  readonly #parts: SharedParts
+  readonly #navigations: Navigations
+  readonly #codes: DeviceCodes
+
+  constructor(parts: SharedParts, navigations: Navigations) {
+    this.#parts = parts
+    this.#navigations = navigations
+    this.#codes = new DeviceCodes(parts)
+  }
+
+  async serve(exchange: Exchange): Promise<void> {
+    if (exchange.method === 'POST') return await this.#answer(exchange)
+    await this.#navigations.serve(exchange, ['GET', 'POST'], async () => {
+      const { context, query, headers } = exchange
+      const current = await this.#parts.host.browserSession(context)
+      const isBack = new URLSearchParams(query).get('back') === '1'
+      const typed = isBack ? this.#typedIn(headers.cookie) : undefined
+      const answer =
+        typed === undefined
+          ? this.#parts.page(200, { kind: 'device-code' })
+          : await this.#next(typed, current?.session, context)
+      sendAnswer(exchange, answer, current?.cookies ?? [])
+    })
+  }
+
+  async #answer(exchange: Exchange): Promise<void> {
+    const { context: request, headers } = exchange
+    const input: Decision['input'] = await readPageInput(exchange, this.#parts.publicUrl())
+    if (input.sessionId === undefined) {
+      const typed = await this.#type(String(input.code), request)
+      return sendPageJson(exchange, { redirectTo: this.#signIn }, [
+        this.#setCookie(this.#ticketOf(typed), deviceSeconds),
+      ])
+    }
+    const session = (await this.#parts.host.browserSession(request))?.session
+    await this.#conclude({ session, typed: this.#typedIn(headers.cookie), input, request })
+    sendPageJson(exchange, {}, [this.#setCookie('', 0)])
+  }
+
+  /** Takes what a person typed. A wrong code counts for the person's network, before it is compared. */
+  async #type(text: string, request: RequestContext): Promise<Typed> {
+    const userCode = text.toUpperCase().replace(/[\s-]/g, '')
+    if (!/^[BCDFGHJKLMNPQRSTVWXZ]{8}$/.test(userCode)) throw wrongCode()
+    const takeBack = await this.#parts.limiter?.countDeviceCode(request)
+    const typed = { userCode, at: this.#parts.store.now() }
+    const code = await this.#codeOf(typed)
+    if (code === undefined) throw wrongCode()
+    takeBack?.()
+    this.#requireNear(code, request)
+    return typed
+  }
+
+  /** What the user has to do next: sign in, or decide. */
+  async #next(typed: Typed, session: Session | undefined, request: RequestContext): Promise<LibraryAnswer> {
+    const { page, settings } = this.#parts
+    const code = await this.#codeOf(typed)
+    if (code === undefined) return page(400, { kind: 'over' })
+    const { client, terminal, asked, pending } = code
+    if (session === undefined || !isNewSince(typed, session)) return leadTo(this.#signIn)
+    const shown = { client: shownClient(client.metadata), signIn: this.#signIn }
+    if (session.orderId !== undefined) return page(403, { kind: 'device-direct', ...shown })
+    const { adapterId, address, id: sessionId } = session
+    if (!mayUse(session, client, this.#parts.loaded().people)) {
+      return page(403, { kind: 'not-for-account', ...shown, wallet: address, sessionId, code: pending.userCode })
+    }
+    const compares = settings.proximity !== 'off'
+    const { ip, userAgent } = terminal
+    return page(200, {
+      kind: 'consent',
+      ...shown,
+      host: undefined,
+      scopes: [...asked],
+      wallet: { adapterId, address },
+      sessionId,
+      device: {
+        code: pending.userCode,
+        ip,
+        userAgent,
+        sameNetwork: compares ? sameNetwork(terminal.network, networkOfRequest(request)) : undefined,
+      },
+    })
+  }
+
+  /** Writes the user's decision into the code, and gives the grant that was shown. */
+  async #conclude({ session, typed, input, request }: Decision): Promise<void> {
+    const { allow, sessionId, code: shownCode } = input
+    if (typed === undefined || typed.userCode !== shownCode) throw changed()
+    if (session === undefined || session.id !== sessionId) throw changed()
+    const code = await this.#codeOf(typed)
+    if (code === undefined) throw changed()
+    const { pending, client, asked } = code
+    if (allow !== true) {
+      const declined = { error: 'access_denied', errorDescription: 'the user declined' }
+      if (!(await this.#codes.decide(pending, declined))) throw changed()
+      return
+    }
+    if (session.orderId !== undefined || !isNewSince(typed, session)) throw refused('SESSION_NOT_FRESH')
+    if (!mayUse(session, client, this.#parts.loaded().people)) throw changed()
+    this.#requireNear(code, request)
+    const { client_id: clientId, backchannel_logout_session_required: wantsSid } = client.metadata
+    // Not remembered: the next code is another device's.
+    const grantId = await this.#parts.grants.give(session, { clientId, asked, isAllowed: false })
+    if (grantId === undefined) throw changed()
+    const { userId: accountId, id: sessionUid, createdAt } = session
+    const scope = [...new Set([...asked].map(scopeOf))].join(' ')
+    const { resource } = pending.payload.params ?? {}
+    const written = await this.#codes.decide(pending, {
+      accountId,
+      grantId,
+      scope,
+      sessionUid,
+      authTime: Math.floor(createdAt / 1000),
+      amr: ['swk'],
+      ...(asked.has('offline_access') ? {} : { expiresWithSession: true }),
+      ...(resource === undefined ? {} : { resource: resource as string }),
+      ...(wantsSid === true ? { sid: sidOf(sessionUid, clientId) } : {}),
+    })
+    if (!written) throw changed()
+    this.#parts.audit.record(
+      { type: 'app.connected', userId: accountId, sessionId: sessionUid, clientId, scope },
+      request,
+    )
+  }
+
+  /** The code that was typed, while it waits for a decision and its client may use the grant. */
+  async #codeOf({ userCode }: Typed): Promise<TypedCode | undefined> {
+    const { loaded } = this.#parts
+    const pending = await this.#codes.findPending(userCode)
+    const client = pending && loaded().clients.get(String(pending.payload.clientId))
+    if (pending === undefined || client === undefined || !usesDevices(client.metadata)) return undefined
+    const { params = {}, deviceInfo } = pending.payload
+    const asked = permissionsIn(params, offeredTo(client, loaded()))
+    return { pending, client, asked, terminal: deviceInfo as unknown as Terminal }
+  }
+
+  #requireNear({ terminal }: TypedCode, request: RequestContext): void {
+    if (this.#parts.settings.proximity !== 'enforce') return
+    if (sameNetwork(terminal.network, networkOfRequest(request)) !== true) throw refused('NETWORK_MISMATCH')
+  }
+
+  /** The sign-in page, which leads back. */
+  get #signIn(): string {
+    return signInAddress(this.#parts.settings.basePath, `${devicePath}?back=1`, { again: '1' })
+  }
+
+  /** What a cookie keeps of a typed code. The page of another browser has none. */
+  #ticketOf(typed: Typed): string {
+    const body = Buffer.from(JSON.stringify(typed)).toString('base64url')
+    return `${body}.${this.#parts.keyring.sign(ticketPurpose, body)}`
+  }
+
+  #typedIn(cookies: string | undefined): Typed | undefined {
+    const [body = '', signature = ''] = cookieValue(cookies, this.#cookieName)?.split('.') ?? []
+    if (!this.#parts.keyring.verify(ticketPurpose, body, signature)) return undefined
+    return JSON.parse(Buffer.from(body, 'base64url').toString())
+  }
+
+  get #isSecure(): boolean {
+    return this.#parts.publicUrl().startsWith('https:')
+  }
+
+  /** With https the name has a prefix, and no other host can set it. */
+  get #cookieName(): string {
+    return `${this.#isSecure ? '__Host-' : ''}countersign_device`
+  }
+
+  #setCookie(value: string, seconds: number): string {
+    const secure = this.#isSecure ? ' Secure;' : ''
+    return `${this.#cookieName}=${value}; Path=/; Max-Age=${seconds}; HttpOnly;${secure} SameSite=Lax`
+  }
+}
+
+const ticketPurpose = 'oidc device ticket'
+
+/** Whether a session is of a sign-in after the code was typed. */
+function isNewSince({ at }: Typed, { createdAt }: Session): boolean {
+  return createdAt > at
+}
+
+function wrongCode(): CountersignError {
+  return new CountersignError(
+    'INVALID_REQUEST',
+    'No device waits with this code; check it, or let the device show another',
+  )
+}
+
+function changed(): CountersignError {
+  return new CountersignError('INVALID_REQUEST', 'The sign-in has changed meanwhile; load the page again')
+}
