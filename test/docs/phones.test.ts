@@ -56,7 +56,7 @@ test('the commands of the screen see each step of the other phone, and end with 
   expect(statuses).toEqual(['created', 'claimed', 'waiting_user', 'approved'])
 })
 
-test('a trusted web view gets a nonce for its origin; a page with the origin null and another name of the server get none', async () => {
+test('a trusted web view gets a nonce, and neither the origin null nor another name of the server does', async () => {
   const { url } = await startService({ publicUrl: 'https://auth.example', trustedOrigins: ['capacitor://localhost'] })
   const nonce = async (headers: Record<string, string>) => (await rest(url, '/wallet/nonce', {}, headers)).json
   expect(await nonce({ origin: 'capacitor://localhost' })).toMatchObject({ origin: 'capacitor://localhost' })
