@@ -6,6 +6,7 @@ import {
   field as fieldOption,
   type StringRules,
   StringRulesSchema,
+  UInt32RulesSchema,
 } from '@bufbuild/protovalidate/gen/buf/validate/validate_pb.js'
 import { code } from './markdown.ts'
 
@@ -46,6 +47,8 @@ function typeBounds({ type }: FieldRules): string[] {
       return [lengthOf(type.value), ...wordsOf(StringRulesSchema, type.value, stringWords)].filter(
         (text) => text !== '',
       )
+    case 'uint32':
+      return wordsOf(UInt32RulesSchema, type.value, numberWords)
     case 'enum':
       return wordsOf(EnumRulesSchema, type.value, { definedOnly: () => '' })
     default:
@@ -65,6 +68,11 @@ const stringWords: Words = {
   pattern: (pattern) => code(String(pattern)),
   notContains: (text) => `no ${code(String(text))}`,
   ip: () => 'an IP address',
+}
+
+const numberWords: Words = {
+  gte: (value) => `at least ${value}`,
+  lte: (value) => `at most ${value}`,
 }
 
 /** The bounds of a text's length, which are two rules. */

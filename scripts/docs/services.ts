@@ -1,4 +1,5 @@
 import type { DescMethod, DescService } from '@bufbuild/protobuf'
+import { InboxService } from '../../gen/server/countersign/v1/inbox_service_pb.ts'
 import { OrderService } from '../../gen/server/countersign/v1/order_service_pb.ts'
 import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
 import { SignInService } from '../../gen/server/countersign/v1/sign_in_service_pb.ts'
@@ -7,7 +8,13 @@ import { type RestEndpoint, restEndpoints } from '../../src/http/rest/endpoints.
 import { resolveSettings } from '../../src/service/config.ts'
 
 /** All services of package countersign.v1, in the order of the documents. */
-export const services: readonly DescService[] = [SignInService, WalletService, OrderService, SessionService]
+export const services: readonly DescService[] = [
+  SignInService,
+  WalletService,
+  OrderService,
+  InboxService,
+  SessionService,
+]
 
 /** All their RPCs. */
 export const rpcs: readonly DescMethod[] = services.flatMap(({ methods }) => methods)

@@ -1,4 +1,5 @@
 import type { Oas3SecurityRequirement } from '@redocly/openapi-core'
+import type { InboxService } from '../../gen/server/countersign/v1/inbox_service_pb.ts'
 import type { OrderService } from '../../gen/server/countersign/v1/order_service_pb.ts'
 import type { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
 import type { SignInService } from '../../gen/server/countersign/v1/sign_in_service_pb.ts'
@@ -27,6 +28,7 @@ type Calls<Service extends { readonly method: object }, Left extends string = ne
 export const calls: Calls<typeof SignInService> &
   Calls<typeof WalletService> &
   Calls<typeof OrderService> &
+  Calls<typeof InboxService> &
   Calls<typeof SessionService, 'introspectSession'> = {
   issueNonce: {
     // Only a nonce for adding a wallet takes a session.
@@ -58,6 +60,8 @@ export const calls: Calls<typeof SignInService> &
   watchOrder: { security: [{ desktopToken: [] }] },
   handOverOrder: { security: [] },
   redeemHandOver: { security: [] },
+  listInbox: { security: session },
+  claimFromInbox: { security: session, cookie: extended },
   getCurrentSession: { security: session, cookie: extended },
   signOut: {
     // Without any, there is nothing to end, which succeeds, too.

@@ -4,6 +4,7 @@ import {
   EnumRulesSchema,
   field as fieldRules,
   StringRulesSchema,
+  UInt32RulesSchema,
 } from '@bufbuild/protovalidate/gen/buf/validate/validate_pb.js'
 import type { Oas3_1Schema } from '@redocly/openapi-core'
 
@@ -31,6 +32,11 @@ const enumRules: Readonly<Record<string, Mapping>> = {
   defined_only: () => ({}),
 }
 
+const numberRules: Readonly<Record<string, Mapping>> = {
+  gte: (value) => ({ minimum: Number(value) }),
+  lte: (value) => ({ maximum: Number(value) }),
+}
+
 /** The validation rules of a field as JSON Schema has them. Throws if there is one that it does not know. */
 export function mappedRules(desc: DescField): MappedRules {
   if (!hasOption(desc, fieldRules)) return { required: false, keywords: {} }
@@ -41,6 +47,8 @@ export function mappedRules(desc: DescField): MappedRules {
       return { required, keywords: {} }
     case 'string':
       return { required, keywords: keywordsOf(desc, reflect(StringRulesSchema, type.value), stringRules) }
+    case 'uint32':
+      return { required, keywords: keywordsOf(desc, reflect(UInt32RulesSchema, type.value), numberRules) }
     case 'enum':
       return { required, keywords: keywordsOf(desc, reflect(EnumRulesSchema, type.value), enumRules) }
     default:

@@ -42,6 +42,13 @@ export interface StartOrderOptions {
   readonly computerKey?: string | undefined
   /** For backends with a start key: the desktop that the order is for. */
   readonly requester?: StartOrderRequester | undefined
+  /**
+   * For backends with a start key: id of the user who can approve, kind sign with {@link payload} only. The order waits
+   * in the user's inbox, and has no claim URL.
+   */
+  readonly inboxUserId?: string | undefined
+  /** Life of an order for an inbox, in seconds, from 30 to 86400. Default 3600. */
+  readonly ttlSeconds?: number | undefined
 }
 
 /** The desktop that a backend starts an order for. */
@@ -63,18 +70,20 @@ export interface DesktopOrder {
 
 /** A started order. */
 export interface StartedOrder extends DesktopOrder {
-  /** Address for the QR code. It is enough to claim the order. */
+  /** Address for the QR code. It is enough to claim the order. Empty for an order for an inbox. */
   readonly claimUrl: string
-  /** Secret. {@link claimUrl} contains it. */
+  /** Secret. {@link claimUrl} contains it. Empty for an order for an inbox. */
   readonly claimToken: string
   readonly kind: OrderKind
   readonly status: OrderStatus
   readonly expiresAt: number
   /**
-   * Two digits that the desktop shows, to be compared with the phone's. Empty for kind link, and if the service uses
-   * return codes.
+   * Two digits that the desktop shows, to be compared with the phone's. Empty for kind link, for an inbox, and if the
+   * service uses return codes.
    */
   readonly confirmationCode: string
+  /** Address of the page on which the user approves an order for an inbox. It contains no token. Absent otherwise. */
+  readonly approvalUrl?: string
 }
 
 /** A transition of an order. */
@@ -201,6 +210,19 @@ export interface OrderRequester {
   readonly sameNetwork?: boolean
   /** Whether the application's backend started the order. Otherwise its texts are what the desktop says of itself. */
   readonly startedWithKey: boolean
+  /** Name of the start key with which the order was started. Absent if that key has none. */
+  readonly startedBy?: string
+}
+
+/** An order that waits in a user's inbox. */
+export interface InboxOrder {
+  readonly orderId: string
+  readonly displayTitle?: string
+  readonly displaySummary?: string
+  /** Name of the start key with which the order was started. Absent if that key has none. */
+  readonly startedBy?: string
+  readonly createdAt: number
+  readonly expiresAt: number
 }
 
 /** A wallet's signature with everything that is needed to verify it offline. */

@@ -44,6 +44,12 @@ export const appPaths = {
   disconnect: '/apps/disconnect',
 } as const
 
+/** The orders that wait for the signed-in user's approval, under the base path. Not Better Auth's. */
+export const inboxPaths = {
+  orders: '/inbox/orders',
+  claim: '/inbox/claim',
+} as const
+
 /** Direct sign-in, under the base path and the endpoint prefix. */
 export const signInPaths = {
   nonce: '/nonce',

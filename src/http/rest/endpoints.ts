@@ -1,4 +1,5 @@
 import type { DescMethod } from '@bufbuild/protobuf'
+import { InboxService } from '../../../gen/server/countersign/v1/inbox_service_pb.ts'
 import { OrderService } from '../../../gen/server/countersign/v1/order_service_pb.ts'
 import { SessionService } from '../../../gen/server/countersign/v1/session_service_pb.ts'
 import { SignInService } from '../../../gen/server/countersign/v1/sign_in_service_pb.ts'
@@ -7,6 +8,7 @@ import {
   appPaths,
   computerPaths,
   desktopOrderPaths,
+  inboxPaths,
   phoneOrderPaths,
   sessionPaths,
   signInPaths,
@@ -36,6 +38,7 @@ export function restEndpoints({ basePath, endpointPrefix }: RestPaths): RestEndp
   const order = OrderService.method
   const session = SessionService.method
   const wallet = WalletService.method
+  const inbox = InboxService.method
   const endpoints = [
     post(endpointPrefix + signInPaths.nonce, signIn.issueNonce),
     post(endpointPrefix + signInPaths.verify, signIn.verifySignIn),
@@ -53,6 +56,8 @@ export function restEndpoints({ basePath, endpointPrefix }: RestPaths): RestEndp
     post(phoneOrderPaths.handOver, order.handOverOrder),
     post(phoneOrderPaths.redeem, order.redeemHandOver),
     get(desktopOrderPaths.events, order.watchOrder, orderQuery('desktopToken')),
+    get(inboxPaths.orders, inbox.listInbox, noInput),
+    post(inboxPaths.claim, inbox.claimFromInbox),
     get(sessionPaths.current, session.getCurrentSession, sessionQuery),
     get(sessionPaths.list, session.listSessions, noInput),
     post(sessionPaths.revoke, session.revokeSession),
