@@ -96,7 +96,12 @@ const rows: Readonly<
   6: [
     ['claim', "claimed: 'ORDER_ALREADY_CLAIMED'", "claimed: 'moves'", 'core/order/order'],
     ['maxWrongCodes', '3', '30', 'core/order/order'],
-    ['comparedCode', 'returnCodes ? {} : { confirmationCode }', '{ confirmationCode }', 'core/order/orders'],
+    [
+      'comparedCode',
+      "confirmationCode === '' ? {} : { confirmationCode }",
+      '{ confirmationCode }',
+      'core/order/orders',
+    ],
     ['newCode', 'randomInt(100)', 'randomInt(10)', 'base/randomness'],
   ],
   7: [
@@ -214,7 +219,7 @@ const rows: Readonly<
     ['mismatchReason', 'record.appName !== appName', 'false', 'e2e/shared-store core/sign-in/nonce core/order/foreign'],
     ['mismatchReason', '!origins.accepts(record.origin)', 'false', 'e2e/shared-store core/order/foreign'],
     [
-      'requireHolder',
+      'requireOfService',
       "if (mismatch !== undefined) throw refused('ORDER_NOT_FOUND', { cause: mismatch })",
       '',
       'e2e/shared-store',
@@ -255,7 +260,7 @@ const rows: Readonly<
     ['isRedeemable', 'handOver.redeemedAt === undefined &&', '', 'relay/hand-over'],
     ['ofPhone', '[order.challengeTokenHash]', 'phoneHashes(order)', 'relay/hand-over relay/relay'],
   ],
-  22: [['requireStartKey', 'right.includes(true)', 'right.length > 0', 'relay/requester']],
+  22: [['requireStartKey', 'equalInConstantTime(hashToken(key), shown)', 'true', 'relay/requester']],
   23: [
     [
       'prove',

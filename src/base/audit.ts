@@ -73,7 +73,20 @@ export type AuditFacts =
   | ({ readonly type: 'call.refused' } & AuditRefusal)
   /** A client was turned away because of a limit or a ceiling. */
   | ({ readonly type: 'limit.hit' } & AuditRefusal)
-  | ({ readonly type: 'order.started'; readonly startedWithKey?: boolean | undefined } & AuditOrder)
+  /** `startedBy` is the name of the start key, if it has one. */
+  | ({
+      readonly type: 'order.started'
+      readonly startedWithKey?: boolean | undefined
+      readonly startedBy?: string | undefined
+    } & AuditOrder)
+  /** An order waits for the approval of this user. The address is for the user, and has no token. */
+  | {
+      readonly type: 'order.addressed'
+      readonly orderId: string
+      readonly userId: string
+      readonly title?: string | undefined
+      readonly approvalUrl: string
+    }
   | ({ readonly type: 'order.claimed' } & AuditOrder)
   /** The phone got the text to sign, for the first time. */
   | ({ readonly type: 'order.challenge_read' } & AuditOrder)

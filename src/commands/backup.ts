@@ -58,10 +58,10 @@ const prefix = /^(?:[A-Za-z0-9._-]{1,64}:)?/
 const secret = new RegExp(`${prefix.source}secret$`)
 
 /**
- * Keys of nonces and orders, and of what applications hold: they may have been used, refused or ended since the copy
+ * Keys of nonces, orders and inboxes, and of what applications hold: they may have been used, refused or ended since the copy
  * was made.
  */
-const begun = new RegExp(`${prefix.source}(?:nonce|link-nonce|order|${begunKeys}):`)
+const begun = new RegExp(`${prefix.source}(?:nonce|link-nonce|order|inbox|${begunKeys}):`)
 
 /** Keys of sessions, of their addresses and lists, and of known computers. */
 const remembered = new RegExp(`${prefix.source}(?:session|session-address|${sessionKeys}|sessions|computers):`)

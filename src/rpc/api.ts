@@ -1,3 +1,4 @@
+import { InboxService } from '../../gen/server/countersign/v1/inbox_service_pb.ts'
 import { OrderService } from '../../gen/server/countersign/v1/order_service_pb.ts'
 import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
 import { SignInService } from '../../gen/server/countersign/v1/sign_in_service_pb.ts'
@@ -8,6 +9,7 @@ import type { SignIn } from '../core/sign-in/sign-in.ts'
 import type { UserWallets } from '../core/sign-in/user-wallets.ts'
 import type { Host, Session } from '../core/users/host.ts'
 import type { RateLimiter } from '../limits/rate.ts'
+import { inboxHandlers } from './inbox-service.ts'
 import { type Method, methodsOf } from './methods.ts'
 import { orderHandlers } from './order-service.ts'
 import { warmUp } from './read-input.ts'
@@ -33,6 +35,7 @@ export function createApi({ signIn, orders, host, wallets, limiter, ...parts }: 
   const methods = [
     ...methodsOf(SignInService, signInHandlers(signIn, wallets?.links)),
     ...methodsOf(OrderService, orderHandlers(orders)),
+    ...methodsOf(InboxService, inboxHandlers(orders)),
     ...methodsOf(SessionService, sessionHandlers(host, { ...parts, walletsOf, countWrong })),
     ...methodsOf(WalletService, walletHandlers(wallets)),
   ]

@@ -74,7 +74,8 @@ export function orderHandlers(orders: Orders): ServiceHandlers<typeof OrderServi
   }
 }
 
-function statusOf<State extends { readonly status: shared.OrderStatus }>(
+/** A state with its status as the protos have it. */
+export function statusOf<State extends { readonly status: shared.OrderStatus }>(
   state: State,
 ): Omit<State, 'status'> & { readonly status: OrderStatus } {
   return { ...state, status: statuses.numberOf(state.status) }

@@ -4,6 +4,8 @@ import type { Observer } from '../base/observer.ts'
 import type { Keyring } from '../base/token.ts'
 import type { Tracing } from '../base/tracing.ts'
 import { AccessTokens, type SigningKeys } from '../core/access-tokens.ts'
+import { Inboxes } from '../core/order/inbox.ts'
+import { InboxOrders } from '../core/order/inbox-orders.ts'
 import { KnownComputers } from '../core/order/known-computers.ts'
 import { LinkOrders } from '../core/order/link-orders.ts'
 import type { OrderRecord } from '../core/order/order.ts'
@@ -139,6 +141,16 @@ export function makeDomain(settings: Settings, store: Store, parts: DomainParts)
     host,
     computers,
     links: wallets && new LinkOrders({ links: wallets.links, host: standalone }),
+    inbox: keepsUsers(settings)
+      ? new InboxOrders({
+          appName: settings.appName,
+          approvalUrl: (orderId) => `${address.publicUrl}${settings.basePath}/inbox?order=${orderId}`,
+          inboxes: new Inboxes(store),
+          host: standalone,
+          origins,
+          limiter,
+        })
+      : undefined,
     requireNotBlocked,
     requireListed: sessionHost === undefined ? (identity) => standalone.requireListed(identity) : undefined,
     live: live.orders,

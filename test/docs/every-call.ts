@@ -1,4 +1,5 @@
 import type { DescMethod } from '@bufbuild/protobuf'
+import { InboxService } from '../../gen/server/countersign/v1/inbox_service_pb.ts'
 import { OrderService } from '../../gen/server/countersign/v1/order_service_pb.ts'
 import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
 import { SignInService } from '../../gen/server/countersign/v1/sign_in_service_pb.ts'
@@ -75,6 +76,7 @@ async function callsOf(url: string): Promise<readonly Answer[]> {
 
 /** Fields of the right form that name nothing that exists. */
 const unknown: Fields = {
+  claimKey: 'a-claim-key-of-an-unknown-order',
   nonceId: 'unknown',
   orderId: 'unknown',
   sessionId: 'unknown',
@@ -216,6 +218,11 @@ async function signInsAndSessions(caller: Caller): Promise<void> {
   await link(blocked)
   await signIn(blocked)
   await caller.call(listWallets, {}, user)
+  for (const rpc of InboxService.methods) {
+    await caller.call(rpc, unknown, user)
+    await caller.call(rpc, unknown, { cookie: 'countersign_session=css_wrong' })
+    await caller.call(rpc, unknown, { cookie: 'countersign_session=css_wrong', ...foreignPage })
+  }
   for (const { adapterId, address } of [second, second, wallet]) {
     await caller.call(unlinkWallet, { adapterId, address }, user)
   }

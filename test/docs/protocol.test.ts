@@ -77,8 +77,9 @@ test('a field that the page calls always set is in every answer over REST', () =
   const good = answers.filter(({ reason, overRest }) => reason === undefined && overRest)
   const answered = new Set(good.map(({ rpc }) => rpc.name))
   const unanswered = endpoints.map(({ rpc }) => rpc.name).filter((name) => !answered.has(name))
-  // Becoming known takes a computer with a key: test/e2e/known-computers.test.ts.
-  expect(unanswered).toEqual(['ForgetKnownComputer'])
+  // An inbox takes a start key, becoming known a computer with a key: inbox.test.ts and known-computers.test.ts of
+  // test/e2e.
+  expect(unanswered).toEqual(['ClaimFromInbox', 'ForgetKnownComputer'])
   for (const { rpc, body } of good) {
     const messages = rpc === OrderService.method.watchOrder ? (body.events as object[]) : [body]
     for (const message of messages) expectWhole(rpc.output, message)

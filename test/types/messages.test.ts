@@ -125,7 +125,7 @@ describe('what the client’s calls take has the fields of the requests', () => 
     expectTypeOf<orders.PhoneOrder>().toEqualTypeOf<Json<order.RejectOrderRequest>>()
     expectTypeOf<orders.DesktopOrder>().toEqualTypeOf<Json<order.CancelOrderRequest>>()
     expectTypeOf<Flat<orders.DesktopOrder & Pick<FinalizeOrderOptions, 'returnCode'>>>().toEqualTypeOf<
-      Optional<Omit<Json<order.FinalizeOrderRequest>, 'computerProof'>>
+      Optional<Omit<Json<order.FinalizeOrderRequest>, 'computerProof' | 'finalizeKey'>>
     >()
     expectTypeOf<Flat<orders.DesktopOrder & Pick<WatchOrderOptions, 'afterSequence'>>>().toEqualTypeOf<
       Optional<Json<order.WatchOrderRequest>>

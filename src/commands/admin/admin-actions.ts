@@ -1,3 +1,4 @@
+import { Inboxes } from '../../core/order/inbox.ts'
 import { KnownComputers, type StoredComputer } from '../../core/order/known-computers.ts'
 import type { OrderRecord } from '../../core/order/order.ts'
 import { cancelOrder, ordersOf } from '../../core/order/records.ts'
@@ -16,6 +17,7 @@ import { WebhookQueue } from '../../observe/audit/webhook.ts'
 import { resolveSettings, type Settings } from '../../service/config.ts'
 import { peopleOf } from '../../service/start-checks.ts'
 import { given, pick } from '../../shared/given.ts'
+import type { InboxOrder } from '../../shared/orders.ts'
 import type { Store } from '../../store/store.ts'
 import { UsageError } from '../command-line.ts'
 import { eraseUser, exportUser, sessionEnds } from '../oidc.ts'
@@ -45,6 +47,8 @@ export type AdminSettings = Pick<Settings, 'people' | 'admit' | 'adapters' | 'ev
 export interface UserExport extends AdministeredUser, Awaited<ReturnType<typeof exportUser>> {
   readonly wallets: readonly (AdministeredWallet & { readonly knownComputers: readonly StoredComputer[] })[]
   readonly orders: readonly ExportedOrder[]
+  /** Newest first. */
+  readonly inbox: readonly InboxOrder[]
 }
 
 const exportedOfOrder = [
@@ -62,6 +66,7 @@ const exportedOfOrder = [
   'expectedAddress',
   'expectedPublicKeyHex',
   'starter',
+  'inboxUserId',
 ] as const satisfies readonly (keyof OrderRecord)[]
 
 const exportedOfProof = ['adapterId', 'subject', 'publicKeyHex', 'address'] as const
@@ -74,6 +79,7 @@ export class AdminActions {
   readonly users: UserAdministration
   readonly store: SearchableStore
   readonly #computers: KnownComputers
+  readonly #inboxes: Inboxes
   readonly #settings: AdminSettings
 
   /** `settings` are the service's, for what a file says of users. */
@@ -82,12 +88,14 @@ export class AdminActions {
     if (!isSearchable(store)) throw new AdministrationError(`${store.description} cannot be searched`)
     this.store = store
     this.#computers = new KnownComputers(store)
+    this.#inboxes = new Inboxes(store)
     this.users = new UserAdministration({
       store,
       sessionEnds: sessionEnds(store),
       forgetComputers: (wallet) => this.#computers.forgetOthers(wallet, undefined),
       eraseTraces: async (userId, wallets) => {
         await eraseUser(store, userId)
+        await this.#inboxes.erase(userId)
         for (const { orderId } of await ordersOf(this.#scan, { userId, wallets })) await cancelOrder(store, orderId)
         await forgetLinkNonces(store, userId)
         await new WebhookQueue(store).forget({ userId, wallets })
@@ -171,7 +179,8 @@ export class AdminActions {
       user.wallets.map(async (wallet) => ({ ...wallet, knownComputers: await this.#computers.list(wallet) })),
     )
     const orders = await ordersOf(this.#scan, { userId, wallets })
-    return { ...user, wallets, orders: orders.map(exported), ...(await exportUser(this.store, userId)) }
+    const inbox = (await this.#inboxes.list(userId)).map(({ startKeyId: _startKeyId, ...entry }) => entry)
+    return { ...user, wallets, orders: orders.map(exported), inbox, ...(await exportUser(this.store, userId)) }
   }
 
   get #scan(): SearchableStore['scan'] {

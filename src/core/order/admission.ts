@@ -3,7 +3,8 @@ import { mismatchReason } from '../../base/record.ts'
 import { bearerToken, cleanUserAgent, type RequestContext, readAddress, withParts } from '../../base/request.ts'
 import { equalInConstantTime, hashToken, tokenMatches } from '../../base/token.ts'
 import { invalidField, refused } from '../../shared/errors.ts'
-import type { DesktopOrder, PhoneOrder, StartOrderRequester } from '../../shared/orders.ts'
+import { given } from '../../shared/given.ts'
+import type { DesktopOrder, PhoneOrder, StartOrderOptions } from '../../shared/orders.ts'
 import { parseOrigin } from '../../shared/origin.ts'
 import type { OriginPolicy } from '../origin-policy.ts'
 import type { OrderRecord } from './order.ts'
@@ -18,29 +19,32 @@ interface RequesterRules {
 /**
  * The desktop that an order is started for: the caller, or the one that a backend with a start key describes. Its
  * origin must be trusted (ORIGIN_NOT_TRUSTED). START_KEY_REQUIRED if there are start keys and the call has none of
- * them. INVALID_REQUEST if a backend does not describe the desktop, or a caller without a start key does.
+ * them. INVALID_REQUEST if a backend does not describe the desktop, or a caller without a start key does, or starts an
+ * order for an inbox.
  */
 export function requesterOf(
-  given: StartOrderRequester | undefined,
+  { requester, inboxUserId }: Pick<StartOrderOptions, 'requester' | 'inboxUserId'>,
   request: RequestContext,
   { settings: { orderStartKeys, proximity }, origins }: RequesterRules,
 ): Requester {
   if (orderStartKeys === undefined) {
-    if (given !== undefined)
-      throw invalidField('requester', 'requester is for services with start keys (orderStartKeys) only')
+    for (const [field, value] of Object.entries({ requester, inbox_user_id: inboxUserId })) {
+      if (value !== undefined)
+        throw invalidField(field, `${field} is for services with start keys (orderStartKeys) only`)
+    }
     return callingDesktop(request, origins)
   }
-  requireStartKey(orderStartKeys, request)
-  if (given === undefined) throw invalidField('requester', 'requester is required, with the origin of the page')
-  const { ip = '', userAgent = '' } = given
-  if (proximity === 'enforce' && ip === '') {
+  const startKey = requireStartKey(orderStartKeys, request)
+  if (requester === undefined) throw invalidField('requester', 'requester is required, with the origin of the page')
+  const { ip = '', userAgent = '' } = requester
+  if (proximity === 'enforce' && ip === '' && inboxUserId === undefined) {
     throw invalidField(
       'requester.ip',
       'requester.ip is required, because the networks of computer and phone are compared',
     )
   }
   const origin = origins.requireTrusted(
-    withParts(request, { origin: parseOrigin(given.origin), originSource: 'field requester.origin' }),
+    withParts(request, { origin: parseOrigin(requester.origin), originSource: 'field requester.origin' }),
   )
   return {
     origin,
@@ -48,6 +52,8 @@ export function requesterOf(
     userAgent: cleanUserAgent(userAgent),
     ...networkField(networkOfAddress(ip)),
     startedWithKey: true,
+    ...given({ startedBy: startKey.name }),
+    startKeyId: startKey.name ?? hashToken(startKey.key),
   }
 }
 
@@ -58,11 +64,26 @@ export function callingDesktop(request: RequestContext, origins: OriginPolicy): 
   return { origin, ip, userAgent, ...networkField(networkOfRequest(request)) }
 }
 
-function requireStartKey(keys: readonly string[], request: RequestContext): void {
-  const given = hashToken(bearerToken(request) ?? '')
+/** A key that backends start orders with. */
+interface StartKey {
+  /** Names the backend to those who approve its orders. */
+  readonly name?: string
+  readonly key: string
+}
+
+/** A key with a name before it. Anything else is a key as a whole: those in base64 can end with an equals sign. */
+const namedKey = /^(?<name>[A-Za-z0-9_.-]{1,32})=(?<key>.{32,})$/
+
+/** Reads an entry of the setting. */
+function readStartKey(entry: string): StartKey {
+  return (namedKey.exec(entry)?.groups as StartKey | undefined) ?? { key: entry }
+}
+
+function requireStartKey(entries: readonly string[], request: RequestContext): StartKey {
+  const shown = hashToken(bearerToken(request) ?? '')
   // Each is compared, so that the time does not reveal which one comes close.
-  const right = keys.map((key) => equalInConstantTime(hashToken(key), given))
-  if (right.includes(true)) return
+  const right = entries.map(readStartKey).filter(({ key }) => equalInConstantTime(hashToken(key), shown))
+  if (right[0] !== undefined) return right[0]
   throw refused('START_KEY_REQUIRED', { metadata: { setting: 'COUNTERSIGN_ORDER_START_KEYS' } })
 }
 
@@ -117,11 +138,22 @@ export class Admission {
     this.#requireOrigin(order, request)
   }
 
+  /** Admits the user whose inbox has the order. To any other user it does not exist. */
+  ofUser(order: OrderRecord, userId: string, request: RequestContext): void {
+    this.#requireOfService(order)
+    if (order.inboxUserId !== userId) throw refused('ORDER_NOT_FOUND')
+    this.#requireOrigin(order, request)
+  }
+
   /** Checked before anything about the order's origin is revealed. */
   #requireHolder(order: OrderRecord, { token, hashes, refusal = 'ORDER_TOKEN_INVALID' }: ShownToken): void {
+    this.#requireOfService(order)
+    if (!matchesAny(token, hashes)) throw refused(refusal)
+  }
+
+  #requireOfService(order: OrderRecord): void {
     const mismatch = mismatchReason(order, this.#settings.appName, this.#origins)
     if (mismatch !== undefined) throw refused('ORDER_NOT_FOUND', { cause: mismatch })
-    if (!matchesAny(token, hashes)) throw refused(refusal)
   }
 
   /**
@@ -148,7 +180,8 @@ export class Admission {
 
   /** Refuses a phone that is not on the desktop's network, if that is asked for. */
   requireNearby(order: OrderRecord, request: RequestContext): void {
-    if (this.#settings.proximity !== 'enforce') return
+    // The user is signed in on an approving device of the user's own; the backend that asks has a network of its own.
+    if (this.#settings.proximity !== 'enforce' || order.inboxUserId !== undefined) return
     if (sameNetwork(order.requester.network, networkOfRequest(request)) === true) return
     throw refused('NETWORK_MISMATCH')
   }

@@ -3,8 +3,17 @@ import { given } from '../../shared/given.ts'
 import { codeTriesLeft, type OrderRecord, type OrderStarter, proofOf } from './order.ts'
 
 /** That an order was started. */
-export function startedFacts({ orderId, kind, requester: { startedWithKey } }: OrderRecord): AuditFacts {
-  return { type: 'order.started', orderId, kind, ...(startedWithKey ? { startedWithKey } : {}) }
+export function startedFacts({ orderId, kind, requester: { startedWithKey, startedBy } }: OrderRecord): AuditFacts {
+  return { type: 'order.started', orderId, kind, ...given({ startedWithKey, startedBy }) }
+}
+
+/** That an order waits in a user's inbox. */
+export function addressedFacts(
+  { orderId, displayTitle }: OrderRecord,
+  userId: string,
+  approvalUrl: string,
+): AuditFacts {
+  return { type: 'order.addressed', orderId, userId, ...given({ title: displayTitle }), approvalUrl }
 }
 
 /** The desktop that an order is for, as the caller who started it: an application's backend calls for it. */
@@ -28,8 +37,15 @@ export function orderFacts(before: OrderRecord, after: OrderRecord): AuditFacts[
   if (after.takenBack !== undefined && before.takenBack === undefined) {
     facts.push({ type: 'order.taken_back', ...order, ...walletOf(after), ...sessionOf(after) })
   }
+  if (claimedAgain(before, after)) facts.push({ type: 'order.claimed', ...order })
   const step = after.status === before.status ? undefined : statusFacts(after, wrongCode)
   return step === undefined ? facts : [...facts, step]
+}
+
+/** Whether another browser of the user has claimed an order of the inbox: it holds the order without a hand-over. */
+function claimedAgain(before: OrderRecord, after: OrderRecord): boolean {
+  if (before.status === 'created' || after.handOver !== undefined) return false
+  return after.challengeTokenHash !== before.challengeTokenHash
 }
 
 /** What it means that an order has come to its status. */
@@ -68,6 +84,7 @@ function walletOf(order: OrderRecord): AuditWallet {
 }
 
 /** The user and the session that an order is about: the one that it made, or the one that started it. */
-function sessionOf({ login, starter }: OrderRecord): { readonly userId?: string; readonly sessionId?: string } {
-  return given({ userId: (login ?? starter)?.userId, sessionId: (login ?? starter)?.sessionId })
+function sessionOf(order: OrderRecord): { readonly userId?: string; readonly sessionId?: string } {
+  const { userId = order.inboxUserId, sessionId } = order.login ?? order.starter ?? {}
+  return given({ userId, sessionId })
 }

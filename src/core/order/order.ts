@@ -75,11 +75,12 @@ export interface OrderRecord extends Pick<OrderChallenge, (typeof contentFields)
   /** Proofs of contract wallets that an RPC was asked about, or is being asked about. */
   readonly contractChecks?: number
 
-  readonly claimTokenHash: string
+  /** Absent for an inbox: no token claims the order, but a session of its user. */
+  readonly claimTokenHash?: string
   readonly desktopTokenHash: string
   /** From `claimed` on. */
   readonly challengeTokenHash?: string
-  /** Of the browsers that handed the order over, oldest first. They can only reject, and take back. */
+  /** Of browsers that another one took the order over from, oldest first. They can only reject, and take back. */
   readonly formerTokenHashes?: readonly string[]
   /** The newest ticket to hand the order over. */
   readonly handOver?: { readonly ticketHash: string; readonly expiresAt: number; readonly redeemedAt?: number }
@@ -91,6 +92,10 @@ export interface OrderRecord extends Pick<OrderChallenge, (typeof contentFields)
   readonly login?: OrderLogin
   /** Of a link order: who started it. */
   readonly starter?: OrderStarter
+  /** Of an order for an inbox: id of the user who can approve it. */
+  readonly inboxUserId?: string
+  /** Of a finalized order for an inbox: hash of the key that gets its result again. */
+  readonly finalizeKeyHash?: string
   /** Present once the phone has taken the finalized login or link order back. */
   readonly takenBack?: TakeBackOutcome
 }
@@ -120,6 +125,8 @@ export interface StoredRequester {
   readonly network?: string
   /** Whether the application's backend described it, which had a start key. */
   readonly startedWithKey?: true
+  /** Name of that key, if it has one. */
+  readonly startedBy?: string
 }
 
 /** What is decided when an order with return codes is approved. */
@@ -155,6 +162,8 @@ export type OrderIntent =
        */
       readonly challengeTokenHashes: readonly [string, ...string[]]
     }
+  /** By a session of the user whose inbox has the order. The hashes are as for a claim. */
+  | { readonly type: 'claimFromInbox'; readonly challengeTokenHashes: readonly [string, ...string[]] }
   | { readonly type: 'preview' }
   | { readonly type: 'readChallenge' }
   | { readonly type: 'approve'; readonly proof: Proof }
@@ -163,18 +172,25 @@ export type OrderIntent =
   | { readonly type: 'undoContractCheck' }
   | { readonly type: 'reject' }
   | { readonly type: 'cancel' }
-  | { readonly type: 'finalize'; readonly returnCode: ReturnCodeCheck }
+  | FinalizeIntent
   | { readonly type: 'handOver'; readonly ticketHash: string; readonly expiresAt: number }
   /** The hashes are as for a claim. */
   | { readonly type: 'redeem'; readonly challengeTokenHashes: readonly [string, ...string[]] }
   | ({ readonly type: 'settleTakeBack' } & TakeBackOutcome)
   | { readonly type: 'expire' }
 
+interface FinalizeIntent {
+  readonly type: 'finalize'
+  readonly returnCode: ReturnCodeCheck
+  /** Of an order for an inbox. */
+  readonly finalizeKeyHash?: string | undefined
+}
+
 /** An intent with everything needed to carry it out: the checked proof, the user. */
 export type OrderCommand =
   | Exclude<OrderIntent, { type: 'approve' | 'finalize' }>
   | { readonly type: 'approve'; readonly proof: StoredProof; readonly approval?: OrderApproval | undefined }
-  | { readonly type: 'finalize'; readonly returnCode: ReturnCodeCheck; readonly login?: OrderLogin }
+  | (FinalizeIntent & { readonly login?: OrderLogin })
 
 /** The reasons for which an order refuses. */
 export type OrderRefusal = Extract<
@@ -205,11 +221,13 @@ export function takesReturnCode(order: OrderRecord): boolean {
 const approvedLifeMs = 60_000
 /** The same if the user has to read the return code on the phone and to enter it. */
 const codeEntryMs = 180_000
+/** The same for an order for an inbox: its backend may be away for a while. */
+const inboxFinishMs = 10 * 60_000
 /** Lifetime of a ticket in ms. */
 export const ticketLifeMs = 60_000
 /** Time in ms for which a redeemed ticket gets the same answer again. */
 const redeemRetryMs = 60_000
-/** Most browsers that handed the order over of which the tokens are kept: the first, and the last ones. */
+/** Most former challenge tokens that are kept: the first, and the last ones. */
 const maxFormerTokens = 8
 /** Time in ms for which a finalized order returns its result again to the same desktop. */
 const finalizeRetryMs = 60_000
@@ -255,12 +273,16 @@ export function identityOf(order: OrderRecord): ProvenIdentity {
 
 /**
  * When a live order expires. An approved one keeps at least {@link approvedLifeMs} from its approval,
- * {@link codeEntryMs} if it takes a return code.
+ * {@link codeEntryMs} if it takes a return code, {@link inboxFinishMs} if it is for an inbox.
  */
 export function deadlineOf(order: OrderRecord): number {
   if (order.status !== 'approved') return order.expiresAt
-  const life = takesReturnCode(order) ? codeEntryMs : approvedLifeMs
-  return Math.max(order.expiresAt, newestTransition(order).at + life)
+  return Math.max(order.expiresAt, newestTransition(order).at + approvedLifeOf(order))
+}
+
+function approvedLifeOf(order: OrderRecord): number {
+  if (order.inboxUserId !== undefined) return inboxFinishMs
+  return takesReturnCode(order) ? codeEntryMs : approvedLifeMs
 }
 
 /** Time and tries that are left to finalize an approved order. */
@@ -295,6 +317,12 @@ const answers: Readonly<
     claimed: 'ORDER_ALREADY_CLAIMED',
     waiting_user: 'ORDER_ALREADY_CLAIMED',
     approved: 'ORDER_ALREADY_CLAIMED',
+  },
+  claimFromInbox: {
+    created: 'moves',
+    claimed: 'moves',
+    waiting_user: 'moves',
+    approved: 'ORDER_ALREADY_APPROVED',
   },
   preview: {
     created: 'same',
@@ -360,7 +388,7 @@ const endings: Readonly<Record<TerminalStatus, OrderRefusal>> = {
  * 1. `same` for the phone that claimed it and comes with the same claim key.
  * 2. `same` for the same proof: the desktop may finalize before the phone's retry arrives.
  * 3. `same` for {@link finalizeRetryMs} after it was finalized, with the rules of 6, and until a third wrong return
- *    code. REJECTED once it is taken back.
+ *    code; for an inbox, for the same finalize key, until it is forgotten. REJECTED once it is taken back.
  * 4. A login or link order is taken back: it stays finalized, and its session is to be ended, or its wallet unlinked.
  *    `same` if it is taken back already.
  * 5. Both making and redeeming a ticket. Before the status of the order counts, a ticket that is used or too old is
@@ -371,6 +399,9 @@ const endings: Readonly<Record<TerminalStatus, OrderRefusal>> = {
  *
  * `preview` has no column: it answers for a created order, changes nothing, and refuses as claim does, also the phone
  * that claimed it.
+ *
+ * `claimFromInbox` is claim for orders for an inbox. In claimed and waiting_user it replaces the challenge token and
+ * voids the ticket, and the status stays; approved is ALREADY_APPROVED. With the claim key of a claim it is `same`.
  *
  * A part of approve, with no column of its own: `beginContractCheck`, before an RPC is asked about a contract wallet's
  * proof, answers as an approve with a proof that is not stored, counts in waiting_user, and is RATE_LIMITED from
@@ -400,7 +431,7 @@ export function decideEarly(order: OrderRecord, intent: OrderIntent, now: number
   if (intent.type === 'settleTakeBack') return isUnsettled(order) ? undefined : { order }
   if (intent.type === 'undoContractCheck') return order.status === 'waiting_user' ? undefined : { order }
   if (order.takenBack !== undefined && intent.type === 'finalize') return { order, refusal: 'ORDER_REJECTED' }
-  const codeOutcome = intent.type === 'finalize' ? checkReturnCode(order, intent.returnCode, now) : undefined
+  const codeOutcome = intent.type === 'finalize' ? checkReturnCode(order, intent, now) : undefined
   if (codeOutcome !== undefined) return codeOutcome
   if (isRetry(order, intent, now)) return { order }
   if (intent.type === 'redeem' && !isRedeemable(order, now)) return { order, refusal: 'HANDOVER_INVALID' }
@@ -413,9 +444,11 @@ export function decideEarly(order: OrderRecord, intent: OrderIntent, now: number
   return answer === 'same' ? { order } : { order, refusal: answer }
 }
 
-/** Whether a desktop that finalized the order gets the result again, as far as the time decides. */
-function isFinalizeRetry(order: OrderRecord, now: number): boolean {
-  return order.status === 'finalized' && now < newestTransition(order).at + finalizeRetryMs && codeTriesLeft(order) > 0
+/** Whether a desktop that finalized the order gets the result again, as far as time and finalize key decide. */
+function isFinalizeRetry(order: OrderRecord, { finalizeKeyHash }: FinalizeIntent, now: number): boolean {
+  if (order.status !== 'finalized') return false
+  if (order.inboxUserId !== undefined) return order.finalizeKeyHash === finalizeKeyHash
+  return now < newestTransition(order).at + finalizeRetryMs && codeTriesLeft(order) > 0
 }
 
 /** A ticket is good for one use. */
@@ -437,6 +470,7 @@ function canBeTakenBack({ status, kind, takenBack }: OrderRecord): boolean {
 function isRetry(order: OrderRecord, intent: OrderIntent, now: number): boolean {
   switch (intent.type) {
     case 'claim':
+    case 'claimFromInbox':
       return !isTerminal(order.status) && intent.challengeTokenHashes.some((hash) => isOfPhone(order, hash))
     case 'redeem': {
       const { challengeTokenHash, handOver } = order
@@ -458,7 +492,7 @@ function isRetry(order: OrderRecord, intent: OrderIntent, now: number): boolean 
     case 'cancel':
       return order.status === 'cancelled'
     case 'finalize':
-      return isFinalizeRetry(order, now)
+      return isFinalizeRetry(order, intent, now)
     case 'preview':
     case 'readChallenge':
     case 'beginContractCheck':
@@ -498,6 +532,11 @@ function advance(order: OrderRecord, command: OrderCommand, now: number): Outcom
   switch (command.type) {
     case 'claim':
       return { order: { ...move(order, 'claimed', now), challengeTokenHash: command.challengeTokenHashes[0] } }
+    case 'claimFromInbox': {
+      // A ticket of the browser before would lead to a token that approves.
+      const { handOver: _handOver, ...claimed } = order.status === 'created' ? move(order, 'claimed', now) : order
+      return { order: withPhone(claimed, command.challengeTokenHashes[0]) }
+    }
     case 'readChallenge':
       return { order: move(order, 'waiting_user', now) }
     case 'approve':
@@ -523,22 +562,14 @@ function advance(order: OrderRecord, command: OrderCommand, now: number): Outcom
     case 'handOver':
       return { order: { ...order, handOver: { ticketHash: command.ticketHash, expiresAt: command.expiresAt } } }
     case 'redeem': {
-      const { handOver, challengeTokenHash, formerTokenHashes = [] } = order
-      const former = [...formerTokenHashes, challengeTokenHash as string]
-      return {
-        order: {
-          ...order,
-          challengeTokenHash: command.challengeTokenHashes[0],
-          formerTokenHashes: former.length > maxFormerTokens ? [former[0] as string, ...former.slice(2)] : former,
-          handOver: { ...(handOver as NonNullable<typeof handOver>), redeemedAt: now },
-        },
-      }
+      const handOver = { ...(order.handOver as NonNullable<typeof order.handOver>), redeemedAt: now }
+      return { order: { ...withPhone(order, command.challengeTokenHashes[0]), handOver } }
     }
     case 'cancel':
       return { order: move(order, 'cancelled', now) }
     case 'finalize': {
-      const finalized = move(order, 'finalized', now)
-      return { order: command.login === undefined ? finalized : { ...finalized, login: command.login } }
+      const { login, finalizeKeyHash } = command
+      return { order: { ...move(order, 'finalized', now), ...given({ login, finalizeKeyHash }) } }
     }
     case 'preview':
     case 'expire':
@@ -546,9 +577,18 @@ function advance(order: OrderRecord, command: OrderCommand, now: number): Outcom
   }
 }
 
+/** An order with another challenge token. Those before it can only reject, and take back. */
+function withPhone(order: OrderRecord, challengeTokenHash: string): OrderRecord {
+  if (order.challengeTokenHash === undefined) return { ...order, challengeTokenHash }
+  const former = [...(order.formerTokenHashes ?? []), order.challengeTokenHash]
+  const formerTokenHashes = former.length > maxFormerTokens ? [former[0] as string, ...former.slice(2)] : former
+  return { ...order, challengeTokenHash, formerTokenHashes }
+}
+
 /** The outcome of a finalize if its return code decides it; `undefined` if none is needed, or it is right. */
-function checkReturnCode(order: OrderRecord, returnCode: ReturnCodeCheck, now: number): Outcome | undefined {
-  const looked = order.status === 'approved' || isFinalizeRetry(order, now)
+function checkReturnCode(order: OrderRecord, intent: FinalizeIntent, now: number): Outcome | undefined {
+  const { returnCode } = intent
+  const looked = order.status === 'approved' || isFinalizeRetry(order, intent, now)
   if (!looked || !takesReturnCode(order) || returnCode === 'right') return undefined
   if (returnCode === 'absent') return { order, refusal: 'RETURN_CODE_REQUIRED' }
   // Counted in the order itself, so that guesses made at the same time are all counted.

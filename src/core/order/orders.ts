@@ -4,13 +4,14 @@ import type { RequestContext } from '../../base/request.ts'
 import { equalInConstantTime, hashToken, type Keyring, newToken, tokenFromBytes } from '../../base/token.ts'
 import type { LiveCount } from '../../limits/concurrency.ts'
 import type { RateLimiter } from '../../limits/rate.ts'
-import { CountersignError, invalidField, refused } from '../../shared/errors.ts'
+import { CountersignError, type ErrorReason, invalidField, refused } from '../../shared/errors.ts'
 import { given, pick } from '../../shared/given.ts'
 import type {
   ApprovedOrder,
   ClaimedOrder,
   DesktopOrder,
   HandOver,
+  InboxOrder,
   OrderChallenge,
   OrderPreview,
   OrderRequester,
@@ -29,6 +30,7 @@ import type { Proven, ProveOptions, Prover, WalletNamed } from '../wallet/prover
 import type { Proof, ProvenIdentity, WalletIdentity } from '../wallet/wallet.ts'
 import { Admission, callingDesktop, matchesAny, phoneHashes, requesterOf } from './admission.ts'
 import { changeOrder, contractChecks } from './change.ts'
+import type { InboxOrders } from './inbox-orders.ts'
 import { type KnownComputers, OrderComputers, requireComputerProof } from './known-computers.ts'
 import type { LinkOrders } from './link-orders.ts'
 import {
@@ -46,9 +48,9 @@ import {
   takesReturnCode,
   ticketLifeMs,
 } from './order.ts'
-import { orderFacts, requesterIn, startedFacts, walletFacts } from './order-audit.ts'
+import { addressedFacts, orderFacts, requesterIn, startedFacts, walletFacts } from './order-audit.ts'
 import type { OrderRecords } from './records.ts'
-import { claimUrl, newOrder, type OrderBeginning, type OrderSettings } from './start.ts'
+import { claimUrl, newOrder, type OrderBeginning, type OrderSettings, type Requester } from './start.ts'
 import { OrderWatches, type WatchEvent } from './watch.ts'
 
 /** Rejects with LOGIN_REFUSED if an operator has blocked the wallet. */
@@ -66,6 +68,8 @@ export interface OrdersOptions {
   readonly computers?: KnownComputers | undefined
   /** Adds the wallets of link orders. Without it, these are NOT_ENABLED. */
   readonly links?: LinkOrders | undefined
+  /** Keeps the orders for inboxes. Without it, these are NOT_ENABLED. */
+  readonly inbox?: InboxOrders | undefined
   /** Rejects with LOGIN_REFUSED if an operator has blocked the wallet. Without it, no wallet is blocked. */
   readonly requireNotBlocked?: RequireNotBlocked
   /**
@@ -138,6 +142,9 @@ export class Orders {
    *
    * A link order takes a session that may add a wallet (SESSION_REQUIRED, SESSION_INVALID, SESSION_NOT_FRESH) and no
    * start key. RATE_LIMITED if too many are started from the network. `cookies` are Set-Cookie header values.
+   *
+   * An order for an inbox takes a start key and the id of a user (INVALID_REQUEST). RATE_LIMITED if too many wait for
+   * the user.
    */
   async start(
     input: StartOrderOptions,
@@ -156,29 +163,56 @@ export class Orders {
       prover.requireKeys(adapterId, 'expected_public_key_hex')
     }
     const slots = live?.slotsOf(Buffer.byteLength(JSON.stringify(order)))
-    live?.add(forgottenAt(order), order.issuedAt, requester.ip || undefined, slots)
+    const countedUntil = countedUntilOf(order)
+    live?.add(countedUntil, order.issuedAt, requester.ip || undefined, slots)
     try {
-      await records.create(order)
+      await this.#create(order, requester)
     } catch (error) {
-      const notStored = error instanceof CountersignError && error.reason === 'RATE_LIMITED'
-      if (notStored) live?.remove(forgottenAt(order), requester.ip || undefined, slots)
+      const notStored = error instanceof CountersignError && notStoredReasons.has(error.reason)
+      if (notStored) live?.remove(countedUntil, requester.ip || undefined, slots)
       throw error
     }
     records.observe?.(order)
     this.#audit.record(startedFacts(order), requesterIn(order))
-    const { orderId, kind, status, expiresAt, confirmationCode } = order
-    const url = claimUrl(settings, orderId, claimToken)
-    const started = { orderId, claimUrl: url, claimToken, desktopToken, kind, status, expiresAt, confirmationCode }
-    return { ...started, ...given({ cookies }) }
+    const { orderId, kind, status, expiresAt, confirmationCode, inboxUserId } = order
+    const started = { orderId, claimToken, desktopToken, kind, status, expiresAt, confirmationCode }
+    if (inboxUserId === undefined) {
+      return { ...started, claimUrl: claimUrl(settings, orderId, claimToken), ...given({ cookies }) }
+    }
+    const approvalUrl = this.#requireInbox().approvalUrl(orderId)
+    this.#audit.record(addressedFacts(order, inboxUserId, approvalUrl), requesterIn(order))
+    return { ...started, claimUrl: '', approvalUrl }
+  }
+
+  /** Stores a new order. One for an inbox is entered there first. */
+  async #create(order: OrderRecord, { startKeyId = '' }: Requester): Promise<void> {
+    const { records } = this.#options
+    if (order.inboxUserId === undefined) return await records.create(order)
+    const inbox = this.#requireInbox()
+    await inbox.enter(order, startKeyId)
+    try {
+      await records.create(order)
+      // Asked after the write: a concurrent deletion of the user either finds this order, or is seen here.
+      await inbox.requireUser(order)
+    } catch (error) {
+      await Promise.allSettled([this.#withdraw(order), inbox.takeOut(order)])
+      throw error
+    }
+  }
+
+  /** Cancels an order that its starter is not told of. */
+  async #withdraw({ orderId }: OrderRecord): Promise<void> {
+    await changeOrder(this.#options.records, orderId, { admit: () => {}, command: { type: 'cancel' } })
   }
 
   /** The desktop that starts an order; of a link order, with its user. `cookies` are Set-Cookie header values. */
   async #beginning(
-    { kind, requester }: StartOrderOptions,
+    input: StartOrderOptions,
     request: RequestContext,
   ): Promise<Omit<OrderBeginning, 'issuedAt'> & { readonly cookies?: readonly string[] }> {
     const { settings, origins, limiter } = this.#options
-    if (kind !== 'link') return { requester: requesterOf(requester, request, { settings, origins }) }
+    if (input.inboxUserId !== undefined) this.#requireInbox()
+    if (input.kind !== 'link') return { requester: requesterOf(input, request, { settings, origins }) }
     const links = this.#requireLinks()
     await limiter?.spend('start-link', request)
     return { requester: callingDesktop(request, origins), ...(await links.starterOf(request)) }
@@ -188,6 +222,12 @@ export class Orders {
     const { links } = this.#options
     if (links !== undefined) return links
     throw new CountersignError('NOT_ENABLED', 'The application keeps its users and their wallets itself')
+  }
+
+  #requireInbox(): InboxOrders {
+    const { inbox } = this.#options
+    if (inbox !== undefined) return inbox
+    throw new CountersignError('NOT_ENABLED', 'The application keeps its users itself, so they have no inbox here')
   }
 
   /** Returns who asks, for the page of a claim URL, as long as no phone has claimed the order. Changes nothing. */
@@ -225,6 +265,40 @@ export class Orders {
     })
     const challengeToken = tokens.find((token) => matchesAny(token, phoneHashes(order))) as string
     return { orderId, status: order.status, challengeToken }
+  }
+
+  /**
+   * The orders that wait for the request's user, newest first. Takes a session that no order made (SESSION_NOT_FRESH);
+   * with a cookie, from the service's own origin.
+   */
+  async listInbox(request: RequestContext): Promise<readonly InboxOrder[]> {
+    return await this.#requireInbox().list(request)
+  }
+
+  /**
+   * Assigns an order of the inbox to a browser of its user; the session is as for {@link listInbox}. A further claim
+   * replaces the challenge token, and those before can only reject. The claim key is as for {@link claim}. `cookies`
+   * are Set-Cookie header values.
+   */
+  async claimFromInbox(
+    { orderId, claimKey }: { readonly orderId: string; readonly claimKey: string },
+    request: RequestContext,
+  ): Promise<Plain<ClaimedOrder> & { readonly cookies: readonly string[] }> {
+    const inbox = this.#requireInbox()
+    const { session, cookies } = await inbox.claimer(request)
+    const tokens = this.#challengeTokens(orderId, session.id, claimKey)
+    const order = await changeOrder(this.#options.records, orderId, {
+      admit: (order) => this.#admission.ofUser(order, session.userId, request),
+      command: { type: 'claimFromInbox', challengeTokenHashes: tokens.map(hashToken) as [string, ...string[]] },
+      stored: this.#teller(request),
+    }).catch(async (error: unknown) => {
+      // The entry of an order that is over, or that was never stored.
+      const isOver = error instanceof CountersignError && error.reason.startsWith('ORDER_')
+      if (isOver) await inbox.takeOut({ inboxUserId: session.userId, orderId })
+      throw error
+    })
+    const challengeToken = tokens.find((token) => matchesAny(token, phoneHashes(order))) as string
+    return { orderId, status: order.status, challengeToken, cookies }
   }
 
   /**
@@ -339,13 +413,20 @@ export class Orders {
         await requireNotBlocked?.(identity)
         if (order.kind === 'link') await this.#requireLinks().requireAddable(order, identity)
         if (order.kind === 'login') await requireListed?.(identity)
+        if (order.inboxUserId !== undefined) await this.#requireInbox().requireApprover(order, identity)
         const approval = await this.#computers.decide(order, identity, rememberComputer)
         const signatureHex = proof.signatureHex.toLowerCase()
         const message = order.kind !== 'sign' || text === order.message ? {} : { message: text }
         return { type: 'approve', proof: { ...identity, signatureHex, ...message }, approval }
       },
     })
+    await this.#takeOut(order)
     return { orderId, status: order.status, ...this.#shownReturnCode(order), ...pick(deadlinesOf(order), ['finishBy']) }
+  }
+
+  /** Takes an order that is approved or over out of the inbox that it is in, if any. */
+  async #takeOut(order: OrderRecord): Promise<void> {
+    if (order.inboxUserId !== undefined) await this.#options.inbox?.takeOut(order)
   }
 
   /** Ends the order, for the phone, or takes a finalized login or link order back: see {@link #takeBack}. */
@@ -356,6 +437,7 @@ export class Orders {
       command: { type: 'reject' },
       stored: this.#teller(request),
     })
+    await this.#takeOut(order)
     const { status, takenBack } = order
     if (takenBack === undefined) return { orderId, status }
     return { orderId, status, ...(isUnsettled(order) ? await this.#takeBack(order, request) : takenBack) }
@@ -368,6 +450,7 @@ export class Orders {
       command: { type: 'cancel' },
       stored: this.#teller(request),
     })
+    await this.#takeOut(order)
     return { orderId: order.orderId, status: order.status }
   }
 
@@ -379,13 +462,20 @@ export class Orders {
    * The order is finalized before the session is made, and the session's token is derived from the desktop's token. So
    * a retry between the two steps, or after a crash there, makes or finds the same session. The computer becomes known
    * last. A link order takes the session that started it, is finalized first likewise, and each call adds the wallet.
+   *
+   * An order for an inbox takes a finalize key (INVALID_REQUEST), and the same gets the same answer until the order is
+   * forgotten. Its wallet must still be one that can approve it (WRONG_WALLET, LOGIN_REFUSED).
    */
   async finalize(
-    input: DesktopOrder & { readonly returnCode?: string | undefined; readonly computerProof?: string | undefined },
+    input: DesktopOrder & {
+      readonly returnCode?: string | undefined
+      readonly computerProof?: string | undefined
+      readonly finalizeKey?: string | undefined
+    },
     request: RequestContext,
   ): Promise<OrderResult> {
     const { records, keyring, host, limiter } = this.#options
-    const { orderId, desktopToken, returnCode, computerProof } = input
+    const { orderId, desktopToken, returnCode, computerProof, finalizeKey } = input
     const seeds = keyring.derive('finalize seed', [orderId, desktopToken])
     const tellChange = this.#teller(request)
     let repeated = true
@@ -393,11 +483,13 @@ export class Orders {
     const admit = this.#admission.ofDesktop(input, request, (order) =>
       requireComputerProof(order, computerProof, desktopToken),
     )
+    const finalizeKeyHash = finalizeKey === undefined ? undefined : hashToken(finalizeKey)
     const intent = (order: OrderRecord) =>
-      ({ type: 'finalize', returnCode: this.#checkReturnCode(order, returnCode) }) as const
+      ({ type: 'finalize', returnCode: this.#checkReturnCode(order, returnCode), finalizeKeyHash }) as const
     const order = await changeOrder(records, orderId, {
       admit: async (order) => {
         admit(order)
+        requireFinalizeKey(order, finalizeKey)
         if (order.kind === 'link') starting.own = await this.#requireLinks().requireStarter(order, request)
       },
       stored: (before, after) => {
@@ -409,6 +501,9 @@ export class Orders {
         switch (order.kind) {
           case 'sign':
             await this.#options.requireNotBlocked?.(identityOf(order))
+            if (order.inboxUserId !== undefined) {
+              await this.#requireInbox().requireApprover(order, identityOf(order))
+            }
             return intent(order)
           case 'login': {
             await limiter?.countSignIn(identityOf(order))
@@ -572,14 +667,21 @@ export class Orders {
   }
 
   #shownRequester(order: OrderRecord, request: RequestContext): OrderRequester {
-    const { ip, userAgent, network, startedWithKey = false } = order.requester
-    const compares = this.#options.settings.proximity !== 'off'
+    const { ip, userAgent, network, startedWithKey = false, startedBy } = order.requester
+    const compares = this.#options.settings.proximity !== 'off' && order.inboxUserId === undefined
     const near = compares ? sameNetwork(network, networkOfRequest(request)) : undefined
-    return { origin: order.origin, ip, userAgent, ...given({ sameNetwork: near }), startedWithKey }
+    return {
+      origin: order.origin,
+      ip,
+      userAgent,
+      ...given({ sameNetwork: near }),
+      startedWithKey,
+      ...given({ startedBy }),
+    }
   }
 
   /**
-   * The challenge token that the holder of a claim token or a ticket gets; then those that it would have got under the
+   * The challenge token that the holder of a claim token, a ticket or a session gets; then those that it would have got under the
    * server's other secrets.
    */
   #challengeTokens(orderId: string, grant: string, claimKey: string | undefined): [string, ...string[]] {
@@ -626,7 +728,29 @@ function hashSeed(seed: Uint8Array): string {
   return hashToken(Buffer.from(seed).toString('base64url'))
 }
 
-/** The digits that the user compares. With return codes there are none. */
-function comparedCode({ returnCodes, confirmationCode }: OrderRecord) {
-  return returnCodes ? {} : { confirmationCode }
+/** The digits that the user compares. With return codes and for an inbox there are none. */
+function comparedCode({ confirmationCode }: OrderRecord) {
+  return confirmationCode === '' ? {} : { confirmationCode }
+}
+
+/** Reasons for which an order is certainly not stored. */
+const notStoredReasons: ReadonlySet<ErrorReason> = new Set(['RATE_LIMITED', 'INVALID_REQUEST'])
+
+/** Step in ms of the ends that orders for an inbox are counted until: lives of a day would be 86,400 seconds. */
+const countedStepMs = 60_000
+
+/** Until when the ceiling counts a new order. */
+function countedUntilOf(order: OrderRecord): number {
+  const end = forgottenAt(order)
+  return order.inboxUserId === undefined ? end : Math.ceil(end / countedStepMs) * countedStepMs
+}
+
+/** Refuses a finalize of an order for an inbox without a key, and of any other order with one. */
+function requireFinalizeKey({ inboxUserId }: OrderRecord, finalizeKey: string | undefined): void {
+  if ((inboxUserId === undefined) === (finalizeKey === undefined)) return
+  const message =
+    inboxUserId === undefined
+      ? 'finalize_key is for orders with inbox_user_id only'
+      : 'finalize_key is required for an order with inbox_user_id'
+  throw invalidField('finalize_key', message)
 }

@@ -130,8 +130,8 @@ export async function cancelOrder(store: Store, orderId: string): Promise<void> 
 }
 
 function names(order: OrderRecord, { userId, wallets }: OrderParty): boolean {
-  const { proof, login, starter, adapterId, expectedAddress, expectedPublicKeyHex } = order
-  if (login?.userId === userId || starter?.userId === userId) return true
+  const { proof, login, starter, inboxUserId, adapterId, expectedAddress, expectedPublicKeyHex } = order
+  if ([login?.userId, starter?.userId, inboxUserId].includes(userId)) return true
   return wallets.some((wallet) => {
     if (proof?.adapterId === wallet.adapterId && proof.subject === wallet.subject) return true
     if (adapterId !== wallet.adapterId) return false

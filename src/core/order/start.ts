@@ -35,6 +35,8 @@ export interface OrderSettings {
 /** The desktop that an order is started for. */
 export interface Requester extends StoredRequester {
   readonly origin: string
+  /** Of a backend: what its orders are counted by, the name of its start key or a hash of one without a name. */
+  readonly startKeyId?: string
 }
 
 /** What an order is started with, in addition to its options. */
@@ -49,6 +51,7 @@ export interface OrderBeginning {
 /** A new order and its tokens, of which the order has hashes only. */
 export interface NewOrder {
   readonly order: OrderRecord
+  /** Empty for an inbox. */
   readonly claimToken: string
   readonly desktopToken: string
 }
@@ -59,10 +62,10 @@ export interface NewOrder {
  */
 export function newOrder(
   input: StartOrderOptions,
-  { requester: { origin, ...requester }, starter, issuedAt }: OrderBeginning,
+  { requester: { origin, startKeyId: _startKeyId, ...requester }, starter, issuedAt }: OrderBeginning,
   settings: OrderSettings,
 ): NewOrder {
-  const { kind, adapterId, computerKey, expectedAddress } = input
+  const { kind, adapterId, computerKey, expectedAddress, inboxUserId } = input
   requireTogether(input)
   const returnTo = input.returnTo ?? '/'
   requireReturnPath(returnTo)
@@ -80,11 +83,12 @@ export function newOrder(
     nonce: randomText(32),
     origin,
     issuedAt,
-    expiresAt: issuedAt + settings.orderTtlSeconds * 1000,
+    expiresAt: issuedAt + ttlSecondsOf(input, settings) * 1000,
   }
-  // Always: a relayed link would lead every later sign-in of the wallet to the attacker's account.
-  const returnCodes = kind === 'link' || settings.confirmationCode === 'return'
-  const confirmationCode = returnCodes ? '' : newCode()
+  const scanned = inboxUserId === undefined
+  // Always for a link: a relayed one would lead every later sign-in of the wallet to the attacker's account.
+  const returnCodes = kind === 'link' || (settings.confirmationCode === 'return' && scanned)
+  const confirmationCode = returnCodes || !scanned ? '' : newCode()
   const message = challengeMessage(settings.appName, challenge, {
     order: {
       orderId,
@@ -92,11 +96,11 @@ export function newOrder(
       displayTitle,
       displaySummary,
       payloadHash,
-      confirmationCode: returnCodes ? undefined : confirmationCode,
+      confirmationCode: confirmationCode || undefined,
     },
     link: starter && { userId: starter.userId, sessionAddress: starter.address || undefined },
   })
-  const claimToken = newToken('claim')
+  const claimToken = scanned ? newToken('claim') : ''
   const desktopToken = newToken('desktop')
   const order: OrderRecord = {
     orderId,
@@ -109,7 +113,7 @@ export function newOrder(
     returnTo,
     ...given({ adapterId, displayTitle, displaySummary, payloadHash, payload }),
     ...given({ payloadAsWritten: asWritten === payload ? undefined : asWritten }),
-    ...given({ expectedPublicKeyHex, expectedAddress, computerKey, starter }),
+    ...given({ expectedPublicKeyHex, expectedAddress, computerKey, starter, inboxUserId }),
     challengeId: challenge.challengeId,
     nonce: challenge.nonce,
     issuedAt,
@@ -117,10 +121,17 @@ export function newOrder(
     message,
     confirmationCode,
     ...(returnCodes ? { returnCodes } : {}),
-    claimTokenHash: hashToken(claimToken),
+    ...given({ claimTokenHash: scanned ? hashToken(claimToken) : undefined }),
     desktopTokenHash: hashToken(desktopToken),
   }
   return { order, claimToken, desktopToken }
+}
+
+/** Lifetime in seconds of an order for an inbox, unless its backend says another. */
+const inboxTtlSeconds = 3600
+
+function ttlSecondsOf({ inboxUserId, ttlSeconds = inboxTtlSeconds }: StartOrderOptions, settings: OrderSettings) {
+  return inboxUserId === undefined ? settings.orderTtlSeconds : ttlSeconds
 }
 
 /** The address for the QR code. */
@@ -154,12 +165,25 @@ function requireTogether({ kind, adapterId, payload, payloadHash, ...input }: St
     if (kind !== 'sign') throw invalidField(field, `${field} is for orders of kind sign only`)
     if (field !== 'payload' && adapterId === undefined) throw invalidField('adapter_id', `${field} needs adapter_id`)
   }
+  requireFitsInbox({ kind, payload, ...input })
   if (payload !== undefined && payloadHash !== undefined) {
     throw invalidField(
       'payload_hash',
       'payload and payload_hash exclude each other: the hash of the payload is computed',
     )
   }
+}
+
+/** Refuses what an order for an inbox cannot have or lacks, and what is for such an order only. */
+function requireFitsInbox({ kind, payload, inboxUserId, ttlSeconds, computerKey }: StartOrderOptions): void {
+  if (inboxUserId === undefined) {
+    if (ttlSeconds !== undefined) throw invalidField('ttl_seconds', 'ttl_seconds needs inbox_user_id')
+    return
+  }
+  requirePlainLine('inbox_user_id', inboxUserId)
+  if (kind !== 'sign') throw invalidField('inbox_user_id', 'inbox_user_id is for orders of kind sign only')
+  if (payload === undefined) throw invalidField('payload', 'inbox_user_id needs payload')
+  if (computerKey !== undefined) throw invalidField('computer_key', 'computer_key is not for orders with inbox_user_id')
 }
 
 /** A text of the requester in which runs of white space count as one space; `undefined` if nothing is left. */

@@ -195,8 +195,9 @@ export class StandaloneHost implements WalletHost {
     const credential = this.#credential(request)
     if (credential === undefined) throw refused('SESSION_REQUIRED')
     if (credential.form === 'cookie') this.#requireProxiedOrigin(request, reads)
-    const session = await this.introspect(credential.text, credential.form)
+    const session = await this.#sessions.find(credential.text, credential.form)
     if (session === undefined) throw refused('SESSION_INVALID')
+    if (!this.admits(session)) throw sessionNotListed()
     return session
   }
 

@@ -3,6 +3,8 @@ import { vi } from 'vitest'
 import type { AuditTrail } from '../../../src/base/audit.ts'
 import type { RequestContext } from '../../../src/base/request.ts'
 import { Keyring } from '../../../src/base/token.ts'
+import { Inboxes } from '../../../src/core/order/inbox.ts'
+import { InboxOrders } from '../../../src/core/order/inbox-orders.ts'
 import { KnownComputers } from '../../../src/core/order/known-computers.ts'
 import { LinkOrders } from '../../../src/core/order/link-orders.ts'
 import { type OrderResult, Orders } from '../../../src/core/order/orders.ts'
@@ -19,6 +21,7 @@ import { walletAdapters } from '../../../src/core/wallet/adapters.ts'
 import { chooseVerifier } from '../../../src/core/wallet/native.ts'
 import { Prover } from '../../../src/core/wallet/prover.ts'
 import type { WalletAdapter } from '../../../src/core/wallet/wallet.ts'
+import type { LiveCount } from '../../../src/limits/concurrency.ts'
 import type { StartedOrder, StartOrderOptions } from '../../../src/shared/orders.ts'
 import { openStore } from '../../../src/store/open.ts'
 import type { Store } from '../../../src/store/store.ts'
@@ -61,6 +64,7 @@ export interface InstanceOptions {
   /** Beside the adapters for Nimiq and for plain Ed25519. */
   readonly adapter?: WalletAdapter
   readonly audit?: AuditTrail
+  readonly live?: LiveCount
 }
 
 /** An instance of the service's domain, as one process would run it. */
@@ -96,6 +100,14 @@ export function makeInstance(store: Store, options: InstanceOptions = {}): Insta
   )
   const nonces = new Nonces({ appName: 'Example', ttlSeconds: 300, store })
   const wallets = new UserWallets({ nonces, prover, origins, host, audit: options.audit })
+  const keepsUsers = options.host?.resolveLogin === undefined
+  const inbox = new InboxOrders({
+    appName: options.settings?.appName ?? 'Example',
+    approvalUrl: (orderId) => `${ownOrigin}/inbox?order=${orderId}`,
+    inboxes: new Inboxes(store),
+    host,
+    origins,
+  })
   const orders = new Orders({
     settings: {
       appName: 'Example',
@@ -115,8 +127,9 @@ export function makeInstance(store: Store, options: InstanceOptions = {}): Insta
     origins,
     host,
     computers: options.computers ?? new KnownComputers(store),
-    ...(options.host?.resolveLogin === undefined ? { links: new LinkOrders({ links: wallets.links, host }) } : {}),
+    ...(keepsUsers ? { links: new LinkOrders({ links: wallets.links, host }), inbox } : {}),
     audit: options.audit,
+    live: options.live,
     ...(options.blocks ? { requireNotBlocked: (wallet) => standalone.requireNotBlocked(wallet) } : {}),
     shutdown: stop.signal,
   })

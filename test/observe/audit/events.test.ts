@@ -217,6 +217,20 @@ describe('audit events', () => {
     ])
   })
 
+  test('an order for an inbox is addressed to its user, by the name of the start key', async () => {
+    const key = 'start-key-of-the-tests-which-is-long-enough'
+    const told = await tellingService({ orderStartKeys: [`bot=${key}`] })
+    const { userId } = (await signIn(told)).session
+    told.clear()
+    const order = { kind: 'sign', payload: '{}', inboxUserId: userId, requester: { origin: app.origin } }
+    const { orderId } = await told.call('/cross-device/start', { ...order, displayTitle: 'Pay 3 €' }, bearer(key))
+    const approvalUrl = `${told.url}/api/auth/inbox?order=${orderId}`
+    expect(told.events).toMatchObject([
+      { type: 'order.started', orderId, kind: 'sign', startedWithKey: true, startedBy: 'bot' },
+      { type: 'order.addressed', orderId, userId, title: 'Pay 3 €', approvalUrl },
+    ])
+  })
+
   test('the end of a session is told with how it ended', async () => {
     const told = await tellingService()
     const wallet = makeWallet()

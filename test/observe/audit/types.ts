@@ -7,6 +7,7 @@ export const allTypes: Record<AuditEventType, true> = {
   'call.refused': true,
   'limit.hit': true,
   'order.started': true,
+  'order.addressed': true,
   'order.claimed': true,
   'order.challenge_read': true,
   'order.handed_over': true,

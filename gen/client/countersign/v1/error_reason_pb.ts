@@ -93,7 +93,7 @@ export const ErrorReason = {
    * new order.
    * Connect: resource_exhausted. HTTP: 429.
    * Metadata: limit.
-   *   limit: the limit, as in COUNTERSIGN_RATE_LIMITS, such as sign-in; or contract-checks.
+   *   limit: the limit, as in COUNTERSIGN_RATE_LIMITS, such as sign-in; or contract-checks, or inbox.
    *
    * @generated from enum value: ERROR_REASON_RATE_LIMITED = 5;
    */
@@ -477,7 +477,8 @@ export const ErrorReason = {
   START_KEY_REQUIRED: 97,
 
   /**
-   * The proof is valid, but the order asks for another wallet. Sign with that one.
+   * The proof is valid, but the order asks for another wallet. Sign with that one, or with one of the user's that was
+   * not added in the last 24 hours.
    * Connect: permission_denied. HTTP: 403.
    *
    * @generated from enum value: ERROR_REASON_WRONG_WALLET = 98;

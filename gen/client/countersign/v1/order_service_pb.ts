@@ -108,9 +108,8 @@ export type StartOrderRequest = Message<"countersign.v1.StartOrderRequest"> & {
   requester?: StartOrderRequester | undefined;
 
   /**
-   * Id of the user who can approve the order, from the list of the user's inbox, in place of a claim URL. Takes a start
-   * key, kind sign and payload. Only a wallet of that user can approve: see ApproveOrder. An unknown user is
-   * INVALID_REQUEST.
+   * Id of the user whose inbox gets the order, and who alone can approve it. For kind sign with payload, and backends
+   * with a start key; not with computer_key. `requester.ip` can then be absent in any case. An unknown user is refused.
    *
    * @generated from field: optional string inbox_user_id = 12;
    */
@@ -1603,6 +1602,10 @@ export const OrderService: GenService<{
    * A link order takes no start key, but the session of the user who gets the wallet, made by a direct sign-in in the
    * last 10 minutes (SESSION_NOT_FRESH). It is NOT_ENABLED if the application keeps its users or sessions itself.
    *
+   * A sign order with `inbox_user_id` has no claim URL: the user finds it by InboxService. It is for backends with a
+   * start key, and NOT_ENABLED as above. At most 5 wait for a user for each start key, or name of start keys, and at
+   * most 20 in all (RATE_LIMITED).
+   *
    * Errors: START_KEY_REQUIRED, ORIGIN_NOT_TRUSTED, ADAPTER_UNKNOWN, NOT_ENABLED, SESSION_REQUIRED, SESSION_INVALID,
    * SESSION_NOT_FRESH.
    *
@@ -1669,6 +1672,9 @@ export const OrderService: GenService<{
    * (LOGIN_REFUSED), or, for a link order, one of another user (WALLET_TAKEN). A retry with the same proof gets the same
    * response; once the order is finalized, without the return code.
    *
+   * An order with inbox_user_id takes a wallet of that user (WRONG_WALLET): the first one, or one that was added at
+   * least 24 hours before the order was started.
+   *
    * Errors: ORDER_NOT_FOUND, ORDER_TOKEN_INVALID, ORIGIN_MISMATCH, NETWORK_MISMATCH, ORDER_CHALLENGE_NOT_READ,
    * ORDER_ALREADY_APPROVED, ORDER_FINALIZED, ORDER_REJECTED, ORDER_CANCELLED, ORDER_EXPIRED, ADAPTER_UNKNOWN,
    * SIGNATURE_INVALID, ADDRESS_MISMATCH, CONTRACT_WALLET_NEEDS_RPC, EVM_RPC_UNAVAILABLE, WRONG_WALLET, WALLET_TAKEN,
@@ -1724,9 +1730,14 @@ export const OrderService: GenService<{
    * the order was started with a computer key, they need `computer_proof`. A link order takes the session that started
    * it, still live, and links the wallet at each of these calls, unless it has become another user's (WALLET_TAKEN).
    *
+   * An order with inbox_user_id takes a finalize_key, by which its retries are known in place of the 60 seconds. The
+   * first of these calls checks again that the wallet can approve it (WRONG_WALLET, LOGIN_REFUSED); otherwise the order
+   * stays approved. It can be finalized for ten minutes after the approval, and until it would have expired.
+   *
    * Errors: ORDER_NOT_FOUND, ORDER_TOKEN_INVALID, COMPUTER_PROOF_INVALID, ORIGIN_MISMATCH, ORDER_NOT_APPROVED,
    * ORDER_FINALIZED, ORDER_REJECTED, ORDER_CANCELLED, ORDER_EXPIRED, RETURN_CODE_REQUIRED, RETURN_CODE_WRONG,
-   * LOGIN_REFUSED, HOST_UNAVAILABLE, NOT_ENABLED, SESSION_REQUIRED, SESSION_INVALID, ORIGIN_NOT_TRUSTED, WALLET_TAKEN.
+   * LOGIN_REFUSED, HOST_UNAVAILABLE, NOT_ENABLED, SESSION_REQUIRED, SESSION_INVALID, ORIGIN_NOT_TRUSTED, WALLET_TAKEN,
+   * WRONG_WALLET.
    *
    * @generated from rpc countersign.v1.OrderService.FinalizeOrder
    */

@@ -210,7 +210,7 @@ export const InboxService: GenService<{
    * ORDER_NOT_FOUND. Then GetOrderChallenge, ApproveOrder, RejectOrder and HandOverOrder follow as for other orders.
    *
    * Errors: NOT_ENABLED, SESSION_REQUIRED, SESSION_INVALID, SESSION_NOT_FRESH, ORIGIN_NOT_TRUSTED, ORDER_NOT_FOUND,
-   * ORDER_ALREADY_APPROVED, ORDER_FINALIZED, ORDER_REJECTED, ORDER_CANCELLED, ORDER_EXPIRED.
+   * ORIGIN_MISMATCH, ORDER_ALREADY_APPROVED, ORDER_FINALIZED, ORDER_REJECTED, ORDER_CANCELLED, ORDER_EXPIRED.
    *
    * @generated from rpc countersign.v1.InboxService.ClaimFromInbox
    */

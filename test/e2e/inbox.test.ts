@@ -1,0 +1,201 @@
+import { createClient, type Transport } from '@connectrpc/connect'
+import { createConnectTransport, createGrpcTransport } from '@connectrpc/connect-node'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { InboxService } from '../../gen/server/countersign/v1/inbox_service_pb.ts'
+import { OrderKind, OrderService, OrderStatus } from '../../gen/server/countersign/v1/order_service_pb.ts'
+import { type AuditEvent, type CountersignOptions, type Host, openStore } from '../../src/index.ts'
+import { startAuth } from '../better-auth/support.ts'
+import { makeInstance } from '../core/order/support.ts'
+import { type RestAnswer, rest } from '../support/rest.ts'
+import { startService } from '../support/service.ts'
+import { makeWallet, proofOf, type TestWallet } from '../support/wallet.ts'
+
+const startKey = 'a-start-key-of-thirty-two-characters-or-more'
+const orderStartKeys = [`deploy-bot=${startKey}`]
+const claimKey = 'a-claim-key-of-a-phone-0001'
+const finalizeKey = 'a-finalize-key-of-a-backend'
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+const refusal = ({ status, json }: RestAnswer): [number, string] => [status, json.code]
+
+// biome-ignore lint/suspicious/noExplicitAny: tests look at fields that they name.
+function okay({ status, json }: RestAnswer): any {
+  expect(status, JSON.stringify(json)).toBe(200)
+  return json
+}
+
+const started = (options: CountersignOptions = {}) => startService({ orderStartKeys, ...options })
+
+/** Signs a wallet in on its own device. */
+async function signIn(url: string, wallet: TestWallet) {
+  const answer = await rest(url, '/wallet/verify', proofOf(wallet, okay(await rest(url, '/wallet/nonce', {}))))
+  const cookie = answer.headers.getSetCookie()[0]?.split(';')[0] ?? ''
+  const { token, session } = okay(answer)
+  return { token: token as string, cookie, userId: session.userId as string, own: bearer(token) }
+}
+
+/** What a backend asks a user for. */
+function asked(url: string, inboxUserId: string, more: object = {}) {
+  const payload = '{"action":{"delete":"repository"}}'
+  return { kind: 'sign', inboxUserId, payload, displayTitle: 'Delete it', requester: { origin: url }, ...more }
+}
+
+const start = (url: string, body: object) => rest(url, '/cross-device/start', body, bearer(startKey))
+
+test('over REST, an order shows in its user’s inbox, is claimed there, approved, and finalized once', async () => {
+  const events: AuditEvent[] = []
+  const { url } = await started({ onAuditEvent: (event) => events.push(event) })
+  const wallet = makeWallet()
+  const { own, userId } = await signIn(url, wallet)
+  const order = okay(await start(url, asked(url, userId, { displaySummary: 'For ever' })))
+  const { orderId, desktopToken, expiresAt } = order
+  const approvalUrl = `${url}/api/auth/inbox?order=${orderId}`
+  expect(order).toMatchObject({ kind: 'sign', status: 'created', approvalUrl })
+  expect(order).toMatchObject({ claimUrl: '', claimToken: '', confirmationCode: '' })
+  const { orders } = okay(await rest(url, '/inbox/orders', undefined, own))
+  expect(orders).toEqual([
+    {
+      orderId,
+      displayTitle: 'Delete it',
+      displaySummary: 'For ever',
+      startedBy: 'deploy-bot',
+      createdAt: expiresAt - 3_600_000,
+      expiresAt,
+    },
+  ])
+  const claimed = okay(await rest(url, '/inbox/claim', { orderId, claimKey }, own))
+  expect(claimed).toEqual({ ok: true, orderId, status: 'claimed', challengeToken: expect.any(String) })
+  const { challengeToken } = claimed
+  const challengePath = `/cross-device/challenge?orderId=${orderId}`
+  const challenge = okay(await rest(url, challengePath, undefined, bearer(challengeToken)))
+  expect(challenge).toMatchObject({ payload: '{"action":{"delete":"repository"}}', displayTitle: 'Delete it' })
+  expect(challenge.requester).toEqual({
+    origin: url,
+    ip: '',
+    userAgent: '',
+    startedWithKey: true,
+    startedBy: 'deploy-bot',
+  })
+  expect(challenge).not.toHaveProperty('confirmationCode')
+  expect(challenge.message).not.toContain('\nCode: ')
+  const proof = { publicKeyHex: wallet.publicKeyHex, signatureHex: wallet.sign(challenge.message) }
+  const approved = okay(await rest(url, '/cross-device/approve', { orderId, challengeToken, proof }))
+  expect(approved).toEqual({ ok: true, orderId, status: 'approved', finishBy: expiresAt })
+  expect(okay(await rest(url, '/inbox/orders', undefined, own)).orders).toEqual([])
+  const finalize = (key?: string) =>
+    rest(url, '/cross-device/finalize', { orderId, desktopToken, ...(key === undefined ? {} : { finalizeKey: key }) })
+  expect(await finalize()).toMatchObject({
+    status: 400,
+    json: { code: 'INVALID_REQUEST', metadata: { field: 'finalizeKey' } },
+  })
+  const finalized = okay(await finalize(finalizeKey))
+  expect(finalized).toMatchObject({ status: 'finalized', kind: 'sign', proofArtifact: { address: wallet.address } })
+  expect(okay(await finalize(finalizeKey))).toEqual(finalized)
+  expect(refusal(await finalize('the-key-of-another-process'))).toEqual([409, 'ORDER_FINALIZED'])
+
+  const addressed = events.find(({ type }) => type === 'order.addressed')
+  expect(addressed).toMatchObject({ orderId, userId, title: 'Delete it', approvalUrl })
+  expect(events.find(({ type }) => type === 'order.started')).toMatchObject({ startedBy: 'deploy-bot' })
+  for (const secret of [startKey, desktopToken, challengeToken, claimKey, finalizeKey]) {
+    expect(JSON.stringify(events)).not.toContain(secret)
+  }
+})
+
+test.each([
+  ['Connect', (baseUrl: string) => createConnectTransport({ baseUrl, httpVersion: '1.1' })],
+  ['gRPC', (baseUrl: string) => createGrpcTransport({ baseUrl })],
+] as const)('over %s, by a cookie', async (_, transportTo: (baseUrl: string) => Transport) => {
+  const { url } = await started()
+  const wallet = makeWallet()
+  const { cookie, userId } = await signIn(url, wallet)
+  const [orders, inbox] = [createClient(OrderService, transportTo(url)), createClient(InboxService, transportTo(url))]
+  const { orderId, desktopToken } = await orders.startOrder(
+    { kind: OrderKind.SIGN, inboxUserId: userId, payload: '{}', requester: { origin: url } },
+    { headers: bearer(startKey) },
+  )
+  const headers = { origin: url, cookie }
+  expect((await inbox.listInbox({}, { headers })).orders).toMatchObject([{ orderId, startedBy: 'deploy-bot' }])
+  const { challengeToken, status } = await inbox.claimFromInbox({ orderId, claimKey }, { headers })
+  expect(status).toBe(OrderStatus.CLAIMED)
+  const { message } = await orders.getOrderChallenge({ orderId, challengeToken }, { headers })
+  const proof = { publicKeyHex: wallet.publicKeyHex, signatureHex: wallet.sign(message) }
+  await orders.approveOrder({ orderId, challengeToken, proof }, { headers })
+  const { proofArtifact } = await orders.finalizeOrder({ orderId, desktopToken, finalizeKey })
+  expect(proofArtifact).toMatchObject({ address: wallet.address, payload: '{}' })
+})
+
+test('with a cookie, the inbox answers to the service’s own origin only, also to a trusted one', async () => {
+  const trusted = 'https://app.example'
+  const { url } = await started({ trustedOrigins: ['http://localhost', trusted], enforceOrigin: false })
+  const { cookie, own, userId } = await signIn(url, makeWallet())
+  const { orderId } = okay(await start(url, asked(url, userId)))
+  const look = (headers: Record<string, string>) => rest(url, '/inbox/orders', undefined, headers)
+  const claim = (headers: Record<string, string>) => rest(url, '/inbox/claim', { orderId, claimKey }, headers)
+  for (const call of [look, claim]) {
+    expect(refusal(await call({ cookie, origin: trusted }))).toEqual([403, 'ORIGIN_NOT_TRUSTED'])
+    expect(refusal(await call({ cookie, origin: 'https://evil.example' }))).toEqual([403, 'ORIGIN_NOT_TRUSTED'])
+    expect((await call({ cookie, origin: url })).status).toBe(200)
+    expect((await call({ ...own, origin: trusted })).status).toBe(200)
+    expect(refusal(await call({}))).toEqual([401, 'SESSION_REQUIRED'])
+  }
+})
+
+test('a session that an order made sees no inbox, and claims nothing', async () => {
+  const { url } = await started()
+  const wallet = makeWallet()
+  const { userId } = await signIn(url, wallet)
+  const login = okay(await start(url, { kind: 'login', requester: { origin: url } }))
+  const { challengeToken } = okay(await rest(url, '/cross-device/claim', login))
+  const path = `/cross-device/challenge?orderId=${login.orderId}`
+  const { message } = okay(await rest(url, path, undefined, bearer(challengeToken)))
+  const proof = { publicKeyHex: wallet.publicKeyHex, signatureHex: wallet.sign(message) }
+  okay(await rest(url, '/cross-device/approve', { orderId: login.orderId, challengeToken, proof }))
+  const { token, session } = okay(await rest(url, '/cross-device/finalize', login))
+  expect(session.userId).toBe(userId)
+  const { orderId } = okay(await start(url, asked(url, userId)))
+  const relayed = bearer(token)
+  expect(refusal(await rest(url, '/inbox/orders', undefined, relayed))).toEqual([403, 'SESSION_NOT_FRESH'])
+  expect(refusal(await rest(url, '/inbox/claim', { orderId, claimKey }, relayed))).toEqual([403, 'SESSION_NOT_FRESH'])
+})
+
+test('the routes of scanned orders claim nothing of an inbox', async () => {
+  const { url } = await started()
+  const { userId } = await signIn(url, makeWallet())
+  const { orderId, desktopToken } = okay(await start(url, asked(url, userId)))
+  for (const claimToken of ['', desktopToken, startKey, 'undefined']) {
+    const claim = await rest(url, '/cross-device/claim', { orderId, claimToken })
+    expect(refusal(claim)).toEqual([401, 'ORDER_TOKEN_INVALID'])
+    const preview = await rest(url, `/cross-device/preview?orderId=${orderId}`, undefined, bearer(claimToken))
+    expect(refusal(preview)).toEqual([401, 'ORDER_TOKEN_INVALID'])
+  }
+})
+
+test('another user finds no order, and none of its texts', async () => {
+  const { url } = await started()
+  const [{ userId }, other] = [await signIn(url, makeWallet()), await signIn(url, makeWallet())]
+  const { orderId } = okay(await start(url, asked(url, userId)))
+  expect(okay(await rest(url, '/inbox/orders', undefined, other.own)).orders).toEqual([])
+  const claim = await rest(url, '/inbox/claim', { orderId, claimKey }, other.own)
+  expect(refusal(claim)).toEqual([404, 'ORDER_NOT_FOUND'])
+})
+
+describe('NOT_ENABLED', () => {
+  test('with resolveLogin, and with a session host', async () => {
+    const store = await openStore('sqlite::memory:')
+    onTestFinished(() => store.close())
+    const sessionHost: Host = makeInstance(store).host
+    for (const options of [{ resolveLogin: () => ({ id: 'user' }) }, { store, sessionHost }]) {
+      const { url } = await started(options)
+      const { own } = await signIn(url, makeWallet())
+      expect(refusal(await start(url, asked(url, 'user')))).toEqual([404, 'NOT_ENABLED'])
+      expect(refusal(await rest(url, '/inbox/orders', undefined, own))).toEqual([404, 'NOT_ENABLED'])
+      const claim = await rest(url, '/inbox/claim', { orderId: 'o', claimKey }, own)
+      expect(refusal(claim)).toEqual([404, 'NOT_ENABLED'])
+    }
+  })
+
+  test('in Better Auth, which has no route of the inbox', async () => {
+    const { url } = await startAuth({ orders: { orderStartKeys } })
+    expect(refusal(await start(url, asked(url, 'user')))).toEqual([404, 'NOT_ENABLED'])
+    expect((await fetch(`${url}/api/auth/inbox/orders`)).status).toBe(404)
+  })
+})
