@@ -86,6 +86,7 @@ export const slow: readonly string[] = [
   'test/core/wallet/ethereum/service.test.ts',
   'test/core/wallet/start-check.test.ts',
   'test/docs/admin.test.ts',
+  'test/docs/custom-wallet.test.ts',
   'test/docs/openapi.test.ts',
   'test/docs/protocol.test.ts',
   'test/docs/testing.test.ts',

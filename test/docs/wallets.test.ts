@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { CountersignWallets } from '../../src/browser/wallets/index.ts'
+import { expectNamedTests } from './named-tests.ts'
 
 const page = await readFile(new URL('../../docs/wallets.md', import.meta.url), 'utf8')
 
@@ -17,4 +18,11 @@ test('every wallet says what is not proven without a device', () => {
   const rows = page.split('\n').filter((line) => /^\| .* \|.*\|.*\|.*\|.*\|.*\|$/.test(line))
   expect(rows.length).toBeGreaterThan(10)
   for (const row of rows.slice(1, -1)) expect(row.split(' | ').at(-1)?.length, row).toBeGreaterThan(5)
+})
+
+test('what is said about accounts with code names the tests that show it', () => {
+  const [section = ''] = /^## Ethereum accounts with code[\s\S]*?(?=^## )/m.exec(page) ?? []
+  const [, path] = /shown by `([^`]+)`/.exec(section) ?? []
+  const named = [...section.matchAll(/\| "([^"]+)" \|$/gm)].map(([, name]) => `\`${path}\`: "${name}"`)
+  expect(expectNamedTests(named.join('\n'))).toBe(5)
 })

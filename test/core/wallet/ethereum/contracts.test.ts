@@ -1,4 +1,12 @@
-import { concatHex, encodeAbiParameters, getAddress, type Hex, hashMessage, serializeErc6492Signature } from 'viem'
+import {
+  concatHex,
+  encodeAbiParameters,
+  getAddress,
+  type Hex,
+  hashMessage,
+  serializeErc6492Signature,
+  serializeErc8010Signature,
+} from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { ethereum } from '../../../../src/core/wallet/ethereum/ethereum.ts'
@@ -267,6 +275,19 @@ describe('an account with a key', () => {
     const account = privateKeyToAccount(`0x${'09'.repeat(32)}`)
     await chain.deploy(`0xef0100${delegate.slice(2)}`, account.address)
     expect(await judged({ address: account.address, signature: anySignature })).toEqual(identityOf(account.address))
+  })
+
+  test('and with a delegation around its signature (ERC-8010) is refused until the chain has it', async () => {
+    const delegate = await chain.deploy(contracts.alwaysValid)
+    const { address, signAuthorization, signMessage } = owner
+    const authorization = await signAuthorization({ address: delegate as Hex, chainId: 1, nonce: 0 })
+    const wrapped = serializeErc8010Signature({ authorization, signature: await signMessage({ message: text }) })
+    // The mark of the ERC's later draft is another one.
+    for (const signature of [wrapped, concatHex([wrapped.slice(0, -64) as Hex, `0x${'7702'.repeat(16)}`])]) {
+      expect(await judged({ address, signature })).toBe('SIGNATURE_INVALID')
+    }
+    await chain.deploy(`0xef0100${delegate.slice(2)}`, address)
+    expect(await judged({ address, signature: wrapped })).toEqual(identityOf(address))
   })
 
   test('and without code is refused with a signature that is not its own, the high s included', async () => {
