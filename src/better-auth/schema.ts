@@ -5,6 +5,8 @@ import type { WalletSettings } from './settings.ts'
 const sessionFields = {
   /** The adapter whose rules the proof satisfied, such as `nimiq`. */
   walletAdapterId: { type: 'string', required: false, input: false },
+  /** What identities of the adapter are compared by: see `ProvenIdentity`. */
+  walletSubject: { type: 'string', required: false, input: false },
   /** Lower-case hex; empty if the adapter knows the wallet by its address only. */
   walletPublicKeyHex: { type: 'string', required: false, input: false },
   /** Canonical form. */

@@ -47,6 +47,7 @@ const marksOf = (orderId: string) => ({
 /** A session of Better Auth with what the plugins' schema adds. */
 export type WalletSession = AuthSession & {
   readonly walletAdapterId?: string | null
+  readonly walletSubject?: string | null
   readonly walletPublicKeyHex?: string | null
   readonly walletAddress?: string | null
   readonly walletOrderId?: string | null
@@ -224,6 +225,7 @@ export class WalletSessions {
         ipAddress: request.ip ?? '',
         userAgent: request.userAgent,
         walletAdapterId: identity.adapterId,
+        walletSubject: identity.subject,
         walletPublicKeyHex: identity.publicKeyHex,
         walletAddress: identity.address,
         walletOrderId: order?.orderId ?? null,
@@ -255,6 +257,7 @@ export function sessionOf(session: WalletSession): Session {
     id,
     userId,
     adapterId: session.walletAdapterId ?? '',
+    ...(session.walletSubject ? { subject: session.walletSubject } : {}),
     publicKeyHex: session.walletPublicKeyHex ?? '',
     address: session.walletAddress ?? '',
     createdAt: new Date(createdAt).getTime(),

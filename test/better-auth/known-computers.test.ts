@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto'
 import { bearer } from 'better-auth/plugins'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { tron } from '../../examples/custom-wallet/tron.ts'
 import { openStore } from '../../src/better-auth/index.ts'
 import { CountersignError } from '../../src/shared/errors.ts'
 import { Signer } from '../core/order/support.ts'
+import { makeTronWallet } from '../support/chains.ts'
 import { makeComputer, type TestComputer } from '../support/computer.ts'
 import { type Answer, answered, bearerOf, call, cookieOf, linkProofOf, readOrder, signIn } from './calls.ts'
 import { type Auth, type AuthServerOptions, makeAuth } from './support.ts'
@@ -68,6 +70,29 @@ describe('the known computers of a user', () => {
     const again = await forget()
     expect([again.status, again.json.code]).toEqual([404, 'COMPUTER_NOT_FOUND'])
     expect(await isKnown(auth, computer, signer)).toBe(false)
+  })
+
+  test('are also those of a wallet whose address has a case of its own', async () => {
+    const adapters = [tron]
+    const auth = await makeRemembering({ wallet: { adapters }, orders: { adapters } })
+    const [computer, { address, sign }] = [await makeComputer(), makeTronWallet()]
+    const finalize = async (rememberComputer: boolean) => {
+      const { desktop, phone, challenge } = await readOrder(auth, { computerKey: computer.key })
+      const proof = { adapterId: 'tron', publicKeyHex: '', address, signatureHex: await sign(challenge.message) }
+      const approval = { ...phone, proof, rememberComputer }
+      const { returnCode } = await answered(call(auth, '/cross-device/approve', approval))
+      const computerProof = await computer.prove(desktop)
+      return {
+        returnCode,
+        answer: await call(auth, '/cross-device/finalize', { ...desktop, returnCode, computerProof }),
+      }
+    }
+    expect((await finalize(true)).returnCode).toMatch(/^\d{6}$/)
+    const second = await finalize(false)
+    expect(second.returnCode).toBeUndefined()
+    const [known] = await listed(auth, bearerOf(second.answer))
+    await answered(call(auth, '/computers/forget', { id: known.id }, bearerOf(second.answer)))
+    expect((await finalize(false)).returnCode).toMatch(/^\d{6}$/)
   })
 
   const ends: [

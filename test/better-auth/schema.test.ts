@@ -37,6 +37,7 @@ test("Better Auth's own command line generates the schema", async () => {
   expect(columnsOf('session')).toEqual(
     expect.arrayContaining([
       'walletAdapterId text',
+      'walletSubject text',
       'walletPublicKeyHex text',
       'walletAddress text',
       'walletOrderId text',
