@@ -43,6 +43,16 @@ export const connectClient: ClientBundle = {
   `),
 }
 
+/** The client with the adapters for other stacks' buttons, as a page bundles both. */
+export const siweClient: ClientBundle = {
+  name: 'countersign/client and countersign/client/siwe',
+  source: text(`
+    import { createCountersignClient } from './src/browser/client/index.ts'
+    import { rainbowKit, signInForm, siwx } from './src/browser/client/siwe.ts'
+    globalThis.made = [createCountersignClient(), rainbowKit, signInForm, siwx]
+  `),
+}
+
 /** A bundle for browsers. */
 export interface BuiltBundle {
   /** Minified ESM with all that it needs at once: it imports no other file statically. */

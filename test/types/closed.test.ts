@@ -30,6 +30,7 @@ const buildsOn: Readonly<Record<string, readonly string[]>> = {
   './approvals': ['./proof'],
   './better-auth': ['.'],
   './client/element': ['./client', './client/wallets'],
+  './client/siwe': ['./client'],
   './client/wallets': ['./client'],
   './opentelemetry': ['.'],
   './backend/connect': ['./backend'],

@@ -13,6 +13,7 @@ const files: Readonly<Record<string, string>> = {
   './client': 'client.test-d.ts',
   './client/connect': 'connect.test-d.ts',
   './client/element': 'element.test-d.ts',
+  './client/siwe': 'client-siwe.test-d.ts',
   './client/wallets': 'client-wallets.test-d.ts',
   './better-auth': 'better-auth.test-d.ts',
   './better-auth/client': 'better-auth-client.test-d.ts',

@@ -7,8 +7,10 @@ import {
   clientEntries,
   connectClient,
   connectFloor,
+  siweClient,
   sizeOf,
 } from '../../../scripts/build-client.ts'
+import { given } from '../../../src/shared/given.ts'
 
 /** The only places that the client may reach. Everything else in src is the server's; src/shared is for both. */
 const allowed = [
@@ -103,6 +105,28 @@ test('a bundler that splits leaves the list of wallets out of what it loads with
   expect(inputs.filter((path) => walletParts.test(path))).toEqual([])
   // Not because nothing has it.
   expect(Object.keys(metafile.inputs)).toContain('src/browser/wallets/chooser.ts')
+})
+
+test('the adapters for other stacks add less than 1.4 KB to a page that imports them, and are in no other entry', async () => {
+  const adapters = /client\/(rainbow-kit|sign-in-form|siwe|siwx)\.ts$/
+  for (const { source } of [...clientEntries, connectClient]) {
+    const { metafile, onDemand } = await bundleClient(source)
+    const inputs = [metafile, ...[...onDemand.values()].map((part) => part.metafile)].flatMap((one) =>
+      Object.keys(one.inputs),
+    )
+    expect(inputs.filter((path) => adapters.test(path))).toEqual([])
+  }
+  const { code, metafile } = await bundleClient(siweClient.source)
+  expect(
+    Object.keys(metafile.inputs).filter((path) => !/^src\/(browser\/client|shared)\/|^<stdin>$/.test(path)),
+  ).toEqual([])
+  const whole =
+    "import { createCountersignClient } from './src/browser/client/index.ts'; globalThis.made = createCountersignClient()"
+  const { resolveDir, loader } = siweClient.source.stdin ?? {}
+  const alone = await bundleClient({ stdin: { contents: whole, ...given({ resolveDir, loader }) } })
+  const added = sizeOf(code).gzip - sizeOf(alone.code).gzip
+  expect(added).toBeGreaterThan(0)
+  expect(added).toBeLessThan(1_400)
 })
 
 test('the build stops for an element of more than 18,000 bytes', async () => {
