@@ -488,6 +488,23 @@ const rows: Readonly<
     ['makeProvider', 'delete answer.verification_uri_complete', '', 'oidc/device'],
     ['isWeb', 'if (usesDevices(metadata)) return false', '', 'oidc/device'],
   ],
+  51: [
+    ['requireDirect', 'if (session.orderId === undefined) return', 'return', 'core/order/inbox e2e/inbox'],
+    ['requireOwnOrigin', 'this.#parts.origins.requireOwn(request)', '', 'e2e/inbox'],
+    ['ofUser', "if (order.inboxUserId !== userId) throw refused('ORDER_NOT_FOUND')", '', 'core/order/inbox'],
+    ['advance', '{ handOver: _handOver, ...claimed }', 'claimed', 'core/order/inbox'],
+    ['requireApprover', 'wallet.linkedAt === user.createdAt', 'true', 'core/order/inbox'],
+    [
+      'approve',
+      'if (order.inboxUserId !== undefined) await this.#requireInbox().requireApprover(order, identity)',
+      '',
+      'core/order/inbox',
+    ],
+    ['finalize', 'await this.#requireInbox().requireApprover(order, identityOf(order))', '', 'core/order/inbox'],
+    ['requireApprover', '!host.admits({ ...identity, userId })', 'false', 'e2e/inbox'],
+    ['isFinalizeRetry', 'order.finalizeKeyHash === finalizeKeyHash', 'true', 'core/order/inbox'],
+    ['enter', 'ofKey.length >= maxOfStartKey', 'false', 'core/order/inbox'],
+  ],
 }
 
 /** Every defence that SECURITY.md names. */

@@ -246,6 +246,22 @@ describe('a restored store', () => {
     expect(await rest(url, '/session', undefined, bearer(token))).toMatchObject({ status: 401 })
   })
 
+  test('drops inboxes: their orders may have been answered since', async () => {
+    const startKey = 'a-start-key-of-thirty-two-characters-or-more'
+    const keyed = { COUNTERSIGN_ORDER_START_KEYS: startKey }
+    const service = await serve(keyed)
+    const wallet = makeWallet()
+    const { session, token } = await signIn(service.url, wallet)
+    const order = { kind: 'sign', payload: '{}', inboxUserId: session.userId, requester: { origin: service.url } }
+    await okay(service.url, '/cross-device/start', order, bearer(startKey))
+    expect((await okay(service.url, '/inbox/orders', undefined, bearer(token))).orders).toHaveLength(1)
+    await run(['backup', copy])
+    expect(await service.stop()).toBe(0)
+    await run(['restore', copy, '--keep-sessions'])
+    const { url } = await serve(keyed)
+    expect((await okay(url, '/inbox/orders', undefined, bearer(token))).orders).toEqual([])
+  })
+
   test('leaves no trace of what was dropped in the file', async () => {
     const { userId } = makeFile(store, '0.1.0')
     await run(['backup', copy])

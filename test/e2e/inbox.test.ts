@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { createClient, type Transport } from '@connectrpc/connect'
 import { createConnectTransport, createGrpcTransport } from '@connectrpc/connect-node'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -155,6 +158,65 @@ test('a session that an order made sees no inbox, and claims nothing', async () 
   const relayed = bearer(token)
   expect(refusal(await rest(url, '/inbox/orders', undefined, relayed))).toEqual([403, 'SESSION_NOT_FRESH'])
   expect(refusal(await rest(url, '/inbox/claim', { orderId, claimKey }, relayed))).toEqual([403, 'SESSION_NOT_FRESH'])
+})
+
+test('only people of the file approve and finalize: the user, or the wallet itself, is on it', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'countersign-inbox-people-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const people = join(folder, 'people.json')
+  const list = (...entries: readonly string[]) =>
+    writeFileSync(people, JSON.stringify(Object.fromEntries(entries.map((entry) => [entry, {}]))))
+  const [wallet, other] = [makeWallet(), makeWallet()]
+  const [listed, nobody] = [`nimiq:${wallet.address}`, `nimiq:${other.address}`]
+  list(listed)
+  const { url, service } = await started({ people, admit: 'people' })
+  const { own, userId } = await signIn(url, wallet)
+  const { orderId, desktopToken } = okay(await start(url, asked(url, userId)))
+  const { challengeToken } = okay(await rest(url, '/inbox/claim', { orderId, claimKey }, own))
+  const path = `/cross-device/challenge?orderId=${orderId}`
+  const { message } = okay(await rest(url, path, undefined, bearer(challengeToken)))
+  const proof = { publicKeyHex: wallet.publicKeyHex, signatureHex: wallet.sign(message) }
+  const approve = () => rest(url, '/cross-device/approve', { orderId, challengeToken, proof })
+  const finalize = () => rest(url, '/cross-device/finalize', { orderId, desktopToken, finalizeKey })
+  list(nobody)
+  await service.reload()
+  expect(await approve()).toMatchObject({
+    status: 403,
+    json: { code: 'LOGIN_REFUSED', metadata: { address: wallet.address } },
+  })
+  expect(refusal(await rest(url, '/inbox/orders', undefined, own))).toEqual([401, 'SESSION_INVALID'])
+  list(userId)
+  await service.reload()
+  okay(await approve())
+  list(nobody)
+  await service.reload()
+  expect(refusal(await finalize())).toEqual([403, 'LOGIN_REFUSED'])
+  list(listed)
+  await service.reload()
+  expect(okay(await finalize())).toMatchObject({ status: 'finalized' })
+})
+
+test('a life of 30 seconds to a day is taken, and no other', async () => {
+  const { url } = await started()
+  const { userId } = await signIn(url, makeWallet())
+  for (const ttlSeconds of [29, 86_401, 0, -1, 1.5]) {
+    const refused = await start(url, asked(url, userId, { ttlSeconds }))
+    expect([refused.status, refused.json.code]).toEqual([400, 'INVALID_REQUEST'])
+    expect(refused.json.metadata.field).toMatch(/^ttl_?[sS]econds$/)
+  }
+  for (const ttlSeconds of [30, 86_400]) okay(await start(url, asked(url, userId, { ttlSeconds })))
+})
+
+test('a look counts on no limit with a live session, and on that of sessions without one', async () => {
+  const { url } = await started({ rateLimit: true, limits: { rates: { session: 2, 'wrong-token': 100 } } })
+  const { own } = await signIn(url, makeWallet())
+  const look = (headers: Record<string, string>) => rest(url, '/inbox/orders', undefined, headers)
+  for (let n = 0; n < 6; n++) expect((await look(own)).status).toBe(200)
+  const refusals = []
+  for (let n = 0; n < 4; n++) refusals.push((await look(bearer('css_wrong'))).json.code)
+  expect(refusals.slice(0, 2)).toEqual(['SESSION_INVALID', 'SESSION_INVALID'])
+  expect(refusals[3]).toBe('RATE_LIMITED')
+  expect((await look(own)).status).toBe(200)
 })
 
 test('the routes of scanned orders claim nothing of an inbox', async () => {

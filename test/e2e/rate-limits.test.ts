@@ -40,6 +40,7 @@ const groups: Readonly<Record<string, { readonly perMinute: number; readonly rpc
       'OrderService/WatchOrder',
       'OrderService/HandOverOrder',
       'OrderService/RedeemHandOver',
+      'InboxService/ClaimFromInbox',
     ],
   },
   session: {
@@ -56,6 +57,8 @@ const groups: Readonly<Record<string, { readonly perMinute: number; readonly rpc
       'SessionService/DisconnectApp',
       'SessionService/IssueAccessToken',
       'WalletService/ListWallets',
+      // Without a live session only: test/e2e/inbox.test.ts.
+      'InboxService/ListInbox',
     ],
   },
 }

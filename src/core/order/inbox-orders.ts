@@ -40,9 +40,8 @@ export class InboxOrders {
    * one.
    */
   async list(request: RequestContext): Promise<readonly InboxOrder[]> {
-    const { appName, inboxes, host, limiter } = this.#parts
-    this.#requireOwnOrigin(request)
-    const session = await host.peekSession(request, true).catch(async (refusal: unknown) => {
+    const { appName, inboxes, limiter } = this.#parts
+    const session = await this.#looker(request).catch(async (refusal: unknown) => {
       await limiter?.spend('session', request)
       throw refusal
     })
@@ -51,6 +50,11 @@ export class InboxOrders {
     return entries
       .filter((entry) => entry.appName === appName)
       .map((entry) => pick(entry, ['orderId', 'displayTitle', 'displaySummary', 'startedBy', 'createdAt', 'expiresAt']))
+  }
+
+  async #looker(request: RequestContext): Promise<Session> {
+    this.#requireOwnOrigin(request)
+    return await this.#parts.host.peekSession(request, true)
   }
 
   /** The address of the page on which a user approves an order. */

@@ -1,6 +1,6 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { openStore } from '../../../src/store/open.ts'
-import { appOrigin, desktop, from, makeInstance, reasonOf, untilApproved } from './support.ts'
+import { appOrigin, desktop, from, makeInstance, phone, reasonOf, untilApproved } from './support.ts'
 
 /** What a backend sends: no Origin header, so the origin is read from where the request was sent to. */
 const backend = from('http://countersign.internal:8080', { originSource: 'Host header' })
@@ -41,4 +41,49 @@ test('a phone without an Origin header is held to the order’s origin', async (
   const { orders, order } = await makeApproved()
   expect(await reasonOf(orders.readChallenge(order, backend))).toBe('ORIGIN_MISMATCH')
   expect(await reasonOf(orders.reject(order, backend))).toBe('ORIGIN_MISMATCH')
+})
+
+describe('a start key', () => {
+  const key = 'k'.repeat(32)
+  const base64 = `${'a'.repeat(43)}=`
+  const early = `short=${'b'.repeat(31)}`
+  const withSigns = `a.b_c-D=${key}`
+  const plain = 'p'.repeat(32)
+  const tooLong = `${'n'.repeat(33)}=${'c'.repeat(40)}`
+
+  async function startedWith(entries: readonly string[], shown: string) {
+    const store = await openStore('sqlite::memory:')
+    onTestFinished(() => store.close())
+    const { orders } = makeInstance(store, { settings: { orderStartKeys: entries } })
+    const call = from(undefined, { headers: new Headers({ authorization: `Bearer ${shown}` }) })
+    const { orderId, claimToken } = await orders.start({ kind: 'login', requester: { origin: appOrigin } }, call)
+    const { challengeToken } = await orders.claim({ orderId, claimToken }, phone)
+    return (await orders.readChallenge({ orderId, challengeToken }, phone)).requester.startedBy
+  }
+
+  test('has a name before the first equals sign, which the approver sees', async () => {
+    expect(await startedWith([withSigns], key)).toBe('a.b_c-D')
+    expect(await startedWith([`bot==${key}`], `=${key}`)).toBe('bot')
+  })
+
+  test.each([base64, early, tooLong, plain])('%s is a key as a whole, without a name', async (entry) => {
+    expect(await startedWith([withSigns, entry], entry)).toBe(undefined)
+    const rest = entry.slice(entry.indexOf('=') + 1)
+    if (rest !== entry) expect(await reasonOf(startedWith([entry], rest))).toBe('START_KEY_REQUIRED')
+  })
+
+  test('is not its entry, nor its name', async () => {
+    for (const shown of [withSigns, 'a.b_c-D', `a.b_c-D${key}`, '']) {
+      expect(await reasonOf(startedWith([withSigns], shown))).toBe('START_KEY_REQUIRED')
+    }
+  })
+
+  test('has its name in a preview too', async () => {
+    const store = await openStore('sqlite::memory:')
+    onTestFinished(() => store.close())
+    const { orders } = makeInstance(store, { settings: { orderStartKeys: [withSigns] } })
+    const call = from(undefined, { headers: new Headers({ authorization: `Bearer ${key}` }) })
+    const order = await orders.start({ kind: 'login', requester: { origin: appOrigin } }, call)
+    expect(await orders.preview(order, phone)).toMatchObject({ startedWithKey: true, startedBy: 'a.b_c-D' })
+  })
 })
