@@ -382,7 +382,10 @@ const rows: Readonly<
     ['textOf', 'text !== undefined', 'text === variable', 'service/config'],
     ['readClient', 'unknown === undefined', 'true', 'oidc/start'],
   ],
-  40: [['removeKeys', 'DELETE FROM entries WHERE matches(key);', '', 'commands/backup']],
+  40: [
+    ['removeKeys', 'DELETE FROM entries WHERE matches(key);', '', 'commands/backup'],
+    ['dropPast', 'past.test(key)', 'false', 'commands/after-restore'],
+  ],
   41: [
     [
       'headers',

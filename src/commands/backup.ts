@@ -6,7 +6,7 @@ import { optionsFromEnvironment, resolveSettings } from '../service/config.ts'
 import { sqliteFile } from '../store/open.ts'
 import { checkStore, copyStore, hasKey, putInPlace, removeKeys, replaceStore } from '../store/sqlite-copy.ts'
 import { oneLine, type Streams, UsageError } from './command-line.ts'
-import { begunKeys, sessionKeys } from './oidc.ts'
+import { pastKeys } from './past.ts'
 
 const backupHelp = `Usage: countersign backup FILE [options]
 
@@ -24,11 +24,11 @@ const restoreHelp = `Usage: countersign restore FILE [options]
 
 Puts a copy that "countersign backup" made in the place of the embedded store, which is kept beside
 it. The service must be stopped. All sessions end, because some of those in the copy may have been
-ended since; nonces and orders that had begun are dropped, because some may have been used since.
-The exit code is 0 if the store is restored, 1 if nothing has changed, and 2 for wrong usage.
+ended since; nonces, orders that had begun and known computers are dropped, because some may have
+been used or forgotten since. The exit code is 0 if the store is restored, 1 if nothing has changed,
+and 2 for wrong usage.
 
-  --keep-sessions  keeps sessions and known computers, those that were ended or forgotten since the copy
-                   was made included
+  --keep-sessions  keeps sessions, those included that were ended since the copy was made
   --store STORE    as for the service (variable COUNTERSIGN_STORE, default sqlite:./countersign.db)
   --help           shows this text
 `
@@ -52,19 +52,10 @@ function fileCommand(helpText: string, ownSwitch: string, work: (asked: FileArgu
 }
 
 /** The prefix that all keys of a service can have. */
-const prefix = /^(?:[A-Za-z0-9._-]{1,64}:)?/
+const prefix = '(?:[A-Za-z0-9._-]{1,64}:)?'
 
 /** Key of the secret. */
-const secret = new RegExp(`${prefix.source}secret$`)
-
-/**
- * Keys of nonces, orders and inboxes, and of what applications hold: they may have been used, refused or ended since the copy
- * was made.
- */
-const begun = new RegExp(`${prefix.source}(?:nonce|link-nonce|order|inbox|${begunKeys}):`)
-
-/** Keys of sessions, of their addresses and lists, and of known computers. */
-const remembered = new RegExp(`${prefix.source}(?:session|session-address|${sessionKeys}|sessions|computers):`)
+const secret = new RegExp(`^${prefix}secret$`)
 
 /** Makes the copy, and returns what to say about it. */
 function backUp({ file: given, store, switched: force }: FileArguments): string {
@@ -104,7 +95,8 @@ function restore({ file: given, store, switched: keepSessions }: FileArguments):
     explained(`Cannot restore from ${file}`, () => {
       checkStore(file)
       copyStore(file, copy)
-      removeKeys(copy, (key) => begun.test(key) || (!keepSessions && remembered.test(key)))
+      const past = pastKeys(keepSessions, prefix)
+      removeKeys(copy, (key) => past.test(key))
     })
     const wasThere = explained(`Cannot replace ${store}`, () => replaceStore({ path: store, by: copy, aside }))
     const sessions = keepSessions ? 'sessions that were ended since are back' : 'all sessions have ended'

@@ -366,7 +366,7 @@ describe('wrong usage ends both with exit status 2 and one line', () => {
     [['a.db', '--stor', 'x'], "Unknown option '--stor'"],
     [['a.db', '--store', 'sqlite::memory:'], 'the store is not an SQLite file'],
     [['a.db', '--store='], '--store is empty'],
-    [['a.db', '--store', 'redis://user:password@localhost'], 'save Redis by its own means'],
+    [['a.db', '--store', 'redis://user:password@localhost'], 'save Redis or PostgreSQL by its own means'],
   ])('%j', async (args, message) => {
     for (const command of ['backup', 'restore']) {
       const { code, stdout, stderr } = await run([command, ...args])

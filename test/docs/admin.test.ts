@@ -16,7 +16,7 @@ const snippets = [...page.matchAll(/<!-- executed by test\/docs -->\n```sh\n([\s
   ([, code = '']) => code,
 )
 
-test('every command of docs/admin.md runs, and the page names every command', async () => {
+test('every command of docs/admin.md runs, and the page names every command', { timeout: 120_000 }, async () => {
   const folder = await mkdtemp(join(tmpdir(), 'countersign-admin-docs-'))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
   const store = `sqlite:${join(folder, 'a.db')}`

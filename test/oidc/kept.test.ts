@@ -1,12 +1,13 @@
 import { execFile } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import * as client from 'openid-client'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { adminCommand } from '../../src/commands/admin/admin.ts'
 import { AdminActions } from '../../src/commands/admin/admin-actions.ts'
 import { backupCommand, restoreCommand } from '../../src/commands/backup.ts'
 import { openStore } from '../../src/store/open.ts'
@@ -48,8 +49,23 @@ const inFile = (...switches: string[]): Copied => {
   }
 }
 
+/** A file that comes back by other means than `countersign restore`. */
+const inCopiedFile = (): Copied => {
+  const { store, copy } = inFile()
+  const file = store.slice('sqlite:'.length)
+  return {
+    store,
+    copy,
+    async restore() {
+      for (const end of ['-wal', '-shm']) rmSync(`${file}${end}`, { force: true })
+      copyFileSync(join(dirname(file), 'copy.db'), file)
+      expect(await adminCommand(['after-restore', '--store', store], streams)).toBe(0)
+    },
+  }
+}
+
 /** The commands of docs/operations.md that this test runs. */
-const [rotateKey = '', dropKeys = ''] = [
+const [rotateKey = '', afterRestore = ''] = [
   ...readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8').matchAll(
     /<!-- executed by test\/oidc -->\n```sh\n([\s\S]*?)```/g,
   ),
@@ -67,15 +83,15 @@ async function inRedis(): Promise<Copied> {
   return {
     store: server.url,
     async copy() {
-      for (const kind of ['nonce', 'link-nonce', 'order', 'computers'])
-        await server.cli('set', `countersign:${kind}:x`, '')
       await server.cli('save')
     },
     async restore() {
       await server.kill()
       await server.start()
-      await runDocumented(dropKeys, server.url)
-      expect(new Set(await kindsLeft())).toEqual(new Set(['apps', 'oidc:signing-keys', 'user', 'wallet']))
+      await runDocumented(afterRestore, server.url)
+      // Lists have the ids of what is gone.
+      const lists = ['offline-of', 'session-clients', 'sessions']
+      expect(new Set(await kindsLeft())).toEqual(new Set(['apps', 'oidc:signing-keys', 'user', 'wallet', ...lists]))
     },
   }
 }
@@ -90,6 +106,7 @@ interface Way {
 const ways: readonly Way[] = [
   { name: 'of SQLite', open: () => inFile() },
   { name: 'of SQLite with its sessions', open: () => inFile('--keep-sessions') },
+  { name: 'of SQLite by other means', open: inCopiedFile },
   { name: 'of Redis, by the commands of docs/operations.md,', open: inRedis, part: 'redis-server' },
 ]
 

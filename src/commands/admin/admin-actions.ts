@@ -21,6 +21,7 @@ import type { InboxOrder } from '../../shared/orders.ts'
 import type { Store } from '../../store/store.ts'
 import { UsageError } from '../command-line.ts'
 import { eraseUser, exportUser, sessionEnds } from '../oidc.ts'
+import { pastKeys } from '../past.ts'
 import { readImportFile } from './import-file.ts'
 
 /** A wallet that an operator named, and whose it is. */
@@ -101,6 +102,19 @@ export class AdminActions {
         await new WebhookQueue(store).forget({ userId, wallets })
       },
     })
+  }
+
+  /**
+   * Drops what a copy of the past must not revive, and resolves with the number of values. Lists keep the ids of what
+   * is gone until these expire.
+   */
+  async dropPast(keepSessions: boolean): Promise<number> {
+    const past = pastKeys(keepSessions)
+    let dropped = 0
+    for await (const { key } of this.#scan('')) {
+      if (past.test(key) && (await this.store.take(key)) !== undefined) dropped += 1
+    }
+    return dropped
   }
 
   /** The user with this id. Rejects with an {@link AdministrationError} if nothing is known of one. */

@@ -33,7 +33,7 @@ interface Command {
   /** The names of its arguments; one in lower case is a word that is written as it is. */
   readonly takes: readonly string[]
   /** Options that are passed behind the arguments; one that is not given is empty. */
-  readonly options?: readonly ('limit' | 'after')[]
+  readonly options?: readonly ('limit' | 'after' | 'keep-sessions')[]
   /** What it does, for the help. */
   readonly about: string
   /** Whether it cannot be undone, so that the operator is asked first. */
@@ -172,6 +172,18 @@ export const adminCommands: readonly Command[] = [
     },
   },
   {
+    name: 'after-restore',
+    takes: [],
+    options: ['keep-sessions'],
+    about: 'drops what a copy of the past must not revive; to be run before the service starts on it',
+    run: async (actions, keepSessions = '') => {
+      const dropped = await actions.dropPast(keepSessions !== '')
+      const sessions = keepSessions === '' ? 'all sessions have ended' : 'sessions that were ended since are back'
+      const redo = 'Block, unlink and delete again what was since the copy was made'
+      return { json: { dropped }, text: `dropped ${counted(dropped, 'record')}; ${sessions}. ${redo}`, changed: {} }
+    },
+  },
+  {
     name: 'export',
     takes: ['USER_ID'],
     about: 'prints all that is kept of a user, as JSON',
@@ -209,6 +221,7 @@ WALLET is an address, or a public key in hex, alone or behind the id of its adap
                  variable if it has a password
   --limit N      most users of a list, 1 to 1000; default 100
   --after CURSOR shows the users behind those of the list that ended with this cursor
+  --keep-sessions  keeps sessions after a restore, those included that were ended since the copy was made
   --json         prints JSON; times are epoch milliseconds
   --yes          deletes without asking
   --help, -h     shows this text
@@ -218,6 +231,7 @@ const options = {
   store: { type: 'string' },
   limit: { type: 'string' },
   after: { type: 'string' },
+  'keep-sessions': { type: 'boolean' },
   json: { type: 'boolean' },
   yes: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
@@ -286,12 +300,11 @@ function readArguments(args: readonly string[]): AdminArguments | 'help' {
     throw new UsageError(`write: ${usageOf(command)}`)
   }
   if (values.store === '') throw new UsageError('--store is empty')
-  const { limit, after } = values
-  const unfit = (['limit', 'after'] as const).find(
+  const unfit = (['limit', 'after', 'keep-sessions'] as const).find(
     (name) => values[name] !== undefined && !command.options?.includes(name),
   )
   if (unfit !== undefined) throw new UsageError(`${command.name} takes no --${unfit}`)
-  const passed = (command.options ?? []).map((name) => ({ limit, after })[name] ?? '')
+  const passed = (command.options ?? []).map((name) => String(values[name] ?? ''))
   return { command, args: [...taken, ...passed], values }
 }
 

@@ -1,0 +1,18 @@
+import { begunKeys, sessionKeys } from './oidc.ts'
+
+/**
+ * First parts of keys, as alternatives of a regular expression, of nonces, orders, inboxes and known computers, and of
+ * what applications hold: they may have been used, refused, forgotten or ended since a copy of the store was made.
+ */
+const begun = `nonce|link-nonce|order|inbox|computers|${begunKeys}`
+
+/** The same of sessions, their addresses and lists. */
+const ofSessions = `session|session-address|sessions|${sessionKeys}`
+
+/**
+ * Matches the keys of what a copy of the past must not revive. `prefix` is a regular expression of what precedes them.
+ * With `keepSessions`, those of sessions do not match, those included that were ended since.
+ */
+export function pastKeys(keepSessions: boolean, prefix = ''): RegExp {
+  return new RegExp(`^${prefix}(?:${keepSessions ? begun : `${begun}|${ofSessions}`}):`)
+}

@@ -1,0 +1,132 @@
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { PassThrough, Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { runCommand } from '../../src/commands/command.ts'
+import { makeComputer } from '../support/computer.ts'
+import { hasPart } from '../support/optional.ts'
+import { RedisServer } from '../support/redis-server.ts'
+import { rest } from '../support/rest.ts'
+import { startService } from '../support/service.ts'
+import { makeWallet, proofOf, type TestWallet } from '../support/wallet.ts'
+
+/** A store, a copy of it, and what brings the copy back as an operator does who knows of nothing else. */
+interface Copied {
+  readonly store: string
+  copy(): Promise<unknown>
+  bringBack(): Promise<unknown>
+}
+
+async function run(...args: string[]) {
+  const [stdin, stdout, stderr] = [Readable.from([]), new PassThrough(), new PassThrough()]
+  const code = await runCommand(args, { stdin, stdout, stderr })
+  stdout.end()
+  stderr.end()
+  return { code, stdout: await text(stdout), stderr: await text(stderr) }
+}
+
+async function inFile(): Promise<Copied> {
+  const folder = mkdtempSync(join(tmpdir(), 'countersign-past-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const [file, copy] = [join(folder, 'store.db'), join(folder, 'copy.db')]
+  return {
+    store: `sqlite:${file}`,
+    copy: () => run('backup', copy, '--store', `sqlite:${file}`),
+    async bringBack() {
+      for (const end of ['-wal', '-shm']) rmSync(`${file}${end}`, { force: true })
+      copyFileSync(copy, file)
+    },
+  }
+}
+
+async function inRedis(): Promise<Copied> {
+  const server = await RedisServer.start()
+  onTestFinished(() => server[Symbol.asyncDispose]())
+  return {
+    store: server.url,
+    copy: () => server.cli('save'),
+    async bringBack() {
+      await server.kill()
+      await server.start()
+    },
+  }
+}
+
+const stores = [
+  { name: 'SQLite', open: inFile, isThere: true },
+  { name: 'Redis', open: inRedis, isThere: hasPart('redis-server') },
+]
+
+async function okay(...call: Parameters<typeof rest>) {
+  const answer = await rest(...call)
+  expect(answer.status, JSON.stringify(answer.json)).toBe(200)
+  return answer.json
+}
+
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+
+async function waitingOrder(url: string, wallet: TestWallet, computerKey: string) {
+  const { orderId, claimToken, desktopToken } = await okay(url, '/cross-device/start', { kind: 'login', computerKey })
+  const { challengeToken } = await okay(url, '/cross-device/claim', { orderId, claimToken })
+  const challenge = await okay(url, `/cross-device/challenge?orderId=${orderId}`, undefined, bearer(challengeToken))
+  const { publicKeyHex, signatureHex } = proofOf(wallet, { nonceId: '', ...challenge })
+  const approval = { orderId, challengeToken, proof: { publicKeyHex, signatureHex }, rememberComputer: true }
+  return { holder: { orderId, desktopToken }, approval }
+}
+
+describe.each(stores)('a copy of the past in $name', ({ open, isThere }) => {
+  test.skipIf(!isThere).each([
+    { switches: [], kept: 401, about: 'revives no nonce, order, known computer or session' },
+    { switches: ['--keep-sessions'], kept: 200, about: 'with --keep-sessions revives sessions, and nothing else' },
+  ])('after admin after-restore $about', async ({ switches, kept }) => {
+    const { store, copy, bringBack } = await open()
+    const options = { store, secret: 'one secret for both of the services', confirmationCode: 'return' } as const
+    const { url, service } = await startService(options)
+    const wallet = makeWallet()
+    const computer = await makeComputer()
+    const finalize = async ({ holder, approval }: Awaited<ReturnType<typeof waitingOrder>>) => {
+      const { returnCode } = await okay(url, '/cross-device/approve', approval)
+      const computerProof = await computer.prove(holder)
+      return await okay(url, '/cross-device/finalize', { ...holder, returnCode, computerProof })
+    }
+    const signedIn = await okay(url, '/wallet/verify', proofOf(wallet, await okay(url, '/wallet/nonce', {})))
+    await finalize(await waitingOrder(url, wallet, computer.key))
+    expect((await okay(url, '/computers', undefined, bearer(signedIn.token))).computers).toHaveLength(1)
+    const nonce = proofOf(wallet, await okay(url, '/wallet/nonce', {}))
+    const order = await waitingOrder(url, wallet, (await makeComputer()).key)
+    await copy()
+    // After the copy was made.
+    await okay(url, '/wallet/verify', nonce)
+    await okay(url, '/cross-device/reject', order.approval)
+    await okay(url, '/sign-out', {}, bearer(signedIn.token))
+    await service.close(0)
+    await bringBack()
+
+    const { code, stdout, stderr } = await run('admin', 'after-restore', '--store', store, '--json', ...switches)
+    expect([code, stderr]).toEqual([0, ''])
+    expect(JSON.parse(stdout).dropped).toBeGreaterThan(2)
+    const { url: restored } = await startService(options)
+    const reused = await rest(restored, '/wallet/verify', nonce)
+    expect(reused).toMatchObject({ status: 401, json: { code: 'NONCE_NOT_FOUND' } })
+    expect(await rest(restored, '/cross-device/approve', order.approval)).toMatchObject({
+      status: 404,
+      json: { code: 'ORDER_NOT_FOUND' },
+    })
+    expect((await rest(restored, '/session', undefined, bearer(signedIn.token))).status).toBe(kept)
+    const again = await okay(restored, '/wallet/verify', proofOf(wallet, await okay(restored, '/wallet/nonce', {})))
+    expect(again.userId).toBe(signedIn.userId)
+    expect((await okay(restored, '/computers', undefined, bearer(again.token))).computers).toEqual([])
+    // A second time it finds no more but these.
+    await run('admin', 'after-restore', '--store', store)
+    const once = await run('admin', 'after-restore', '--store', store)
+    expect(once.stdout).toMatch(/^dropped 0 records; all sessions have ended\. Block, unlink and delete again /)
+  })
+})
+
+test('only after-restore keeps sessions', async () => {
+  const { store } = await inFile()
+  const { code, stderr } = await run('admin', 'count', '--store', store, '--keep-sessions')
+  expect([code, stderr]).toEqual([2, 'countersign admin: count takes no --keep-sessions; --help shows the usage\n'])
+})
