@@ -45,6 +45,20 @@ export function hasKey(path: string, matches: (key: string) => boolean): boolean
   })
 }
 
+/** When the value or member of a store ended that ended first of those that are there, in epoch milliseconds. */
+export function oldestEnd(path: string): number | undefined {
+  return withDatabase(path, { readOnly: true }, (database) => {
+    const [row] = database
+      .prepare(`
+        SELECT min(expires_at) AS oldest
+        FROM (SELECT min(expires_at) AS expires_at FROM entries UNION ALL SELECT min(expires_at) FROM members)
+      `)
+      .all()
+    const oldest = Number(row?.oldest ?? Number.POSITIVE_INFINITY)
+    return oldest < Date.now() ? oldest : undefined
+  })
+}
+
 /**
  * Removes the values and sets whose keys match from a store that no other process has open, and leaves no trace of
  * them.

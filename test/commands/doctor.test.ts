@@ -5,6 +5,7 @@ import https from 'node:https'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { PassThrough, Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
@@ -484,6 +485,37 @@ describe.skipIf(!hasPart('openssl'))('files for TLS to Redis', () => {
     expect(found).toEqual(expected.map((pattern) => expect.stringMatching(pattern)))
     expect(report.code).toBe(1)
   })
+})
+
+describe.skipIf(!hasPart('openssl'))('the certificate of the port', () => {
+  test.each([
+    ['is good', 60, []],
+    ['ends soon', 2, [/^warning of port tls: .*\(COUNTERSIGN_TLS_CERT\) is good until .* > Renew it/]],
+    ['has ended', -1, [/^problem of port tls: .*\(COUNTERSIGN_TLS_CERT\) expired on .* > Renew it/]],
+  ])('%s', async (_, days, expected) => {
+    const authority = await Authority.create(folder, `port-${crypto.randomUUID()}`)
+    const { cert, key } = await authority.issue('auth.example', days)
+    const report = await doctor({ COUNTERSIGN_TLS_CERT: cert, COUNTERSIGN_TLS_KEY: key })
+    const found = faults(report).filter((fault) => fault.includes('port tls'))
+    expect(found).toEqual(expected.map((pattern) => expect.stringMatching(pattern)))
+  })
+})
+
+test('expired rows that stay in SQLite while the service runs are named', async () => {
+  const file = join(folder, `${crypto.randomUUID()}.db`)
+  const { url, service } = await startService({ store: `sqlite:${file}` })
+  const database = new DatabaseSync(file)
+  database.exec(`
+    CREATE TRIGGER kept BEFORE DELETE ON entries WHEN old.key = 'stays' BEGIN SELECT RAISE(ABORT, 'stays'); END;
+    INSERT INTO entries (key, value, version, expires_at) VALUES ('stays', '', 1, ${Date.now() - 3 * 3_600_000});
+  `)
+  database.close()
+  const env = { PORT: new URL(url).port, HOST: '127.0.0.1', COUNTERSIGN_STORE: `sqlite:${file}` }
+  expect(faults(await doctor(env))).toEqual([
+    expect.stringMatching(/^warning of disk: expired rows have been in \S+\.db for 3 hours > Look in the log/),
+  ])
+  await service.close(0)
+  expect(faults(await doctor({ ...env, PORT: String(await freePort()) }))).toEqual([])
 })
 
 test('if everything hangs, it still comes to an end', { timeout: 20_000 }, async () => {

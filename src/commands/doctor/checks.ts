@@ -9,7 +9,7 @@ import { type Check, ok, problem, skipped, warning } from './check.ts'
 import { postgres } from './postgres.ts'
 import type { Setup } from './setup.ts'
 import { disk, redis, store } from './store.ts'
-import { https, redisTls } from './tls.ts'
+import { https, portTls, redisTls } from './tls.ts'
 
 /** Difference between two clocks in milliseconds beyond which one of them counts as wrong. */
 const mostMs = 5000
@@ -122,6 +122,7 @@ export const checks: readonly Check<Setup>[] = [
   clock,
   wallets,
   people,
+  portTls,
   port,
   https,
   publicUrl,

@@ -6,7 +6,7 @@ import type { Setup } from './setup.ts'
 const muchQueued = 0.1
 
 /** Age in seconds of an expired row beyond which sweeps lag: they take 500 of a table every five seconds. */
-const lateSweepSeconds = 3600
+export const lateSweepSeconds = 3600
 
 /** Whether the PostgreSQL server keeps what it is given. That it is new enough is part of the check "store". */
 export const postgres: Check<Setup> = {

@@ -8,6 +8,7 @@ import { StoreOpenError } from '../../store/implementation.ts'
 import type { ExaminedServer } from '../../store/redis/examine.ts'
 import type { Store } from '../../store/store.ts'
 import { type Check, type Finding, ok, problem, warning } from './check.ts'
+import { lateSweepSeconds } from './postgres.ts'
 import type { Setup } from './setup.ts'
 
 /** Most round trips that are timed, and time in milliseconds after which no more are made. */
@@ -104,19 +105,36 @@ async function timeTrips(opened: Store): Promise<readonly number[] | undefined> 
   return times.sort((one, other) => one - other)
 }
 
-/** Whether the disk of the embedded store has room. */
+/** Whether the disk of the embedded store has room, and the running service removes what has expired. */
 export const disk: Check<Setup> = {
   name: 'disk',
   needs: ['store'],
   applies: ({ file }) => file !== undefined,
-  async run({ file = '' }) {
+  async run(setup) {
+    const { file = '' } = setup
     const folder = dirname(file)
     const { bavail, bsize } = await statfs(folder)
     const free = bavail * bsize
     const saw = `${Math.floor(free / 1024 / 1024).toLocaleString('en')} MiB are free in ${folder}`
-    return free < littleSpace ? warning(saw, 'Make room: once the disk is full, users cannot sign in.') : ok(saw)
+    const room = free < littleSpace ? warning(saw, 'Make room: once the disk is full, users cannot sign in.') : ok(saw)
+    // Without a running service, expired rows stay.
+    const isSwept = existsSync(file) && (await setup.runsHere())
+    return [room, ...(isSwept ? await lateSweep(file) : [])]
   },
   advice: 'Let the user of the service read the folder of the store.',
+}
+
+async function lateSweep(file: string): Promise<Finding[]> {
+  // Loaded on demand, because other stores do not need SQLite.
+  const { oldestEnd } = await import('../../store/sqlite-copy.ts')
+  const seconds = (Date.now() - (oldestEnd(file) ?? Date.now())) / 1000
+  if (seconds <= lateSweepSeconds) return []
+  return [
+    warning(
+      `expired rows have been in ${file} for ${Math.round(seconds / 3600)} hours`,
+      'Look in the log of the service for errors of the store: it removes them every few seconds.',
+    ),
+  ]
 }
 
 /** Whether the Redis servers keep what they are given. That they are new enough is part of the check "store". */

@@ -35,6 +35,14 @@ export const redisTls: Check<Setup> = {
   advice: 'Correct that file or that setting.',
 }
 
+/** Whether the certificate of the service's own port is still good. A renewed one counts from a reload (SIGHUP) on. */
+export const portTls: Check<Setup> = {
+  name: 'port tls',
+  applies: ({ settings }) => settings.tls.cert !== undefined,
+  run: async ({ settings }) => await judgeFile('COUNTERSIGN_TLS_CERT', settings.tls.cert ?? ''),
+  advice: 'Correct the file that COUNTERSIGN_TLS_CERT names.',
+}
+
 /**
  * Judges a file by its first certificate; one of authorities by that which ends last, because one that holds is enough.
  */
