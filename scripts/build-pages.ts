@@ -67,6 +67,7 @@ const saidBy: readonly (readonly [beginnings: string, pages: readonly PageName[]
   ['page|start|continue|network|payload|compare|code|remember|hand-over|outcome|ending', ['approve']],
   ['review', ['approve', 'demo']],
   ['account', ['account', 'demo']],
+  ['inbox', ['inbox']],
   ['wallet|sign-in|device', ['approve', 'demo', 'sign-in', 'account']],
   ['demo', ['demo']],
   ['issuer', ['issuer']],

@@ -137,6 +137,12 @@ const steps: readonly Step[] = [
     limitMinutes: 10,
   },
   {
+    // Installs nodemailer; Python's own SMTP server receives.
+    name: 'messages about requests by ntfy, Slack and mail',
+    command: 'vitest run test/docs/inbox-messages.test.ts',
+    limitMinutes: 5,
+  },
+  {
     name: 'client and verifier in workerd',
     command: 'vitest run test/browser/client/workerd.test.ts',
     limitMinutes: 5,

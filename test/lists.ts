@@ -30,6 +30,8 @@ export const nightly: readonly string[] = [
   'test/oidc/resume-flood.test.ts',
   'test/http/generated-inputs.test.ts',
   'test/http/port/floods.test.ts',
+  // Installs libraries that send messages.
+  'test/docs/inbox-messages.test.ts',
   // Installs libraries that sign in by OpenID Connect.
   'test/oidc/applications.test.ts',
   // Downloads servers of Debian's next release.

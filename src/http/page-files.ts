@@ -49,9 +49,11 @@ export interface PageValues {
   readonly texts?: string | undefined
   /** Path of the account page; empty if there is none. Of the demo and the approval page only. */
   readonly accountPath?: string
+  /** Path of the inbox; empty if there is none. Of the approval page, the account page and the inbox itself. */
+  readonly inboxPath?: string
   /** Whether the browser may be signed in already, so that the page asks. Of the sign-in page only. */
   readonly maybeSignedIn?: boolean
-  /** Whether pages can start orders. Of the sign-in page only. */
+  /** Whether pages can start orders; if not, backends do. Of the sign-in page and the account page only. */
   readonly startsOrders?: boolean
 }
 
@@ -112,6 +114,7 @@ function fillIn(html: string, values: PageValues): string {
     accentColor: values.accentColor ?? '',
     texts: values.texts ?? '',
     accountPath: values.accountPath ?? '',
+    inboxPath: values.inboxPath ?? '',
     initials: initialsOf(values.appName),
     maybeSignedIn: values.maybeSignedIn ? 'yes' : 'no',
     startsOrders: values.startsOrders ? 'yes' : 'no',

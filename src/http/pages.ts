@@ -4,7 +4,7 @@ import { readWalletName } from '../core/wallet/adapters.ts'
 import { toFailure } from '../rpc/errors.ts'
 import { isBuiltIn } from '../shared/adapters.ts'
 import { cookieValue } from '../shared/header-text.ts'
-import { accountPath, type PageName, signInPath } from '../shared/page-names.ts'
+import { accountPath, inboxPath, orderIdForm, type PageName, signInPath } from '../shared/page-names.ts'
 import { sessionCookieName } from '../shared/session-cookie.ts'
 import { type Exchange, type Route, requireHttpMethod } from './exchange.ts'
 import {
@@ -81,7 +81,7 @@ interface PageRow {
 
 /**
  * The service's own pages: the demo at `/`, the approval page at the paths of claim URLs and of hand-overs, and the
- * sign-in and account pages under the base path. Opening a page, however often and by any client (a phone, a link
+ * sign-in page, the account page and the inbox under the base path. Opening a page, however often and by any client (a phone, a link
  * preview, a crawler), reads and changes no order.
  *
  * If the pages have not been built, their paths answer 503 and say so.
@@ -97,7 +97,11 @@ export function createPages(settings: PageSettings, log: Logger, { files, peekSe
     files?.page(name, { ...values, ...own }, status) ?? unavailable
   const signInAssets = basePath + signInPath
   const signIn = { endpointPrefix, startsOrders, assetsPath: signInAssets }
-  const ownAccount = { accountPath: settings.keepsUsers ? basePath + accountPath : '' }
+  const { keepsUsers } = settings
+  const ownAccount = {
+    accountPath: keepsUsers ? basePath + accountPath : '',
+    inboxPath: keepsUsers ? basePath + inboxPath : '',
+  }
   const signedOut = page('sign-in', { ...signIn, maybeSignedIn: false })
   const maybeSignedIn = page('sign-in', { ...signIn, maybeSignedIn: true })
   const unknown = files && page('not-found', signIn, 404)
@@ -109,7 +113,7 @@ export function createPages(settings: PageSettings, log: Logger, { files, peekSe
         settings.hasDemo
           ? page('demo', ownAccount)
           : async (exchange) => {
-              const hasAccount = settings.keepsUsers && (await mayBeSignedIn(exchange, peekSession))
+              const hasAccount = keepsUsers && (await mayBeSignedIn(exchange, peekSession))
               return redirectTo(basePath + (hasAccount ? accountPath : signInPath))
             },
       ),
@@ -128,10 +132,19 @@ export function createPages(settings: PageSettings, log: Logger, { files, peekSe
     },
     // Without users of the service's own, there is nothing to show.
     account: {
-      places: settings.keepsUsers ? [at(basePath + accountPath)] : [],
-      route: fileRoute(page('account', signIn)),
+      places: keepsUsers ? [at(basePath + accountPath)] : [],
+      route: fileRoute(page('account', { ...signIn, ...ownAccount })),
     },
-  } satisfies Record<Exclude<PageName, 'issuer' | 'not-found'>, PageRow>
+    inbox: {
+      places: keepsUsers ? [at(basePath + inboxPath)] : [],
+      route: fileRoute(page('inbox', { ...signIn, ...ownAccount })),
+    },
+    // The approval page again, for an order of the inbox.
+    inboxOrder: {
+      places: keepsUsers ? [ordersUnder(`${basePath + inboxPath}/`)] : [],
+      route: fileRoute(page('approve', { ...ownAccount, assetsPath: signInAssets })),
+    },
+  } satisfies Record<Exclude<PageName, 'issuer' | 'not-found'> | 'inboxOrder', PageRow>
 
   const pages: readonly PageRow[] = Object.values(rows)
   const assetRoutes = new Map<string, Route>()
@@ -150,6 +163,16 @@ export function createPages(settings: PageSettings, log: Logger, { files, peekSe
 
 function at(path: string): Place {
   return { path, matches: (asked) => asked === path }
+}
+
+const orderId = new RegExp(`^${orderIdForm}$`)
+
+/** The orders in a folder, by their ids. */
+function ordersUnder(folder: string): Place {
+  return {
+    path: `${folder}*`,
+    matches: (asked) => asked.startsWith(folder) && orderId.test(asked.slice(folder.length)),
+  }
 }
 
 /** Where claim URLs lead on the service's own origin, if they do. */

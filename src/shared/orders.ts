@@ -178,6 +178,8 @@ export interface OrderChallenge extends Omit<NonceChallenge, 'nonceId' | 'form'>
   readonly expectedAddress?: string
   /** Address of the wallet that the user is signed in with on the desktop, kind link only. */
   readonly sessionAccount?: string
+  /** True if the order is one of the user's inbox: there is no computer beside the phone. Absent otherwise. */
+  readonly fromInbox?: boolean
   /** Two digits to compare with those on the desktop; absent for kind link, and with return codes. */
   readonly confirmationCode?: string
   /** Whether the user can let the computer be remembered. */

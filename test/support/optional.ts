@@ -18,6 +18,7 @@ const checks: Readonly<Record<string, readonly [string, ...string[]]>> = {
   // The plugin itself waits for a request of the compiler.
   'protobuf-compiler-grpc': ['sh', '-c', 'protoc --version && command -v grpc_python_plugin'],
   'python3-hypercorn': ['hypercorn', '--help'],
+  'an SMTP server of Python': [systemPython, '-W', 'ignore', '-c', 'import smtpd'],
   'python3-yaml': [systemPython, '-c', 'import yaml'],
   // With root in a virtual machine they are; many containers do not permit them.
   'overlay mounts': [

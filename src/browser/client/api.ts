@@ -90,6 +90,12 @@ export interface SessionApi {
   readonly issueAccessToken: ApiMethod<{ readonly audience: string }, session.AccessToken>
 }
 
+/** Calls for the inbox of the signed-in user. They are authorised like those of {@link SessionApi}. */
+export interface InboxApi {
+  readonly listInbox: ApiMethod<object, { readonly orders: readonly order.InboxOrder[] }>
+  readonly claimFromInbox: ApiMethod<{ readonly orderId: string; readonly claimKey: string }, order.ClaimedOrder>
+}
+
 /** Calls for the wallets of the signed-in user. They are authorised like those of {@link SessionApi}. */
 export interface WalletApi {
   /** Issues a nonce for adding a wallet. */

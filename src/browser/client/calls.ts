@@ -1,7 +1,8 @@
-import type { OrderApi, SessionApi, SignInApi, WalletApi } from './api.ts'
+import type { InboxApi, OrderApi, SessionApi, SignInApi, WalletApi } from './api.ts'
 import { defaultTimeoutMs } from './call.ts'
 import { ComputerKey } from './computer-key.ts'
 import { type DesktopCalls, type DesktopCallsOptions, desktopCalls } from './desktop-orders.ts'
+import { type InboxCalls, inboxCalls } from './inbox.ts'
 import { Listeners } from './listeners.ts'
 import { defaultHeartbeatTimeoutMs } from './order-watch.ts'
 import { type PhoneCalls, type PhoneCallsOptions, phoneCalls } from './phone-orders.ts'
@@ -39,7 +40,7 @@ export interface ServiceAddress {
 }
 
 /** The calls that all clients have. They reject with a `CountersignClientError`. */
-export interface ClientCalls extends SignInCalls, OrderCalls, SessionCalls, UserWalletCalls {
+export interface ClientCalls extends SignInCalls, OrderCalls, SessionCalls, UserWalletCalls, InboxCalls {
   /**
    * Where the service is. `<countersign-sign-in>` asks it whether it offers the demo wallet, on a developer's computer.
    */
@@ -69,6 +70,7 @@ export interface ClientParts {
   readonly order: OrderApi
   readonly session: SessionApi
   readonly wallet: WalletApi
+  readonly inbox: InboxApi
   readonly tokens: TokenStore
 }
 
@@ -114,6 +116,7 @@ export function clientCalls(
     ...orders,
     ...sessions,
     ...userWalletCalls(api.wallet, { authorised, defaults: { ...proofDefaults, appName } }),
+    ...inboxCalls(api.inbox, authorised),
     async getCurrentSession(call) {
       const session = await sessions.getCurrentSession(call)
       news.follow(session)

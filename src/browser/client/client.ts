@@ -6,6 +6,7 @@ import {
   type Fetcher,
   type RestOptions,
   restCalls,
+  restInbox,
   restOf,
   restOrders,
   restSessions,
@@ -41,6 +42,7 @@ export function createCountersignClient(options: CountersignClientOptions = {}):
     order: { ...restOrders(rest.call), watchOrder: restWatch(rest) },
     session: restSessions(rest.call),
     wallet: restWallets(rest.call, endpointPrefix),
+    inbox: restInbox(rest.call),
     tokens,
   }
   return clientCalls(parts, options)

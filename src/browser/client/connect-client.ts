@@ -1,6 +1,7 @@
 import type { Message } from '@bufbuild/protobuf'
 import { durationMs } from '@bufbuild/protobuf/wkt'
 import { type Client, Code, ConnectError, createClient, type Transport } from '@connectrpc/connect'
+import { InboxService } from '../../../gen/client/countersign/v1/inbox_service_pb.ts'
 import { OrderKind, OrderService, OrderStatus } from '../../../gen/client/countersign/v1/order_service_pb.ts'
 import { SessionService } from '../../../gen/client/countersign/v1/session_service_pb.ts'
 import { NoncePurpose, SignInService } from '../../../gen/client/countersign/v1/sign_in_service_pb.ts'
@@ -90,6 +91,7 @@ function connectApi(transport: Transport): Omit<ClientParts, 'tokens'> {
   const order = createClient(OrderService, transport)
   const session = createClient(SessionService, transport)
   const wallet = createClient(WalletService, transport)
+  const inbox = createClient(InboxService, transport)
   return {
     signIn: signInApi(signIn),
     order: {
@@ -133,6 +135,7 @@ function connectApi(transport: Transport): Omit<ClientParts, 'tokens'> {
       linkWallet: plainly(wallet.linkWallet),
       unlinkWallet: plainly(wallet.unlinkWallet),
     },
+    inbox: { listInbox: plainly(inbox.listInbox), claimFromInbox: plainly(inbox.claimFromInbox) },
   }
 }
 

@@ -7,6 +7,7 @@ export type {
   DesktopOrder,
   FinalizedOrder,
   HandOver,
+  InboxOrder,
   OrderChallenge,
   OrderEvent,
   OrderKind,
@@ -44,6 +45,7 @@ export {
 } from './client.ts'
 export type { DesktopCalls, FinalizeOrderOptions, StartOrderCallOptions } from './desktop-orders.ts'
 export { type ClientErrorCode, type ClientErrorOptions, CountersignClientError } from './errors.ts'
+export type { InboxCalls } from './inbox.ts'
 export { isTerminal, type WatchOrderOptions } from './order-watch.ts'
 export {
   type ApproveOrderOptions,

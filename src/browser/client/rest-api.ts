@@ -3,13 +3,23 @@ import {
   appPaths,
   computerPaths,
   desktopOrderPaths,
+  inboxPaths,
   phoneOrderPaths,
   sessionPaths,
   signInPaths,
   walletPaths,
 } from '../../shared/rest-paths.ts'
 import type { NonceChallenge } from '../../shared/session.ts'
-import type { ApiMethod, DesktopOrderApi, OrderApi, PhoneOrderApi, SessionApi, SignInApi, WalletApi } from './api.ts'
+import type {
+  ApiMethod,
+  DesktopOrderApi,
+  InboxApi,
+  OrderApi,
+  PhoneOrderApi,
+  SessionApi,
+  SignInApi,
+  WalletApi,
+} from './api.ts'
 import { defaultTimeoutMs, withTimeLimit } from './call.ts'
 import { aborted, type ClientErrorCode, CountersignClientError } from './errors.ts'
 
@@ -223,6 +233,11 @@ export function restWallets(call: RestCall, prefix: string): WalletApi {
     linkWallet: post(call, prefix + walletPaths.link),
     unlinkWallet: post(call, prefix + walletPaths.unlink),
   }
+}
+
+/** The calls for the user's inbox over REST. */
+export function restInbox(call: RestCall): InboxApi {
+  return { listInbox: get(call, inboxPaths.orders), claimFromInbox: post(call, inboxPaths.claim) }
 }
 
 /** Value of the Authorization header for a token. */

@@ -1,10 +1,9 @@
-import { signInPath } from '../../shared/page-names.ts'
 import { returnTarget } from '../../shared/return-path.ts'
 import { reaches } from '../../shared/session.ts'
 import {
   type ConnectedApp,
   CountersignClientError,
-  createCountersignClient,
+  type InboxOrder,
   type KnownComputer,
   type Session,
   type UserWallet,
@@ -12,7 +11,7 @@ import {
 import { loadOnDemand } from '../client/page.ts'
 import { findWallets } from '../wallets/index.ts'
 import { showBrand } from './brand.ts'
-import { cookieOnly } from './cookie-only.ts'
+import { cookieClient, signInAddress } from './cookie-client.ts'
 import { byId, fill, fillTexts, metaContent } from './dom.ts'
 import { clearUnavailableWallet, wantedWallets } from './page-wallet.ts'
 import { computerRow, type Row, rowElement, sessionRow, walletRow } from './rows.ts'
@@ -31,13 +30,9 @@ import { chooseWords, readOperatorTexts } from './words.ts'
 const facts = readServiceFacts()
 const words = chooseWords(navigator.languages, readOperatorTexts(metaContent('countersign-texts')))
 const appName = document.title
-const basePath = metaContent('countersign-base-path')
-const client = createCountersignClient({
-  basePath,
-  endpointPrefix: metaContent('countersign-endpoint-prefix'),
-  autoPersistToken: false,
-  storage: cookieOnly,
-})
+/** Whether backends start orders, so that some may be for the user's inbox. */
+const hasInbox = metaContent('countersign-starts-orders') === 'no'
+const client = cookieClient()
 const tasks = new Tasks({
   words,
   appName,
@@ -72,9 +67,7 @@ void tasks.run(() => show())
 
 /** Leads to the sign-in page, and from there back here. */
 function signIn(isAgain = false): void {
-  const here = location.pathname + location.search
-  const query = new URLSearchParams({ returnTo: here, ...(isAgain ? { again: '1' } : {}) })
-  location.replace(`${basePath}${signInPath}?${query}`)
+  location.replace(signInAddress(isAgain))
 }
 
 /**
@@ -83,13 +76,16 @@ function signIn(isAgain = false): void {
 async function show(focused?: string): Promise<void> {
   const own = await client.getCurrentSession()
   if (own === undefined) return signIn()
-  const [sessions, wallets, computers, apps] = await Promise.all([
+  const [requests, sessions, wallets, computers, apps] = await Promise.all([
+    // Sessions that an order made see none.
+    hasInbox && own.orderId === undefined ? client.listInbox() : undefined,
     client.listSessions(),
     client.listWallets(),
     client.listKnownComputers().catch(withoutComputers),
     client.listConnectedApps(),
   ])
   showWayBack(apps)
+  showRequests(requests)
   showWallets(own, wallets)
   const mayEnd = (other: Session): boolean => !other.current && reaches(own, other)
   showRows(
@@ -135,6 +131,17 @@ function showWayBack(apps: readonly ConnectedApp[]): void {
   link.textContent = words.say('account.back', { app: app?.name ?? appName })
 }
 
+/** Counts the requests that wait for the user, if there is an inbox. */
+function showRequests(requests: readonly InboxOrder[] | undefined): void {
+  const section = byId('requests')
+  const count = requests?.length ?? 0
+  section.hidden = requests === undefined
+  const text = count === 0 ? 'account.requests.none' : 'account.requests.count'
+  fill(section, 'waiting', words.say(text, { count: String(count) }))
+  byId('requests-link').classList.toggle('primary', count > 0)
+  byId('requests-link').classList.toggle('plain', count === 0)
+}
+
 function withoutComputers(thrown: unknown): readonly KnownComputer[] {
   if (thrown instanceof CountersignClientError && thrown.code === 'NOT_ENABLED') return []
   throw thrown
@@ -152,6 +159,7 @@ function showWallets(own: Session, wallets: readonly UserWallet[]): void {
   add.classList.toggle('primary', isOnly)
   add.classList.toggle('plain', !isOnly)
   byId('link-button').hidden = isByOrder
+  byId('add-later').hidden = isByOrder || !hasInbox
   // Sessions that an order made may not change wallets, and the only wallet stays.
   const mayRemove = !isByOrder && !isOnly
   showRows(

@@ -6,7 +6,7 @@ import { forgetHubAnswer } from '../wallets/hub.ts'
 import type { FoundWallet } from '../wallets/index.ts'
 import { showBrand } from './brand.ts'
 import { byId, fill, fillTexts, metaContent, showOnly } from './dom.ts'
-import { type Ending, endingOf, endings } from './endings.ts'
+import { type Ending, endingOf, endingOfInbox, endings } from './endings.ts'
 import { HandOverPanel } from './hand-over-panel.ts'
 import { forgetClaim, type HeldClaim, hold, isContinued, takeClaim } from './held-claim.ts'
 import { asksFirst, clearUnavailableWallet, readHubAnswer } from './page-wallet.ts'
@@ -47,6 +47,8 @@ const wrongWallets: ReadonlySet<string> = new Set([
 /** Time between two looks at the order, in milliseconds: while the user decides, and after the approval. */
 const pollMs = { review: 5000, outcome: 2500 } as const
 
+/** Path of the inbox; empty if there is none. */
+const inbox = metaContent('countersign-inbox')
 const continued = isContinued(location.pathname)
 const appName = document.title
 const facts = readServiceFacts()
@@ -59,6 +61,8 @@ const rememberInput = byId<HTMLInputElement>('remember-input')
 // Before the claim is taken, which changes the page's address.
 const hubAnswer = await readHubAnswer(appName)
 let held = takeClaim(metaContent('countersign-claim-url'))
+/** Whether the order is one of the user's inbox. */
+let fromInbox = held !== undefined && 'inbox' in held.by
 let challenge: OrderChallenge | undefined
 /** Origin of the requester, once it is known. */
 let origin: string | undefined
@@ -116,13 +120,16 @@ addEventListener('pageshow', ({ persisted }) => persisted && signing.isWaiting &
 
 /** The first screen: what this tab already knows, or the question whether to go on. */
 function open(): void {
-  if (held === undefined) end(endings.linkIncomplete)
+  const [, inboxOrder] = inbox === '' ? [] : location.pathname.split(`${inbox}/`)
+  // Only a tap in the inbox claims.
+  if (held === undefined && inboxOrder !== undefined) leaveToInbox(inboxOrder)
+  else if (held === undefined) end(endings.linkIncomplete)
   // An order that is already approved changes by nothing that is done here. One that a wallet at another site has
   // signed was reviewed before.
   else if (held.approved !== undefined) void tasks.run(review)
   else if (held.sent !== undefined && hubAnswer !== undefined) void tasks.run(review).then(() => tasks.run(resume))
-  // The order is this tab's already, as after a reload.
-  else if (orderOf(held) !== undefined) void tasks.run(review)
+  // The order is this tab's already, as after a reload; or the user has tapped it in the inbox.
+  else if (orderOf(held) !== undefined || fromInbox) void tasks.run(review)
   else if (continued) show('continue', words.say('page.title'))
   else {
     requestScreen.wait()
@@ -130,6 +137,11 @@ function open(): void {
     poll.start(pollMs.review)
     void poll.now()
   }
+}
+
+/** Leads to the order in the inbox, where its user signs in if need be. */
+function leaveToInbox(orderId: string): void {
+  location.replace(`${inbox}?order=${orderId}`)
 }
 
 /** Shows the requester next to the button that takes the order. Takes nothing, as link previews run this, too. */
@@ -151,8 +163,9 @@ async function review(signal: AbortSignal): Promise<void> {
   const order = orderOf(held) ?? (await take(held, signal))
   challenge = await client.getOrderChallenge(order, { signal })
   origin = challenge.requester.origin
+  fromInbox ||= challenge.fromInbox ?? false
   if (challenge.status === 'approved') return follow(challenge, challenge.returnCode)
-  const title = requestScreen.fill(challenge)
+  const title = requestScreen.fill(challenge, fromInbox)
   const unasked = walletPanel.offer(challenge.adapterId)
   // A wallet that asks its user stands before what it is for.
   const asks = unasked !== undefined && asksFirst(unasked)
@@ -223,12 +236,15 @@ async function resume(signal: AbortSignal): Promise<void> {
 
 async function take({ orderId, by, claimKey }: HeldClaim, signal: AbortSignal): Promise<PhoneOrder> {
   know({ asked: true })
-  const { challengeToken } =
-    'ticket' in by
-      ? await client.redeemHandOver(by.ticket, { claimKey, signal })
-      : await client.claimOrder({ orderId, claimToken: by.claimToken }, { claimKey, signal })
+  const { challengeToken } = await claimed()
   know({ challengeToken })
   return { orderId, challengeToken }
+
+  function claimed(): Promise<PhoneOrder> {
+    if ('inbox' in by) return client.claimFromInbox({ orderId, claimKey }, signal)
+    if ('ticket' in by) return client.redeemHandOver(by.ticket, { claimKey, signal })
+    return client.claimOrder({ orderId, claimToken: by.claimToken }, { claimKey, signal })
+  }
 }
 
 async function approve(signal: AbortSignal): Promise<void> {
@@ -321,21 +337,26 @@ function follow({ kind, requester, finishBy }: OrderChallenge, returnCode: strin
   const withCode = returnCode !== undefined
   forgetHubAnswer()
   const until = finishBy ?? clock.now()
-  if (held?.approved === undefined) know({ approved: { kind, origin: requester.origin, withCode, until } })
+  if (held?.approved === undefined) know({ approved: { kind, origin: requester.origin, withCode, until, fromInbox } })
   const approved = held?.approved
   const isCode = approved !== undefined && returnCode !== undefined
   show('outcome', isCode ? outcomeScreen.showCode(approved, returnCode) : outcomeScreen.showApproved(approved))
-  poll.start(pollMs.outcome)
+  poll.start(fromInbox ? pollMs.review : pollMs.outcome)
 }
 
 /** Shows what a refusal says of the order. Returns whether it says anything. */
 function settle(code: string): boolean {
   const approved = held?.approved
+  if (fromInbox && held !== undefined && code.startsWith('SESSION_')) {
+    leaveToInbox(held.orderId)
+    return true
+  }
   // It may be this tab's own claim, whose answer was lost: the tap shows.
   if (code === 'ORDER_ALREADY_CLAIMED' && held?.asked && !tasks.busy) return false
-  if (code === 'ORDER_TOKEN_INVALID' && held?.handedOver !== undefined) {
+  // Another browser of the user has claimed it from the inbox since, or taken it over.
+  if (code === 'ORDER_TOKEN_INVALID' && (held?.handedOver !== undefined || fromInbox)) {
     poll.stop()
-    show('outcome', outcomeScreen.showMoved(held.handedOver, origin))
+    show('outcome', outcomeScreen.showMoved(held?.handedOver ?? 'browser', origin))
     return true
   }
   if (code === 'ORDER_FINALIZED' && approved !== undefined) {
@@ -356,6 +377,7 @@ function remedyOf(code: string): Remedy | undefined {
 
 /** What a refusal says on a phone in other words than on a device that is signed in. */
 function noticeOf(code: string): string | undefined {
+  if (fromInbox && code === 'WRONG_WALLET') return words.say('review.inbox.wrong-wallet')
   // The session is that of the device that started the order.
   return code === 'SESSION_INVALID' ? words.say('task.account-unusable', { app: appName }) : undefined
 }
@@ -373,7 +395,8 @@ function endingOfSigning(code: string): Ending | undefined {
   return code === 'ORDER_EXPIRED' && wasAsked ? endings.expiredSigning : undefined
 }
 
-function end({ seal, name, hasAccountLink = false }: Ending): void {
+function end(ending: Ending): void {
+  const { seal, name, hasAccountLink = false } = fromInbox ? endingOfInbox(ending) : ending
   const root = byId('ended')
   root.dataset.seal = seal
   const title = words.say(`ending.${name}.title`)
@@ -397,6 +420,7 @@ function show(id: string, title: string): boolean {
   const section = byId(id)
   const isNew = Boolean(section.hidden) || document.title !== pageTitle(title)
   document.title = pageTitle(title)
+  byId('inbox-link').hidden = !fromInbox || inbox === '' || id === 'request'
   byId('choice').hidden = id !== 'request' || challenge === undefined
   if (id !== 'request') {
     // What the wallet may still answer is of no use.

@@ -42,6 +42,25 @@ const byCode: Readonly<Record<string, Ending>> = {
   HANDOVER_INVALID: { seal: 'stop', name: 'link-used' },
 } satisfies Record<ReasonsOf<'ending'>, Ending>
 
+/** The same endings of orders of an inbox, which have no computer beside the phone. */
+const ofInbox: Partial<Record<EndingName, EndingName>> = {
+  expired: 'inbox-expired',
+  'expired-signing': 'inbox-expired-signing',
+  'not-finished': 'inbox-not-finished',
+  'not-found': 'inbox-over',
+  cancelled: 'inbox-cancelled',
+  rejected: 'inbox-rejected',
+  approved: 'inbox-approved',
+  finalized: 'inbox-approved',
+  'too-late': 'inbox-signed',
+  'signature-given': 'inbox-signed',
+}
+
+/** An ending as it is for an order of the user's inbox. */
+export function endingOfInbox(ending: Ending): Ending {
+  return { seal: ending.seal, name: ofInbox[ending.name] ?? ending.name }
+}
+
 /** The ending for an error code, or `undefined` if the request is not over. */
 export function endingOf(code: string): Ending | undefined {
   return byCode[code]

@@ -8,8 +8,11 @@ import type { Claim } from '../client/phone-orders.ts'
  */
 export interface HeldClaim {
   readonly orderId: string
-  /** What the order is taken with: the token of a claim URL, or the ticket of a hand-over. */
-  readonly by: { readonly claimToken: string } | { readonly ticket: string }
+  /**
+   * What the order is taken with: the token of a claim URL, the ticket of a hand-over, or the session of the user in
+   * whose inbox it is.
+   */
+  readonly by: { readonly claimToken: string } | { readonly ticket: string } | { readonly inbox: true }
   /** Secret of this tab. */
   readonly claimKey: string
   /** Present once this tab has asked for the order, which it may have got although no answer arrived. */
@@ -44,6 +47,8 @@ export interface HeldApproval {
   readonly withCode: boolean
   /** Time until which the computer can finish, epoch milliseconds on the service's clock. */
   readonly until: number
+  /** Whether it was an order of the user's inbox. */
+  readonly fromInbox: boolean
 }
 
 const storageKey = 'countersign.claim'
@@ -61,6 +66,11 @@ export function takeClaim(template: string): HeldClaim | undefined {
   if (handOver !== undefined) return holdNew(kept, handOver.orderId, { ticket: handOver.ticket })
   if (claim !== undefined) return holdNew(kept, claim.orderId, { claimToken: claim.claimToken })
   return kept !== undefined && isHere(kept) ? kept : undefined
+}
+
+/** Keeps the order that the user has tapped in the inbox: each tap claims it anew. */
+export function holdFromInbox(orderId: string): void {
+  keep({ orderId, by: { inbox: true }, claimKey: newClaimKey() })
 }
 
 /** Keeps more of the claim. */

@@ -2,6 +2,7 @@ import type { OrderChallenge, OrderKind, OrderPreview } from '../client/index.ts
 import { Countdown, minutesAndSeconds } from '../element/countdown.ts'
 import { byId, element, fill } from './dom.ts'
 import type { HeldApproval } from './held-claim.ts'
+import { payloadView, readPayload } from './payload-view.ts'
 import type { ServiceClock } from './phone-calls.ts'
 import { fillRequester, type ShownRequester, siteName } from './requester-card.ts'
 import type { Words } from './words.ts'
@@ -45,16 +46,19 @@ export class RequestScreen {
     for (const place of [asks, compare]) place.hidden = true
   }
 
-  /** Fills in a challenge. Returns the headline. */
-  fill(challenge: OrderChallenge): string {
+  /** Fills in a challenge; `fromInbox` if it is of the user's inbox. Returns the headline. */
+  fill(challenge: OrderChallenge, fromInbox: boolean): string {
     const { kind, requester, confirmationCode, issuedAt, sessionAccount: account = '' } = challenge
     const { origin } = requester
-    const title = this.#fillTop(kind, requester, confirmationCode)
+    const titleOfKind = this.#fillTop(kind, requester, confirmationCode)
+    const title = fromInbox ? this.#words.say('review.inbox.title') : titleOfKind
+    fill(root, 'title', title)
+    if (fromInbox) fill(root, 'gives', this.#words.say('review.inbox.gives', { host: siteName(origin) }))
     if (kind === 'link') fill(root, 'gives', this.#words.say('review.link.gives', { account, origin }))
     this.#issuedAt = issuedAt
     byId('asked').hidden = false
     this.#fillSayings(challenge)
-    const codeLater = confirmationCode === undefined
+    const codeLater = confirmationCode === undefined && !fromInbox
     const before = codeLater ? this.#words.say('code.before', { origin }) : ''
     fill(rest, 'codeBefore', before)
     byId('remember').hidden = !challenge.canRememberComputer
@@ -90,7 +94,7 @@ export class RequestScreen {
     const words = this.#words
     fill(root, 'ago', words.ago(Math.max(0, this.#clock.now() - this.#issuedAt)))
     const text = isWalletAwaited ? 'review.expires.signing' : 'review.expires'
-    byId('countdown').textContent = secondsLeft ? words.say(text, { time: minutesAndSeconds(secondsLeft) }) : ''
+    byId('countdown').textContent = secondsLeft ? words.say(text, { time: timeLeft(secondsLeft, words) }) : ''
   }
 
   #fillTop(kind: OrderKind, requester: ShownRequester, confirmationCode: string | undefined): string {
@@ -124,9 +128,16 @@ export class RequestScreen {
 
   #fillPayload({ payload, payloadAsWritten = payload }: OrderChallenge): void {
     byId('payload').hidden = payload === undefined
-    if (payloadAsWritten === undefined) return
-    rest.querySelector('[data-slot="payload"]')?.replaceChildren(payloadView(payloadAsWritten, this.#words))
+    const { shown, nonce } = payloadAsWritten === undefined ? {} : readPayload(payloadAsWritten)
+    fill(rest, 'nonce', nonce)
+    if (shown === undefined) return
+    rest.querySelector('[data-slot="payload"]')?.replaceChildren(payloadView(shown, this.#words))
   }
+}
+
+/** Orders of an inbox live up to a day. */
+function timeLeft(seconds: number, words: Words): string {
+  return seconds > 3600 ? words.left(seconds * 1000) : minutesAndSeconds(seconds)
 }
 
 /**
@@ -160,7 +171,7 @@ export class OutcomeScreen {
   readonly #clock: ServiceClock
   readonly #countdown: Countdown
   #stage: Stage | undefined
-  #waiting: 'outcome.waiting' | 'outcome.waiting.link' = 'outcome.waiting'
+  #waiting: 'outcome.waiting' | 'outcome.waiting.link' | 'outcome.inbox.waiting' = 'outcome.waiting'
 
   /** `onLate` is called when the time to type the code is over. */
   constructor(words: Words, clock: ServiceClock, onLate: () => void) {
@@ -188,7 +199,9 @@ export class OutcomeScreen {
     const words = this.#words
     const title = words.say('outcome.approved.title')
     if (this.#stage === 'approved') return title
-    const text = words.say('outcome.approved.text')
+    const fromInbox = approved?.fromInbox === true
+    if (fromInbox) this.#waiting = 'outcome.inbox.waiting'
+    const text = words.say(fromInbox ? 'outcome.inbox.approved.text' : 'outcome.approved.text')
     const stop = words.say('outcome.approved.not-me')
     return this.#show({ stage: 'approved', title, text, stop, origin: approved?.origin })
   }
@@ -196,10 +209,11 @@ export class OutcomeScreen {
   /** Shows that the computer has finished. Returns the headline. */
   showFinalized(approved: HeldApproval): string {
     const words = this.#words
-    const { kind, origin } = approved
-    const title = words.say(`outcome.${kind}.title`)
+    const { kind, origin, fromInbox } = approved
+    const name = fromInbox ? 'inbox' : kind
+    const title = words.say(`outcome.${name}.title`)
     const stop = kind === 'sign' ? '' : words.say(`outcome.${kind}.not-me`)
-    return this.#show({ stage: 'finalized', title, text: words.say(`outcome.${kind}.text`), stop, origin })
+    return this.#show({ stage: 'finalized', title, text: words.say(`outcome.${name}.text`), stop, origin })
   }
 
   /** Shows that another browser, perhaps a wallet's, has taken the order over. Returns the headline. */
@@ -275,72 +289,4 @@ function unfoldButton(text: HTMLElement, words: Words): HTMLButtonElement {
     button.textContent = words.say(open ? 'review.less' : 'review.more')
   })
   return button
-}
-
-/**
- * A payload as people read it: every name and every value, as text. What stands in an object or a list is indented
- * under its name, so that no name can pass for another one's place. Names such as `dueDate` are written as labels,
- * unless two of one object would read alike.
- */
-export function payloadView(payload: string, words: Words): HTMLElement {
-  return view(JSON.parse(payload) as unknown, words)
-}
-
-function view(value: unknown, words: Words): HTMLElement {
-  if (Array.isArray(value)) return listOf(value, words)
-  if (typeof value === 'object' && value !== null) return tableOf(Object.entries(value), words)
-  if (value === '') return element('span', 'payload-note', words.say('payload.empty'))
-  // In another type than texts: the number 5 is not the text "5".
-  const shown = element('span', typeof value === 'string' ? 'folding' : 'mono', textOf(value, words))
-  shown.dir = 'auto'
-  return shown
-}
-
-function tableOf(entries: readonly (readonly [string, unknown])[], words: Words): HTMLElement {
-  if (entries.length === 0) return element('span', 'payload-note', words.say('payload.none'))
-  const table = element('dl', 'payload-table')
-  const areUnique = new Set(entries.map(([name]) => labelOf(name).toLowerCase())).size === entries.length
-  const textOfName = (name: string): string => {
-    if (name === '') return words.say('payload.no-name')
-    return areUnique ? labelOf(name) : name
-  }
-  for (const [name, value] of entries) {
-    const row = element('div', isGroup(value) ? 'payload-group' : '')
-    const named = element('dt', name === '' ? 'payload-note' : '', textOfName(name))
-    named.dir = 'auto'
-    const shown = element('dd', '')
-    shown.append(view(value, words))
-    row.append(named, shown)
-    table.append(row)
-  }
-  return table
-}
-
-function listOf(values: readonly unknown[], words: Words): HTMLElement {
-  if (values.length === 0) return element('span', 'payload-note', words.say('payload.none'))
-  const list = element('ol', 'payload-list')
-  for (const value of values) {
-    const entry = element('li', '')
-    entry.append(view(value, words))
-    list.append(entry)
-  }
-  return list
-}
-
-/** A number as the user's language writes it. */
-function textOf(value: unknown, words: Words): string {
-  return typeof value === 'number' ? words.number(value) : String(value)
-}
-
-/** A name such as `dueDate` or `due_date` as a label: "Due date". Others as they are. */
-function labelOf(name: string): string {
-  if (!/^[A-Za-z][A-Za-z0-9]*([_-][A-Za-z0-9]+)*$/.test(name)) return name
-  const words = name
-    .replace(/([a-z0-9])([A-Z])(?=[a-z])/g, (_, before, letter) => `${before} ${letter.toLowerCase()}`)
-    .replace(/[_-]/g, ' ')
-  return words.charAt(0).toUpperCase() + words.slice(1)
-}
-
-function isGroup(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && Object.keys(value).length > 0
 }

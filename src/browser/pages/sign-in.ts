@@ -1,7 +1,7 @@
 import { returnTarget } from '../../shared/return-path.ts'
-import { createCountersignClient, type Session } from '../client/index.ts'
+import type { Session } from '../client/index.ts'
 import { showBrand } from './brand.ts'
-import { cookieOnly } from './cookie-only.ts'
+import { cookieClient } from './cookie-client.ts'
 import { byId, fill, fillTexts, metaContent, noteForOperator } from './dom.ts'
 import { clearUnavailableWallet } from './page-wallet.ts'
 import { readServiceFacts } from './service-facts.ts'
@@ -28,12 +28,7 @@ const views = { out: byId('signed-out'), in: byId('signed-in') }
 const continueLink = byId<HTMLAnchorElement>('continue-link')
 const otherWalletButton = byId('other-wallet-button')
 
-const client = createCountersignClient({
-  basePath: metaContent('countersign-base-path'),
-  endpointPrefix: metaContent('countersign-endpoint-prefix'),
-  autoPersistToken: false,
-  storage: cookieOnly,
-})
+const client = cookieClient()
 const ways = new SignInWays({
   client,
   words,

@@ -67,6 +67,19 @@ export class Words {
     return this.#times.format(-Math.floor(seconds / 3600), 'hour')
   }
 
+  /** A time that is left, such as "3 hr 12 min". `ms` is how long it is, in milliseconds. */
+  left(ms: number): string {
+    const minutes = Math.round(ms / 60_000)
+    if (minutes < 1) return this.say('time.soon')
+    const parts = [
+      { unit: 'hour', value: Math.floor(minutes / 60) },
+      { unit: 'minute', value: minutes % 60 },
+    ].filter(({ value }) => value > 0)
+    return parts
+      .map(({ unit, value }) => new Intl.NumberFormat(this.language, { style: 'unit', unit }).format(value))
+      .join(' ')
+  }
+
   /** A number with all its digits. */
   number(value: number): string {
     const size = Math.abs(value)

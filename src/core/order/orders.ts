@@ -368,6 +368,7 @@ export class Orders {
       message: prover.textFor(storedChallengeOf(order), wallet, request.origin),
       ...pick(order, contentFields),
       ...given({ sessionAccount: order.starter?.address || undefined }),
+      ...(order.inboxUserId === undefined ? {} : { fromInbox: true }),
       ...comparedCode(order),
       canRememberComputer: this.#computers.canRemember(order),
       ...this.#shownReturnCode(order),

@@ -28,6 +28,11 @@ export const german: Texts = {
   'review.link.title': 'Deine Wallet zu einem Konto hinzufügen?',
   'review.link.gives':
     'Diese Wallet zum Konto {account} bei {origin} hinzufügen? Wenn du dich danach mit ihr anmeldest, öffnet sich dieses Konto. Mach nur weiter, wenn es deins ist.',
+  'review.inbox.title': 'Diese Anfrage bestätigen?',
+  'review.inbox.gives': '{host} bekommt die Signatur deiner Wallet, genau für das, was du hier siehst.',
+  'review.inbox.wrong-wallet':
+    'Nimm eine andere Wallet deines Kontos. Eine, die du weniger als 24 Stunden vor der Anfrage hinzugefügt hast, zählt nicht. Es wurde nichts bestätigt.',
+  'review.asked-by': 'Angefragt von {name}',
   'review.asks': 'Anfrage von',
   'review.unverified': 'Nicht geprüft: Warst du gerade auf dieser Website?',
   'review.says.computer': 'Nachricht der Website:',
@@ -41,6 +46,7 @@ export const german: Texts = {
   'review.details.ip': 'IP-Adresse',
   'review.details.browser': 'Browser',
   'review.details.hash': 'Hash des Inhalts',
+  'review.details.nonce': 'Einmalwert',
   'review.details.address': 'Adresse der Wallet',
   'review.approve': 'Bestätigen',
   'review.decline': 'Ablehnen',
@@ -94,6 +100,12 @@ export const german: Texts = {
   'account.link.qrLabel': 'QR-Code für das andere Gerät',
   'account.link.finalized': 'Die Wallet ist hinzugefügt. Melde dich zur Probe einmal mit ihr an.',
   'account.link.share': 'Link senden',
+  'account.add.later':
+    'Eine Wallet, die du jetzt hinzufügst, kann Anfragen anderer nur bestätigen, wenn sie frühestens 24 Stunden später beginnen.',
+  'account.requests': 'Anfragen',
+  'account.requests.count': 'Für dich: {count}',
+  'account.requests.none': 'Nichts wartet auf dich.',
+  'account.requests.open': 'Anfragen öffnen',
   'account.confirm': 'Bestätige in {wallet}.',
   'account.remove': 'Entfernen',
   'account.this-wallet': 'aktuell verwendet',
@@ -111,6 +123,27 @@ export const german: Texts = {
   'account.apps.text': 'Sie melden dich mit deiner Wallet an.',
   'account.disconnect': 'Trennen',
   'account.again': 'Neu anmelden',
+  'inbox.title': 'Deine Anfragen',
+  'inbox.count': 'Für dich: {count}',
+  'inbox.account': 'Dein Konto',
+  'inbox.all': 'Alle deine Anfragen',
+  'inbox.asked': 'Angefragt von {name}',
+  'inbox.untitled': 'Eine Anfrage ohne Titel',
+  'inbox.expires': 'Läuft in {time} ab',
+  'inbox.review': 'Prüfen',
+  'inbox.review.request': 'Anfrage prüfen',
+  'inbox.none': 'Nichts wartet auf dich.',
+  'inbox.none.text': 'Neue Anfragen erscheinen hier von selbst.',
+  'inbox.over.title': 'Diese Anfrage ist vorbei',
+  'inbox.over.text':
+    'Sie wurde beantwortet oder zurückgezogen, ist abgelaufen oder für ein anderes Konto. Du bist mit {address} angemeldet.',
+  'inbox.over.other': 'Andere Wallet verwenden',
+  'inbox.elsewhere.title': 'Melde dich hier an, um deine Anfragen zu sehen',
+  'inbox.elsewhere.text':
+    'Ein Handy hat diesen Browser angemeldet. Anfragen siehst du nur, wo du dich mit einer Wallet auf dem Gerät selbst angemeldet hast.',
+  'inbox.signed-out.title': 'Du bist abgemeldet',
+  'inbox.signed-out.text': 'Melde dich wieder an, um deine Anfragen zu sehen. Nichts ist verloren.',
+  'inbox.sign-in': 'Mit einer Wallet anmelden',
   'demo.title': 'Mit einer Wallet anmelden',
   'demo.text': 'Drei Dinge zum Ausprobieren. Jedes geht in deiner eigenen Anwendung genauso.',
   'demo.in': 'Angemeldet',
@@ -249,6 +282,7 @@ export const german: Texts = {
   ...named('sign-in.wallet.', { ...chooserTexts, ...germanTexts.wallets }),
 
   'time.now': 'gerade eben',
+  'time.soon': 'weniger als einer Minute',
   'network.same': 'Im selben Netz wie dieses Handy',
   'network.other': 'Nicht im Netz dieses Handys',
 
@@ -298,6 +332,12 @@ export const german: Texts = {
   'outcome.link.text':
     'Ab jetzt öffnet sie dieses Konto. Melde dich zur Probe einmal mit ihr an. Du kannst diese Seite schließen.',
   'outcome.link.not-me': 'Nicht dein Konto? Wallet entfernen',
+  'outcome.inbox.approved.text':
+    'Die Website, die gefragt hat, macht von selbst weiter. Du kannst diese Seite schließen.',
+  'outcome.inbox.waiting': 'Warte auf die Website …',
+  'outcome.inbox.title': 'Die Website hat deine Bestätigung',
+  'outcome.inbox.text':
+    'Sie hat die Signatur deiner Wallet für diese Anfrage bekommen. Du kannst diese Seite schließen.',
   'outcome.moved.title': 'In einem anderen Browser fortgesetzt',
   'outcome.moved.wallet': 'In deiner Wallet fortgesetzt',
   'outcome.moved.text': 'Beantworte die Anfrage dort. Hier kannst du sie nur noch abbrechen.',
@@ -357,6 +397,27 @@ export const german: Texts = {
     'Sie wurde bestätigt und verwendet. Warst du das nicht? Melde dich auf deinem Gerät an und beende die Sitzung dort.',
   'ending.token-invalid.title': 'Dieser Link ist ungültig',
   'ending.token-invalid.text': 'Er passt nicht zur Anfrage. Scanne den Code am Computer noch einmal.',
+  'ending.inbox-expired.title': 'Diese Anfrage ist abgelaufen',
+  'ending.inbox-expired.text':
+    'Es wurde nichts bestätigt. Wird sie noch gebraucht, kann die Website noch einmal fragen.',
+  'ending.inbox-expired-signing.title': 'Die Anfrage lief ab, während deine Wallet signierte',
+  'ending.inbox-expired-signing.text': 'Es wurde nichts bestätigt. Fragt deine Wallet noch, lehne dort ab.',
+  'ending.inbox-not-finished.title': 'Deine Bestätigung wurde nicht rechtzeitig verwendet',
+  'ending.inbox-not-finished.text':
+    'Die Website hat nicht weitergemacht. Wird sie noch gebraucht, kann die Website noch einmal fragen.',
+  'ending.inbox-over.title': 'Diese Anfrage ist vorbei',
+  'ending.inbox-over.text': 'Sie wurde beantwortet oder zurückgezogen, ist abgelaufen oder für ein anderes Konto. Du kannst diese Seite schließen.',
+  'ending.inbox-cancelled.title': 'Diese Anfrage wurde zurückgezogen',
+  'ending.inbox-cancelled.text': 'Die Website, die gefragt hat, braucht sie nicht mehr. Du kannst diese Seite schließen.',
+  'ending.inbox-rejected.title': 'Diese Anfrage wurde abgelehnt',
+  'ending.inbox-rejected.text': 'Sie wurde in einem anderen Browser von dir abgelehnt. Du kannst diese Seite schließen.',
+  'ending.inbox-approved.title': 'Diese Anfrage wurde schon bestätigt',
+  'ending.inbox-approved.text':
+    'Sie wurde mit einer Wallet deines Kontos bestätigt. Warst du das nicht, sag es der Website, die gefragt hat.',
+  'ending.inbox-signed.title': 'Zum Abbrechen ist es zu spät',
+  'ending.inbox-signed.text':
+    'Die Website hat die Signatur schon. Wolltest du nicht bestätigen, sag es der Website, die gefragt hat.',
+  'ending.inbox': 'Deine Anfragen',
   'ending.account': 'Konto öffnen',
 
   'task.offline': 'Du bist offline. Hier geht es weiter, sobald du wieder online bist.',

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { endingOf, endings } from '../../../src/browser/pages/endings.ts'
+import { type Ending, endingOf, endingOfInbox, endings } from '../../../src/browser/pages/endings.ts'
 import { englishWords } from '../../../src/browser/pages/words.ts'
 import { reasons } from '../../../src/shared/errors.ts'
 import { english } from '../../../src/shared/texts/english.ts'
@@ -12,10 +12,20 @@ test('every way in which a request can be over has words of its own', () => {
 
 test('every ending says what to do next', () => {
   const next =
-    /close this page|get a new code|Scan the code|tell the site|[Cc]ancel (it|the request)|sign in|Go back|in your account/i
+    /close this page|get a new code|Scan the code|tell the site|[Cc]ancel (it|the request)|sign in|Go back|in your account|the site can ask again|decline there/i
   const texts = Object.entries(english).filter(([key]) => /^ending\..*\.text$/.test(key))
   expect(texts.filter(([, text]) => !next.test(text))).toEqual([])
   expect(texts.length).toBeGreaterThan(15)
+})
+
+test('no ending of an order of the inbox speaks of a computer or a code, which such an order has not', () => {
+  const elsewhere = new Set<Ending>([endings.codeLate, endings.wrongReturnCodes, endings.sessionEnded])
+  const found = [...Object.keys(reasons).flatMap((reason) => endingOf(reason) ?? []), ...Object.values(endings)]
+  const texts = found
+    .filter((ending) => !elsewhere.has(ending) && !/^(claimed|token-invalid|link-|session-|wallet-)/.test(ending.name))
+    .map((ending) => englishWords.say(`ending.${endingOfInbox(ending).name}.text`))
+  expect(texts.length).toBeGreaterThan(8)
+  expect(texts.filter((text) => /computer|code|phone/i.test(text))).toEqual([])
 })
 
 test('what passes is no ending', () => {

@@ -89,6 +89,14 @@ test('times are as the language has them', () => {
     '2 hr. ago',
   ])
   expect(chooseWords(['de']).ago(29_000)).toBe('vor 20 Sek.')
+  expect([29_000, 31_000, 3_580_000, 3_601_000, 86_340_000].map((ms) => englishWords.left(ms))).toEqual([
+    'less than a minute',
+    '1 min',
+    '1 hr',
+    '1 hr',
+    '23 hr 59 min',
+  ])
+  expect(chooseWords(['de']).left(4_920_000)).toBe('1 Std. 22 Min.')
 })
 
 test('in a language that is written from right to left, the name of a site keeps its direction', () => {

@@ -16,6 +16,7 @@ import { accountStates } from './account.ts'
 import { approvalStates } from './approval.ts'
 import { demoStates } from './demo.ts'
 import { elementStates } from './element.ts'
+import { inboxStates } from './inbox.ts'
 import { issuerStates } from './issuer.ts'
 import { notFoundStates } from './not-found.ts'
 import type { States } from './parts.ts'
@@ -33,6 +34,7 @@ const pages: Readonly<Record<string, States>> = {
   demo: demoStates,
   'element in a plain page': elementStates,
   'account page': accountStates,
+  inbox: inboxStates,
   'page of the issuer': issuerStates,
   'page at an unknown path': notFoundStates,
 }

@@ -59,6 +59,24 @@ test('/ leads to the sign-in page where there are no accounts to show', async ()
   expect(await frontDoor(url, { cookie: 'countersign_session=x' })).toBe(signInPath)
 })
 
+test('the inbox and its orders have pages under the base path, where the service keeps the users', async () => {
+  const { url } = await startService()
+  const without = await startService({ resolveLogin: () => ({ id: 'ada' }) })
+  const order = `/api/auth/inbox/${'a'.repeat(22)}`
+  for (const [path, name] of [
+    ['/api/auth/inbox', 'inbox'],
+    [order, 'approve'],
+  ] as const) {
+    const opened = await navigate(url + path, page)
+    expect(opened.status, path).toBe(200)
+    expect(await opened.text()).toMatch(new RegExp(`src="/api/auth/sign-in/${name}-`))
+    expect((await navigate(without.url + path, page)).status, path).toBe(404)
+  }
+  for (const path of [`${order}a`, `${order}/x`, '/api/auth/inbox/']) {
+    expect((await navigate(url + path, page)).status, path).toBe(404)
+  }
+})
+
 test('an unknown path answers a browser with a page, whose files are under the base path, and a program with JSON', async () => {
   const { url } = await startService({ appName: 'Green Bakery' })
   for (const path of ['/nothing', '/api/auth', '/api/auth/nothing', '/c/x', '/pages/x.js']) {

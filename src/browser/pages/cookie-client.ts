@@ -1,0 +1,34 @@
+import { signInPath } from '../../shared/page-names.ts'
+import { type CountersignClient, createCountersignClient, type TokenStorage } from '../client/index.ts'
+import { tryStorage } from '../client/page.ts'
+import type { Fetcher } from '../client/rest-api.ts'
+import { metaContent } from './dom.ts'
+
+/**
+ * Storage for a client whose session is in the cookie only. A token that the application keeps under the same key is
+ * never sent: it may be another session's than the cookie's. A sign-in removes it, because the application would send
+ * it in place of the cookie.
+ */
+const cookieOnly: TokenStorage = {
+  getItem: () => null,
+  setItem: () => {},
+  removeItem: (key) => tryStorage('localStorage', (storage) => storage.removeItem(key)),
+}
+
+/** The client of a page whose session is in the cookie only. All calls are under the base path. */
+export function cookieClient(fetch?: Fetcher): CountersignClient {
+  return createCountersignClient({
+    basePath: metaContent('countersign-base-path'),
+    endpointPrefix: metaContent('countersign-endpoint-prefix'),
+    autoPersistToken: false,
+    storage: cookieOnly,
+    fetch,
+  })
+}
+
+/** Address of the sign-in page that leads back to this page. With `isAgain`, it asks signed-in users, too. */
+export function signInAddress(isAgain = false): string {
+  const returnTo = location.pathname + location.search
+  const query = new URLSearchParams({ returnTo, ...(isAgain ? { again: '1' } : {}) })
+  return `${metaContent('countersign-base-path')}${signInPath}?${query}`
+}
