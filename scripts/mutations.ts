@@ -233,7 +233,7 @@ const rows: Readonly<
     ['verify', 'afterNonceUsed(thrown)', 'thrown', 'e2e/hooks'],
   ],
   18: [
-    ['now', 'this.#clock.now()', 'Date.now()', 'e2e/clocks'],
+    ['src/store/redis/store.ts', 'this.#clock.now()', 'Date.now()', 'e2e/clocks'],
     ['isCurrent', '&& !hasJumped(this.#known)', '', 'store/redis/clock'],
   ],
   19: [
