@@ -493,7 +493,7 @@ const rows: Readonly<
   ],
   51: [
     ['requireDirect', 'if (session.orderId === undefined) return', 'return', 'core/order/inbox e2e/inbox'],
-    ['requireOwnOrigin', 'this.#parts.origins.requireOwn(request)', '', 'e2e/inbox'],
+    ['requireOwnOrigin', 'bearerToken(request) === undefined', 'false', 'e2e/inbox'],
     ['ofUser', "if (order.inboxUserId !== userId) throw refused('ORDER_NOT_FOUND')", '', 'core/order/inbox'],
     ['advance', '{ handOver: _handOver, ...claimed }', 'claimed', 'core/order/inbox'],
     ['requireApprover', 'wallet.linkedAt === user.createdAt', 'true', 'core/order/inbox'],
