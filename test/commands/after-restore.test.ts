@@ -7,6 +7,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { runCommand } from '../../src/commands/command.ts'
 import { makeComputer } from '../support/computer.ts'
 import { hasPart } from '../support/optional.ts'
+import { PostgresServer } from '../support/postgres-server.ts'
 import { RedisServer } from '../support/redis-server.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
@@ -54,9 +55,22 @@ async function inRedis(): Promise<Copied> {
   }
 }
 
+async function inPostgres(): Promise<Copied> {
+  const server = await PostgresServer.start()
+  onTestFinished(() => server[Symbol.asyncDispose]())
+  const columns = 'key, value, version, expires_at'
+  const back = `INSERT INTO countersign.entries (${columns}) SELECT ${columns} FROM kept_entries`
+  return {
+    store: server.url(),
+    copy: () => server.psql('CREATE TABLE kept_entries AS TABLE countersign.entries'),
+    bringBack: () => server.psql(`DELETE FROM countersign.entries; ${back}`),
+  }
+}
+
 const stores = [
   { name: 'SQLite', open: inFile, isThere: true },
   { name: 'Redis', open: inRedis, isThere: hasPart('redis-server') },
+  { name: 'PostgreSQL', open: inPostgres, isThere: hasPart('postgresql') },
 ]
 
 async function okay(...call: Parameters<typeof rest>) {
