@@ -126,6 +126,7 @@ export const slow: readonly string[] = [
   'test/oidc/back-channel.test.ts',
   'test/oidc/device.test.ts',
   'test/oidc/device-clients.test.ts',
+  'test/docs/terminals.test.ts',
   'test/oidc/rotation.test.ts',
   'test/oidc/seam.test.ts',
   'test/oidc/start.test.ts',

@@ -317,8 +317,10 @@ async function send(input: object): Promise<{ readonly redirectTo: string; reado
 
 /** Says why an answer did not arrive. One that is out of date is not sent again: the page is loaded anew. */
 function complain(code: string, again: () => void): void {
-  const isOld = code === 'INVALID_REQUEST' && content.kind !== 'device-code'
-  retry = isOld ? () => location.reload() : again
+  const isRefused = code === 'INVALID_REQUEST'
+  const isOld = isRefused && content.kind !== 'device-code'
+  if (isOld) retry = () => location.reload()
+  else retry = isRefused ? () => byId('code-input').focus() : again
   fill(notice, 'notice', isOld ? words.say('issuer.old') : complaint(code))
   notice.hidden = false
 }

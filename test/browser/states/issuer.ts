@@ -1,5 +1,7 @@
 import type { Page } from 'playwright-core'
-import { clientsFile, discover, fileWith, request, shop } from '../../oidc/support.ts'
+import { askCode, terminal } from '../../oidc/devices.ts'
+import { Browser, clientsFile, discover, fileWith, request, shop, signInByOrder } from '../../oidc/support.ts'
+import { makeWallet } from '../../support/wallet.ts'
 import { signIn } from '../flows.ts'
 import type { StateParts, States } from './parts.ts'
 
@@ -32,6 +34,32 @@ async function signingOut({ serve, open }: StateParts, query = ''): Promise<Page
   return await shown(page)
 }
 
+/** Opens the page for codes of devices, as a browser on another network than the terminal's. */
+async function typing({ serve, open }: StateParts) {
+  const oidc = { clients: clientsFile(terminal), device: true }
+  const [url, page] = [await serve({ oidc, trustProxy: 1 }), await open()]
+  const from = (ip: string) => ({ 'x-forwarded-for': ip, 'x-forwarded-host': new URL(url).host })
+  await page.setExtraHTTPHeaders(from('8.8.4.4'))
+  const terminalAt = { ...from('185.220.101.7'), 'user-agent': 'curl/8.14.1' }
+  const { userCode } = await askCode(url, { scope: 'openid profile wallet offline_access' }, terminalAt)
+  await page.goto(`${url}/device`)
+  const type = async (code: string) => {
+    await page.locator('#code-input').fill(code)
+    await page.locator('#code-button').click()
+  }
+  return { url, page, userCode, type }
+}
+
+/** Types a code, and signs in. */
+async function typed(parts: StateParts): Promise<Page> {
+  const { url, page, userCode, type } = await typing(parts)
+  await type(userCode)
+  await page.waitForURL('**/sign-in?**')
+  await signIn(page, url)
+  await page.goto(`${url}/device?back=1`)
+  return await shown(page)
+}
+
 /** Opens a page at a path of the issuer. */
 async function at({ serve, open }: StateParts, path: string): Promise<Page> {
   const [url, page] = [await serve({ oidc: { clients: clientsFile(shop) } }), await open()]
@@ -55,8 +83,26 @@ async function ended(page: Page): Promise<Page> {
   return page
 }
 
+async function typedAndAnswered(parts: StateParts, button: 'allow' | 'decline'): Promise<Page> {
+  const page = await typed(parts)
+  await page.locator(`#${button}-button`).click()
+  return await ended(page)
+}
+
 /** The endings of a sign-in or a sign-out, by name. */
 export const issuerEndings: States = {
+  'allowed on a device': async (parts) => await typedAndAnswered(parts, 'allow'),
+  'declined on a device': async (parts) => await typedAndAnswered(parts, 'decline'),
+  async 'signed in with another device, for a device'(parts) {
+    const { url, page, userCode, type } = await typing(parts)
+    await type(userCode)
+    await page.waitForURL('**/sign-in?**')
+    const browser = new Browser(url)
+    await signInByOrder(browser, makeWallet())
+    await page.context().addCookies([...browser.cookies.values()].map(({ name, value }) => ({ name, value, url })))
+    await page.goto(`${url}/device?back=1`)
+    return await ended(page)
+  },
   'opened in an application on this device': async (parts) => await answered(parts, 'allow'),
   'declined for an application on this device': async (parts) => await answered(parts, 'decline'),
   async 'signed out'(parts) {
@@ -101,6 +147,15 @@ export const issuerStates: States = {
     }),
   'consent for an application on this device': async (parts) =>
     await asked(parts, { redirect_uri: 'http://127.0.0.1:4000/callback' }, onDevice),
+  'code of a device': async (parts) => (await typing(parts)).page,
+  async 'wrong code of a device'(parts) {
+    const { page, type } = await typing(parts)
+    await type('BBBB-BBBB')
+    await page.locator('#notice').waitFor()
+    return page
+  },
+  // What a person sees who was talked into typing the code of a stranger's device.
+  'consent for a device on another network': async (parts) => await typed(parts),
   async unreachable(parts) {
     const page = await asked(parts, {})
     await page.route('**/api/auth/**', (route) => route.abort())

@@ -1,0 +1,45 @@
+import { describe, expect, test } from 'vitest'
+import { askCode, poll, pollError, startDevices } from '../oidc/devices.ts'
+import { signIn } from './flows.ts'
+import { expectAccessible, expectNoFaults, hasBrowser, provokes, useBrowser } from './support.ts'
+
+describe.skipIf(!hasBrowser)('the page for codes of devices', () => {
+  const browser = useBrowser()
+
+  test('takes a code, leads to the sign-in page and back, asks, and signs the device in', async () => {
+    const { url } = await startDevices({ pages: { demoWallet: true } })
+    const { userCode, deviceCode } = await askCode(url, {}, { 'user-agent': 'tulip/1.2' })
+    const { page, trail } = await browser.open()
+    await page.goto(`${url}/device`)
+    await page.getByRole('heading', { name: 'Sign in on a device' }).waitFor()
+    await expectAccessible(page, 'code of a device')
+    await page.getByLabel('Code').fill(userCode.toLowerCase())
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Sign in', exact: true }).waitFor()
+    await signIn(page, url)
+    await page.goto(`${url}/device?back=1`)
+    await page.getByRole('heading', { name: 'Sign in to Tulip CLI on a device?' }).waitFor()
+    await page.getByText('Did you start this on a device of yours?').waitFor()
+    for (const text of [userCode, 'A program (tulip)']) await page.getByText(text, { exact: true }).waitFor()
+    await expectAccessible(page, 'consent for a device')
+    await page.getByRole('button', { name: 'Allow' }).click()
+    await page.getByRole('heading', { name: 'Your device is signed in' }).waitFor()
+    expect((await poll(url, deviceCode)).status).toBe(200)
+    expectNoFaults(trail)
+  })
+
+  test('says that no device waits with a wrong code, and takes the next one', async () => {
+    const { url } = await startDevices()
+    const { userCode, deviceCode } = await askCode(url)
+    const { page } = await browser.open()
+    provokes(/400/)
+    await page.goto(`${url}/device`)
+    await page.getByLabel('Code').fill('BBBB-BBBB')
+    await page.getByRole('button', { name: 'Continue' }).click()
+    await page.getByText('No device is waiting with this code.').waitFor()
+    await page.getByLabel('Code').fill(userCode)
+    await page.getByRole('button', { name: 'Continue' }).click()
+    await page.waitForURL('**/sign-in?**')
+    expect(await pollError(url, deviceCode)).toBe('authorization_pending')
+  })
+})
