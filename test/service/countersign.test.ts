@@ -150,7 +150,7 @@ describe('the origins that are trusted by default', () => {
 })
 
 describe('the secret', () => {
-  const required = /^secret \(COUNTERSIGN_SECRET\) must be set if the store is shared, as Redis is; .+$/
+  const required = /^secret \(COUNTERSIGN_SECRET\) must be set if the store is shared, as Redis and PostgreSQL are; .+$/
 
   test('is made once and kept by a store that is not shared', async () => {
     const store = await open('sqlite::memory:')
