@@ -508,6 +508,23 @@ const rows: Readonly<
     ['isFinalizeRetry', 'order.finalizeKeyHash === finalizeKeyHash', 'true', 'core/order/inbox'],
     ['enter', 'ofKey.length >= maxOfStartKey', 'false', 'core/order/inbox'],
   ],
+  52: [
+    ['giveOut', 'if (this.#givenOut.has(id)) throw alreadyUsed()', '', 'integrations/approvals/answers'],
+    ['verify', '!includesWallet(wallets, wallet, this.#adapters)', 'false', 'integrations/approvals/answers'],
+    ['verify', 'payload, adapters: this.#adapters', 'adapters: this.#adapters', 'integrations/approvals/answers'],
+    [
+      'object',
+      'prototype !== null && Object.getPrototypeOf(prototype) !== null',
+      'false',
+      'integrations/approvals/action',
+    ],
+    [
+      'requireApprover',
+      '!isFirst && wallet.linkedAt > order.issuedAt - newWalletMs',
+      'false',
+      'integrations/approvals/refusals',
+    ],
+  ],
 }
 
 /** Every defence that SECURITY.md names. */

@@ -168,6 +168,11 @@ const steps: readonly Step[] = [
     limitMinutes: 20,
   },
   {
+    name: 'examples of approvals with MCP and the AI SDK',
+    command: 'vitest run test/examples/approvals-agents.test.ts',
+    limitMinutes: 20,
+  },
+  {
     name: 'session checks while Redis is restarted, for five minutes',
     command: 'vitest run test/integrations/backend/restarts.test.ts',
     limitMinutes: 10,

@@ -72,9 +72,9 @@ class ActionReader {
 
   #property(of: object, name: string, depth: number): string {
     const property = Object.getOwnPropertyDescriptor(of, name)
-    if (property === undefined) throw invalid('has a value of type undefined')
-    if (!('value' in property) || property.enumerable !== true) throw invalid('has a getter or a hidden property')
-    return this.read(property.value, depth + 1)
+    if (property?.enumerable === false) throw invalid('has a hidden property')
+    // Neither a hole of an array nor a getter has a value.
+    return this.read(property?.value, depth + 1)
   }
 }
 

@@ -1,5 +1,8 @@
 import { createHash } from 'node:crypto'
-import { afterEach, expect, test, vi } from 'vitest'
+import { once } from 'node:events'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
 import { canonicalPayload } from '../../../src/core/order/canonical-payload.ts'
 import {
   type ApprovalRequest,
@@ -123,6 +126,12 @@ test.each<[string, Parameters<typeof finalized>[0]]>([
 ])('a proof of %s is no approval, whatever the service says', async (_, change) => {
   const { approval } = await askAt({ finalize: finalized(change) })
   await expect(approval.decision()).rejects.toMatchObject({ name: 'ApprovalError', reason: 'PROOF_INVALID' })
+})
+
+test('a proof of an approval of the same action is no approval of this one', async () => {
+  const other = (payload: string): string => payload.replace(/"nonce":"./, '"nonce":"_')
+  const { approval } = await askAt({ finalize: (payload) => finalized()(other(payload)) })
+  await expect(approval.decision()).rejects.toMatchObject({ reason: 'PROOF_INVALID' })
 })
 
 test.each<[string, (payload: string) => Response]>([
@@ -277,6 +286,19 @@ test('a service that answers at once without news is asked once in a second', as
   expect(await decided).toStrictEqual({ approved: false, why: 'declined' })
 })
 
+test('an abort is noticed although the function that fetches does not look at its signal', async () => {
+  const controller = new AbortController()
+  const { approval, polls } = await askAt({
+    events: () => {
+      controller.abort(new Error('enough'))
+      return Response.json({ events: [] })
+    },
+  })
+  vi.useFakeTimers()
+  await expect(approval.decision({ signal: controller.signal })).rejects.toThrow('enough')
+  expect(polls()).toBe(1)
+})
+
 test('each poll asks for what is newer than the last step', async () => {
   const asked: string[] = []
   const fetch = async (url: string): Promise<Response> => {
@@ -301,4 +323,22 @@ test.each([
   await expect(createApprovals({ ...options, fetch }).ask(request)).rejects.toMatchObject({
     reason: 'UNEXPECTED_ANSWER',
   })
+})
+
+async function listen(listener: RequestListener): Promise<string> {
+  const server = createServer(listener)
+  onTestFinished(() => void server.close())
+  await once(server.listen(0, 'localhost'), 'listening')
+  return `http://localhost:${(server.address() as AddressInfo).port}`
+}
+
+test('a redirect leads nowhere: the start key goes to no other address', async () => {
+  const seen: (string | undefined)[] = []
+  const elsewhere = await listen(({ headers }, response) => {
+    seen.push(headers.authorization)
+    response.end('{}')
+  })
+  const url = await listen((_request, response) => response.writeHead(307, { location: elsewhere }).end())
+  await expect(createApprovals({ ...options, url }).ask(request)).rejects.toMatchObject({ reason: 'UNEXPECTED_ANSWER' })
+  expect(seen).toEqual([])
 })

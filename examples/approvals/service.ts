@@ -1,0 +1,65 @@
+/**
+ * What the examples have in common: a service of their own, whose store is gone afterwards, and its user. With
+ * `--approve`, a demo wallet in this process is the user's, and approves. Without, you are the user, in a browser.
+ */
+
+import { createCountersign } from '../../src/index.ts'
+import { ApprovalError, type ApprovalWallet, createApprovals } from '../../src/integrations/approvals/index.ts'
+import { approveInInbox, makeWallet, signIn } from './wallet-holder.ts'
+
+/** The user who approves, from the backend's own records: never from what an agent sends. */
+interface Approver {
+  readonly userId: string
+  readonly wallets: readonly ApprovalWallet[]
+}
+
+/** Runs an action once the user has signed it. Resolves with what is to be told to the agent. */
+export type Guard = <Action>(
+  title: string,
+  action: Action,
+  run: (action: Action) => string | Promise<string>,
+) => Promise<string>
+
+/** Starts a service, and waits for its user. */
+export async function startService(): Promise<{ readonly guard: Guard; close(): Promise<void> }> {
+  const startKey = crypto.randomUUID() + crypto.randomUUID()
+  const appName = 'Approvals example'
+  const signedIn = Promise.withResolvers<Approver>()
+  const service = await createCountersign({
+    store: 'sqlite::memory:',
+    port: 0,
+    host: 'localhost',
+    appName,
+    orderStartKeys: [`agent=${startKey}`],
+    onAuditEvent: (event) => {
+      if (event.type !== 'sign_in.succeeded') return
+      const { userId, adapterId, address } = event
+      signedIn.resolve({ userId, wallets: [{ adapterId, address }] })
+    },
+  })
+  await service.listen()
+  const url = service.publicUrl
+  const isAutomatic = process.argv.includes('--approve')
+  const wallet = makeWallet()
+  const token = isAutomatic ? await signIn(url, wallet) : undefined
+  if (!isAutomatic) console.log(`Sign in with the demo wallet: ${url}/api/auth/sign-in`)
+  const user = await signedIn.promise
+  const approvals = createApprovals({ url, startKey, appName, origin: url })
+
+  const guard: Guard = async (title, action, run) => {
+    try {
+      const approval = await approvals.ask({ ...user, title, action })
+      console.log(`"${title}" waits for your approval: ${approval.url}`)
+      if (token !== undefined) void approveInInbox({ url, wallet, token, orderId: approval.id })
+      const decision = await approval.decision()
+      if (!decision.approved) return `Not done: ${decision.why}`
+      console.log(`Signed by ${decision.wallet.address}`)
+      // The action as it was signed, and not the one that was asked for.
+      return await run(decision.action)
+    } catch (error) {
+      if (error instanceof ApprovalError) return `Not done: ${error.reason}`
+      throw error
+    }
+  }
+  return { guard, close: () => service.close(1000) }
+}

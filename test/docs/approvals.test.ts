@@ -1,0 +1,129 @@
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { expect, onTestFinished, test } from 'vitest'
+import { startApprovals } from '../integrations/approvals/support.ts'
+import { hasPart, systemPython } from '../support/optional.ts'
+import { blocksOf } from './blocks.ts'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const page = await readFile(join(root, 'docs/approvals.md'), 'utf8')
+const blocks = blocksOf(page)
+
+function codeIn(language: string): string {
+  const code = blocks.find((block) => block.language === language)?.text
+  if (code === undefined) throw new Error(`docs/approvals.md has no code in ${language}`)
+  return code
+}
+
+async function makeFolder(files: Readonly<Record<string, string>> = {}): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'countersign-approvals-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text)
+  return folder
+}
+
+/**
+ * Runs a program of the page, which prints the link as its first line. The user then decides. Resolves with the rest.
+ */
+async function runWith(
+  command: readonly [string, ...string[]],
+  { cwd, env = {} }: { readonly cwd: string; readonly env?: NodeJS.ProcessEnv },
+  decide: 'approve' | 'reject',
+): Promise<string> {
+  const { url, startKey, user } = await startApprovals()
+  const [program, ...args] = command
+  const { publicKeyHex } = user.wallet
+  const own = { SIGN_URL: url, START_KEY: startKey, USER_ID: user.id, PUBLIC_KEY: publicKeyHex }
+  const child = spawn(program, args, {
+    cwd,
+    env: { ...process.env, ...own, ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  onTestFinished(() => void child.kill())
+  const closed = once(child, 'close')
+  const lines: string[] = []
+  for await (const line of createInterface(child.stdout)) {
+    if (lines.push(line) !== 1) continue
+    const [, orderId = ''] = /^Approve at http\S+\/inbox\?order=([\w-]+)$/.exec(line) ?? []
+    if (decide === 'approve') await user.approve(orderId)
+    else await user.reject(orderId)
+  }
+  await closed
+  return lines.slice(1).join('\n')
+}
+
+test('the function of the page deletes what was signed, and nothing once the user has declined', async () => {
+  const { url, startKey, user } = await startApprovals()
+  const deleted: string[] = []
+  const sent: string[] = []
+  const application = {
+    userOf: () => ({ userId: user.id, wallets: user.wallets }),
+    sendLink: (_account: string, link: string) => void sent.push(link),
+    deleteRepository: (name: string) => void deleted.push(name),
+  }
+  Object.assign(globalThis, { yourApplication: application })
+  onTestFinished(() => void Reflect.deleteProperty(globalThis, 'yourApplication'))
+  const source = JSON.stringify(join(root, 'src/integrations/approvals/index.ts'))
+  const folder = await makeFolder({
+    'tool.ts': codeIn('ts').replace("'countersign/approvals'", source),
+    'your-application.ts': 'export const { userOf, sendLink, deleteRepository } = globalThis.yourApplication',
+  })
+  process.env.SIGN_URL = url
+  process.env.START_KEY = startKey
+  onTestFinished(() => {
+    delete process.env.SIGN_URL
+    delete process.env.START_KEY
+  })
+  const { askToDelete } = await import(join(folder, 'tool.ts'))
+  const orderOf = async (index: number): Promise<string> => {
+    await expect.poll(() => sent[index]).toBeDefined()
+    return new URL(sent[index]!).searchParams.get('order') ?? ''
+  }
+
+  const first = askToDelete('ada', 'archive')
+  await user.approve(await orderOf(0))
+  expect(await first).toBe('Deleted archive')
+  const second = askToDelete('ada', 'website')
+  await user.reject(await orderOf(1))
+  expect(await second).toBe('Not deleted: declined')
+  expect(await askToDelete('ada', 'a\nb')).toBe('Not deleted: ACTION_INVALID')
+  expect(deleted).toEqual(['archive'])
+})
+
+test('the page names every reason', async () => {
+  const source = await readFile(join(root, 'src/integrations/approvals/error.ts'), 'utf8')
+  const reasons = [...source.matchAll(/^ {2}\| '(\w+)'$/gm)].map(([, reason]) => reason)
+  expect(reasons).toHaveLength(7)
+  for (const reason of reasons) expect(page).toMatch(new RegExp(`^\\|[^|]*\`${reason}\``, 'm'))
+})
+
+test.skipIf(!hasPart('python3-cryptography')).each([
+  ['approve', 'Deleting archive'],
+  ['reject', 'Declined'],
+] as const)('the Python of the page: %s', async (decide, said) => {
+  const folder = await makeFolder({ 'approve.py': codeIn('python') })
+  await cp(join(root, 'examples/python/proof.py'), join(folder, 'proof.py'))
+  const env = { PYTHONDONTWRITEBYTECODE: '1' }
+  expect(await runWith([systemPython, 'approve.py'], { cwd: folder, env }, decide)).toBe(said)
+})
+
+test.skipIf(!hasPart('go'))(
+  'the Go of the page',
+  async () => {
+    const folder = await makeFolder({ 'main.go': codeIn('go'), 'go.mod': 'module approve\n\ngo 1.19\n' })
+    await mkdir(join(folder, 'proof'))
+    await cp(join(root, 'examples/go/proof.go'), join(folder, 'proof/proof.go'))
+    const env = { GOFLAGS: '-mod=mod', GOPROXY: 'off', GOCACHE: join(folder, 'cache') }
+    const options = { cwd: folder, env: { ...process.env, ...env }, timeout: 300_000 }
+    await promisify(execFile)('go', ['build', '-o', 'approve', '.'], options)
+    expect(await runWith([join(folder, 'approve')], { cwd: folder }, 'approve')).toBe('true <nil>')
+    expect(await runWith([join(folder, 'approve')], { cwd: folder }, 'reject')).toBe('false <nil>')
+  },
+  330_000,
+)
