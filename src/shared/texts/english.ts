@@ -457,7 +457,8 @@ export const english = {
   'ending.inbox-not-finished.title': 'Your approval wasn’t used in time',
   'ending.inbox-not-finished.text': 'The site didn’t continue. If it’s still needed, the site can ask again.',
   'ending.inbox-over.title': 'This request is over',
-  'ending.inbox-over.text': 'It was answered or withdrawn, it has expired, or it’s for another account. You can close this page.',
+  'ending.inbox-over.text':
+    'It was answered or withdrawn, it has expired, or it’s for another account. You can close this page.',
   'ending.inbox-cancelled.title': 'This request was withdrawn',
   'ending.inbox-cancelled.text': 'The site that asked doesn’t need it anymore. You can close this page.',
   'ending.inbox-rejected.title': 'This request was declined',

@@ -406,11 +406,14 @@ export const german: Texts = {
   'ending.inbox-not-finished.text':
     'Die Website hat nicht weitergemacht. Wird sie noch gebraucht, kann die Website noch einmal fragen.',
   'ending.inbox-over.title': 'Diese Anfrage ist vorbei',
-  'ending.inbox-over.text': 'Sie wurde beantwortet oder zurückgezogen, ist abgelaufen oder für ein anderes Konto. Du kannst diese Seite schließen.',
+  'ending.inbox-over.text':
+    'Sie wurde beantwortet oder zurückgezogen, ist abgelaufen oder für ein anderes Konto. Du kannst diese Seite schließen.',
   'ending.inbox-cancelled.title': 'Diese Anfrage wurde zurückgezogen',
-  'ending.inbox-cancelled.text': 'Die Website, die gefragt hat, braucht sie nicht mehr. Du kannst diese Seite schließen.',
+  'ending.inbox-cancelled.text':
+    'Die Website, die gefragt hat, braucht sie nicht mehr. Du kannst diese Seite schließen.',
   'ending.inbox-rejected.title': 'Diese Anfrage wurde abgelehnt',
-  'ending.inbox-rejected.text': 'Sie wurde in einem anderen Browser von dir abgelehnt. Du kannst diese Seite schließen.',
+  'ending.inbox-rejected.text':
+    'Sie wurde in einem anderen Browser von dir abgelehnt. Du kannst diese Seite schließen.',
   'ending.inbox-approved.title': 'Diese Anfrage wurde schon bestätigt',
   'ending.inbox-approved.text':
     'Sie wurde mit einer Wallet deines Kontos bestätigt. Warst du das nicht, sag es der Website, die gefragt hat.',
