@@ -43,6 +43,15 @@ export const connectClient: ClientBundle = {
   `),
 }
 
+/** The client as a page bundles it, to measure against what {@link siweClient} adds. */
+export const plainClient: ClientBundle = {
+  name: 'countersign/client',
+  source: text(`
+    import { createCountersignClient } from './src/browser/client/index.ts'
+    globalThis.made = createCountersignClient()
+  `),
+}
+
 /** The client with the adapters for other stacks' buttons, as a page bundles both. */
 export const siweClient: ClientBundle = {
   name: 'countersign/client and countersign/client/siwe',
