@@ -5,10 +5,11 @@ import { PassThrough, Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { runCommand } from '../../src/commands/command.ts'
+import { openStore } from '../../src/store/open.ts'
 import { makeComputer } from '../support/computer.ts'
 import { hasPart } from '../support/optional.ts'
 import { PostgresServer } from '../support/postgres-server.ts'
-import { RedisServer } from '../support/redis-server.ts'
+import { freePort, RedisServer } from '../support/redis-server.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet, proofOf, type TestWallet } from '../support/wallet.ts'
@@ -79,6 +80,15 @@ async function okay(...call: Parameters<typeof rest>) {
   return answer.json
 }
 
+/** Keys of what waits to be delivered. */
+async function queuedIn(url: string): Promise<string[]> {
+  const store = await openStore(url)
+  const keys: string[] = []
+  for await (const { key } of store.scan?.('webhook:') ?? []) keys.push(key)
+  await store.close()
+  return keys
+}
+
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
 async function waitingOrder(url: string, wallet: TestWallet, computerKey: string) {
@@ -96,7 +106,15 @@ describe.each(stores)('a copy of the past in $name', ({ open, isThere }) => {
     { switches: ['--keep-sessions'], kept: 200, about: 'with --keep-sessions revives sessions, and nothing else' },
   ])('after admin after-restore $about', async ({ switches, kept }) => {
     const { store, copy, bringBack } = await open()
-    const options = { store, secret: 'one secret for both of the services', confirmationCode: 'return' } as const
+    // None listens there, so the events of the copy wait to be delivered.
+    const secret = `whsec_${Buffer.from('a secret of the tests, and of no use').toString('base64')}`
+    const webhook = { url: `http://127.0.0.1:${await freePort()}/`, secret }
+    const options = {
+      store,
+      secret: 'one secret for both of the services',
+      confirmationCode: 'return',
+      webhook,
+    } as const
     const { url, service } = await startService(options)
     const wallet = makeWallet()
     const computer = await makeComputer()
@@ -117,11 +135,13 @@ describe.each(stores)('a copy of the past in $name', ({ open, isThere }) => {
     await okay(url, '/sign-out', {}, bearer(signedIn.token))
     await service.close(0)
     await bringBack()
+    expect(await queuedIn(store)).not.toEqual([])
 
     const { code, stdout, stderr } = await run('admin', 'after-restore', '--store', store, '--json', ...switches)
     expect([code, stderr]).toEqual([0, ''])
     expect(JSON.parse(stdout).dropped).toBeGreaterThan(2)
-    const { url: restored } = await startService(options)
+    expect(await queuedIn(store)).toEqual([])
+    const { url: restored } = await startService({ ...options, webhook: undefined })
     const reused = await rest(restored, '/wallet/verify', nonce)
     expect(reused).toMatchObject({ status: 401, json: { code: 'NONCE_NOT_FOUND' } })
     expect(await rest(restored, '/cross-device/approve', order.approval)).toMatchObject({
