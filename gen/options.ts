@@ -82,6 +82,11 @@ export interface OidcOptions {
    */
   clients?: string
   /**
+   * Beginnings of addresses, or whole ones, of metadata documents of clients that are in no file; `*` for all. Needs
+   * `oidc.clients`. Default: none. Variable: COUNTERSIGN_OIDC_CLIENT_DOCUMENTS.
+   */
+  clientDocuments?: readonly string[]
+  /**
    * Template with `{user_id}` of the e-mail address that clients get, never verified. Default: none. Variable:
    * COUNTERSIGN_OIDC_EMAIL.
    */

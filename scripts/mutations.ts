@@ -421,7 +421,7 @@ const rows: Readonly<
       'oidc/navigations',
     ],
     ['decide', '|| session.id !== sessionId', '', 'oidc/security'],
-    ['isGranted', '!isWeb(client.metadata) || ', '', 'oidc/security'],
+    ['isGranted', '!keepsConsent(client) || ', '', 'oidc/security'],
     ['connect', 'isAllowed ? union(allowed, scopes) : allowed', 'union(allowed, scopes)', 'oidc/scopes'],
     ['give', 'if (asked.size === 0) return undefined', '', 'oidc/adapter'],
   ],
@@ -439,7 +439,7 @@ const rows: Readonly<
   46: [
     ['offeredTo', 'clients?.includes(clientId) !== false', 'true', 'oidc/resources'],
     ['offeredTo', 'scopes: each.scopes.filter(isOwn)', 'scopes: each.scopes', 'oidc/resources'],
-    ['grantView', 'stillOffered(allowed, offeredTo(client, offered))', 'allowed', 'oidc/scopes'],
+    ['grantView', 'stillOffered(allowed, its)', 'allowed', 'oidc/scopes'],
     ['permissionsIn', 'resources.get(address)?.scopes.includes(each)', 'true', 'oidc/resources'],
     ['holderOf', 'if (scopes === undefined)', 'if (false)', 'oidc/resources'],
     ['postToPublic', 'isIP(host) !== 0 && isUnreachable(host)', 'false', 'oidc/back-channel'],
@@ -524,6 +524,16 @@ const rows: Readonly<
       'false',
       'integrations/approvals/refusals',
     ],
+  ],
+  53: [
+    ['isPlain', 'url?.href !== text', 'url === null', 'base/document-address'],
+    ['publicAddresses', 'addresses.some(isUnreachable)', 'false', 'oidc/document-fetch'],
+    ['getJson', 'lookup: lookupOf(addresses)', 'lookup', 'oidc/document-fetch'],
+    ['getJson', 'length > maxBytes', 'false', 'oidc/document-fetch'],
+    ['begin', 'isBusy || this.#loading.size >= mostAtOnce', 'false', 'oidc/document-fetch'],
+    ['begin', 'remember(this.#failed, id, { error, until: performance.now() + failedMs })', '', 'oidc/document-fetch'],
+    ['readDocument', 'fields.client_id === id', 'true', 'oidc/client-documents'],
+    ['keepsConsent', 'documentHost === undefined &&', '', 'oidc/client-documents'],
   ],
 }
 

@@ -83,6 +83,11 @@ const steps: readonly Step[] = [
     limitMinutes: 20,
   },
   {
+    name: 'the SDK of MCP signs in at the issuer by a document, and a suite for authorization servers',
+    command: 'vitest run test/oidc/mcp-sdk.test.ts',
+    limitMinutes: 10,
+  },
+  {
     name: '30,000 odd inputs over every protocol',
     command: 'vitest run test/http/generated-inputs.test.ts',
     limitMinutes: 15,

@@ -36,6 +36,8 @@ export const nightly: readonly string[] = [
   'test/docs/inbox-messages.test.ts',
   // Installs libraries that sign in by OpenID Connect.
   'test/oidc/applications.test.ts',
+  // Installs an SDK and a conformance suite.
+  'test/oidc/mcp-sdk.test.ts',
   // Downloads servers of Debian's next release.
   'test/store/redis/newer-servers.test.ts',
   'test/store/redis/topologies.test.ts',
@@ -126,6 +128,8 @@ export const slow: readonly string[] = [
   'test/newcomer/',
   'test/observe/audit/webhook.test.ts',
   'test/oidc/apache.test.ts',
+  'test/oidc/client-documents.test.ts',
+  'test/oidc/document-fetch.test.ts',
   'test/oidc/offline.test.ts',
   'test/oidc/races.test.ts',
   'test/oidc/back-channel.test.ts',

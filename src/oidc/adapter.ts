@@ -1,5 +1,6 @@
 import type { Adapter, AdapterPayload, KoaContextWithOIDC } from 'oidc-provider'
 import { browsersOf, isOfBrowser } from './browser.ts'
+import { DocumentInvalid, DocumentUnavailable } from './client-documents.ts'
 import { type FileClients, offeredTo } from './clients.ts'
 import { DeviceCodes, deviceSeconds } from './device-codes.ts'
 import { grantOf, permissionsIn, sidOf, stillOffered } from './grants.ts'
@@ -26,7 +27,7 @@ type LoadedClients = Pick<Loaded, 'clients' | 'scopes' | 'resources'>
 
 type AdapterParts = Pick<
   SharedParts,
-  'records' | 'grants' | 'apps' | 'offline' | 'store' | 'host' | 'library' | 'limiter' | 'live' | 'audit'
+  'records' | 'grants' | 'apps' | 'offline' | 'store' | 'host' | 'library' | 'limiter' | 'live' | 'audit' | 'directory'
 >
 
 /**
@@ -55,10 +56,31 @@ export function adaptersOver(parts: AdapterParts, loaded: LoadedClients): (name:
     Grant: grantView(parts, loaded),
     Interaction: interactions(parts),
     DeviceCode: deviceCodes(parts, loaded),
-    // The library has the clients of the file from its configuration, and there are no others.
-    Client: nothing,
+    Client: documentClients(parts),
   }
   return (name) => ({ ...nothing, ...(own[name] ?? usedOnce(name, parts, clients)) })
+}
+
+/**
+ * Clients that come with a metadata document. The library has those of the file from its configuration, and fetches no
+ * document by itself.
+ */
+function documentClients({ directory, library }: AdapterParts): Partial<Adapter> {
+  const { InvalidClientMetadata, TemporarilyUnavailable } = library.errors
+  return {
+    async find(id) {
+      const use = { request: requestState.getStore()?.request, route: library.Provider.ctx?.oidc?.route }
+      try {
+        return (await directory.find(id, use))?.metadata as AdapterPayload | undefined
+      } catch (thrown) {
+        if (thrown instanceof DocumentInvalid) throw new InvalidClientMetadata(`client document: ${thrown.message}`)
+        if (!(thrown instanceof DocumentUnavailable)) throw thrown
+        // Why is for the log alone: it can say what the service's own name servers answer.
+        const text = 'the metadata document of the client cannot be fetched; try again in a minute'
+        throw Object.assign(new TemporarilyUnavailable(text, { cause: thrown }), { status: 503, statusCode: 503 })
+      }
+    },
+  }
 }
 
 /** Codes, refresh tokens, opaque access tokens, pushed requests, and marks of proofs that count once. */
@@ -259,15 +281,15 @@ function sessionView({ host, grants }: AdapterParts): Partial<Adapter> {
 }
 
 /** Grants, which only our own consent makes. They give what the clients file still lets the client ask for. */
-function grantView(parts: AdapterParts, { clients, ...offered }: LoadedClients): Partial<Adapter> {
-  const { grants } = parts
+function grantView(parts: AdapterParts, { clients: _, ...offered }: LoadedClients): Partial<Adapter> {
+  const { grants, directory } = parts
   return {
     async find(id) {
       const found = await grants.read(id)
-      const client = found && clients.get(found.clientId)
-      if (found === undefined || client === undefined) return undefined
+      const its = found && directory.offeredTo(found.clientId, offered)
+      if (found === undefined || its === undefined) return undefined
       const { accountId, clientId, iat, exp, allowed } = found
-      const given = stillOffered(allowed, offeredTo(client, offered))
+      const given = stillOffered(allowed, its)
       return { kind: 'Grant', jti: id, accountId, clientId, iat, exp, ...grantOf(given) }
     },
     async destroy(id) {

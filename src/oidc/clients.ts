@@ -4,7 +4,7 @@ import { areGroups, groupsExpected, isInAny } from '../shared/groups.ts'
 import { isLoopbackHost } from '../shared/origin.ts'
 import { issuerScopes } from './claims.ts'
 
-/** A client of the clients file. */
+/** A client of the clients file, or one that comes with a metadata document. */
 export interface FileClient {
   /** Its metadata by the names of RFC 7591, which the library checks. */
   readonly metadata: ClientMetadata
@@ -18,6 +18,8 @@ export interface FileClient {
   readonly groups?: readonly string[] | undefined
   /** Address of the resource that all of its tokens are for, if a request names none. */
   readonly defaultResource?: string | undefined
+  /** Host of the metadata document that a client comes with; `undefined` for a client of the file. */
+  readonly documentHost?: string | undefined
   /** Time in seconds for which a used refresh token is taken again, as after an answer that was lost. */
   readonly refreshGraceSeconds: number
 }
@@ -46,6 +48,11 @@ export function shownClient(metadata: ClientMetadata): ShownClient {
   const own = typeof client_uri === 'string' ? URL.parse(client_uri) : null
   const redirect = isWeb(metadata) ? URL.parse(String(redirect_uris[0]))?.origin : undefined
   return { name: String(client_name ?? client_id), home: own?.protocol === 'https:' ? own.href : redirect }
+}
+
+/** Where people find a client: the host of its document or its redirect URI; empty if that is on their device. */
+export function hostOf({ metadata, documentHost }: FileClient): string {
+  return documentHost ?? (isWeb(metadata) ? new URL(String(metadata.redirect_uris[0])).host : '')
 }
 
 /** A backend that access tokens are issued for (RFC 8707). */
@@ -201,7 +208,7 @@ export function usesDevices({ grant_types: grants }: Pick<ClientMetadata, 'grant
 }
 
 /** On loopback, both spellings of an address without a path (RFC 3986, 6.2.3): the library compares texts. */
-function spellings(uri: unknown): readonly string[] {
+export function spellings(uri: unknown): readonly string[] {
   const [, origin] = /^(http:\/\/(?:127\.0\.0\.1|\[::1\]|localhost)(?::\d+)?)\/?$/.exec(String(uri)) ?? []
   return origin === undefined ? [uri as string] : [origin, `${origin}/`]
 }
@@ -217,6 +224,14 @@ export function isWeb(metadata: Pick<ClientMetadata, 'redirect_uris' | 'grant_ty
     const url = typeof uri === 'string' ? URL.parse(uri) : null
     return url?.protocol === 'https:' && !isLoopbackHost(url.hostname)
   })
+}
+
+/**
+ * Whether what a user has allowed a client is kept. It is not where another application on the device can take the
+ * answer, or where a stranger can change the client's document.
+ */
+export function keepsConsent({ metadata, documentHost }: FileClient): boolean {
+  return documentHost === undefined && isWeb(metadata)
 }
 
 function isPublicUri(uri: unknown): boolean {

@@ -5,6 +5,7 @@ import { CountersignError } from '../shared/errors.ts'
 import type { StoredInteraction } from './adapter.ts'
 import type { LibraryAnswer } from './bridge.ts'
 import { type BrowserCookie, browsersOf, isOfBrowser, mostCookies } from './browser.ts'
+import { DocumentInvalid, DocumentUnavailable } from './client-documents.ts'
 import { type FileClient, isWeb, mayUse, offeredTo, type ShownClient, shownClient } from './clients.ts'
 import { type Permission, permissionsIn, scopeOf } from './grants.ts'
 import { leadTo, signInAddress } from './pages.ts'
@@ -22,10 +23,20 @@ export interface StepRequest {
   readonly session: Session | undefined
   /** The cookies by which it recognises its browser, the oldest first. */
   readonly cookies: readonly BrowserCookie[]
+  readonly request: RequestContext
 }
 
 /** Answer of a step, and a cookie that the browser no longer needs. */
 type StepAnswer = LibraryAnswer & { readonly forgotten?: BrowserCookie | undefined }
+
+/** What a page about a client is made of. */
+interface ClientPage {
+  /** Path of the interaction. */
+  readonly path: string
+  readonly payload: AdapterPayload
+  readonly session: Session
+  readonly client: FileClient
+}
 
 /** Where the browser goes after a decision. */
 interface Decided {
@@ -72,17 +83,21 @@ export class Interactions {
   }
 
   async #next(
-    { uid, path, isBack, session }: StepRequest,
+    { uid, path, isBack, session, request }: StepRequest,
     found: ReadRecord<StoredInteraction>,
   ): Promise<LibraryAnswer> {
     const { payload } = found.record
     const { name, reasons } = promptOf(payload)
     if (session === undefined) return this.#toSignIn(path, payload, false)
-    if (name === 'membership') {
-      if (!this.#mayUse(payload, session)) return this.#showNotForAccount(path, payload, session)
+    if (name === 'membership' || name === 'consent') {
+      const client = await this.#clientOf(payload, request)
+      if (client === 'away') return this.#parts.page(503, { kind: 'error', error: 'temporarily_unavailable' })
+      if (client === undefined) return this.#gone()
+      const page = { path, payload, session, client }
+      if (name === 'consent') return this.#askConsent(page)
+      if (!this.#mayUse(client, session)) return this.#showNotForAccount(page)
       return leadTo(await this.#finish(uid, found, resultOf(payload)))
     }
-    if (name === 'consent') return this.#askConsent(path, payload, session)
     const isFresh = isNewSince(found.record, session)
     const needsFresh = reasons.includes('stale_session') || (payload.session?.uid !== undefined && !isBack)
     if (!isFresh && needsFresh) return this.#toSignIn(path, payload, true)
@@ -128,10 +143,11 @@ export class Interactions {
       opensApplication: !isWebAddress && mode !== 'form_post',
     })
     if (allow !== true) return await finish({ error: 'access_denied', error_description: 'the user declined' })
-    const clientId = this.#clientOf(payload)?.metadata.client_id
-    if (clientId === undefined) throw gone()
-    if (!this.#mayUse(payload, session)) throw changed()
-    const asked = this.#asked(payload)
+    const client = await this.#clientOf(payload, request)
+    if (client === undefined) throw gone()
+    if (client === 'away' || !this.#mayUse(client, session)) throw changed()
+    const { client_id: clientId } = client.metadata
+    const asked = this.#asked(payload, client)
     const grantId = await this.#parts.grants.give(session, { clientId, asked, isAllowed: true })
     if (grantId === undefined) throw changed()
     const scope = [...new Set([...asked].map(scopeOf))].join(' ')
@@ -144,7 +160,7 @@ export class Interactions {
 
   /** The page that asks whether to sign out, after the library has checked where it leads then. */
   askLogout(session: Session | undefined, { clientId, redirectTo }: LogoutRequest): LibraryAnswer {
-    const metadata = this.#parts.loaded().clients.get(String(clientId))?.metadata
+    const metadata = this.#parts.directory.seen(String(clientId))?.metadata
     const client: ShownClient | undefined = metadata && shownClient(metadata)
     if (session === undefined) {
       return redirectTo === undefined ? this.#parts.page(200, { kind: 'signed-out', client }) : leadTo(redirectTo)
@@ -191,14 +207,17 @@ export class Interactions {
     return String(payload.returnTo) + languageQuery(payload.params?.ui_locales)
   }
 
-  #askConsent(path: string, payload: AdapterPayload, session: Session): LibraryAnswer {
-    const metadata = this.#clientOf(payload)?.metadata
-    if (metadata === undefined) return this.#gone()
+  #askConsent({ path, payload, session, client }: ClientPage): LibraryAnswer {
+    const { metadata, documentHost } = client
+    const redirectUri = String(payload.params?.redirect_uri)
+    // Documents of strangers mix both kinds.
+    const isElsewhere = isWeb(documentHost === undefined ? metadata : { redirect_uris: [redirectUri] })
     return this.#parts.page(200, {
       kind: 'consent',
       client: shownClient(metadata),
-      host: isWeb(metadata) ? URL.parse(String(payload.params?.redirect_uri))?.host : undefined,
-      scopes: [...this.#asked(payload)],
+      host: isElsewhere ? URL.parse(redirectUri)?.host : undefined,
+      documentHost,
+      scopes: [...this.#asked(payload, client)],
       wallet: walletOf(session),
       sessionId: session.id,
       signIn: this.#signInAddress(path, payload.params?.ui_locales, { again: '1' }),
@@ -206,32 +225,32 @@ export class Interactions {
   }
 
   /** Whether the session's user is in one of the client's groups. */
-  #mayUse(payload: AdapterPayload, session: Session): boolean {
-    const client = this.#clientOf(payload)
-    return client !== undefined && mayUse(session, client, this.#parts.loaded().people)
+  #mayUse(client: FileClient, session: Session): boolean {
+    return mayUse(session, client, this.#parts.loaded().people)
   }
 
-  #showNotForAccount(path: string, payload: AdapterPayload, session: Session): LibraryAnswer {
-    const metadata = this.#clientOf(payload)?.metadata
-    if (metadata === undefined) return this.#gone()
+  #showNotForAccount({ path, payload, session, client }: ClientPage): LibraryAnswer {
     return this.#parts.page(403, {
       kind: 'not-for-account',
-      client: shownClient(metadata),
+      client: shownClient(client.metadata),
       wallet: session.address,
       sessionId: session.id,
       signIn: this.#signInAddress(path, payload.params?.ui_locales, { again: '1' }),
     })
   }
 
-  #clientOf({ params }: AdapterPayload): FileClient | undefined {
-    return this.#parts.loaded().clients.get(String(params?.client_id))
+  /** The client of a request. `away`: its metadata document is, which the library had a moment ago. */
+  async #clientOf({ params }: AdapterPayload, request: RequestContext): Promise<FileClient | 'away' | undefined> {
+    try {
+      return await this.#parts.directory.find(String(params?.client_id), { request, route: undefined })
+    } catch (thrown) {
+      if (thrown instanceof DocumentUnavailable || thrown instanceof DocumentInvalid) return 'away'
+      throw thrown
+    }
   }
 
-  #asked(payload: AdapterPayload): ReadonlySet<Permission> {
-    const client = this.#clientOf(payload)
-    return client === undefined
-      ? new Set()
-      : permissionsIn(payload.params ?? {}, offeredTo(client, this.#parts.loaded()))
+  #asked(payload: AdapterPayload, client: FileClient): ReadonlySet<Permission> {
+    return permissionsIn(payload.params ?? {}, offeredTo(client, this.#parts.loaded()))
   }
 
   #toSignIn(path: string, { params }: AdapterPayload, isAgain: boolean): LibraryAnswer {

@@ -19,7 +19,8 @@ import { BackChannel, type Logout } from './back-channel.ts'
 import { askLibrary, type Callback, type LibraryAnswer } from './bridge.ts'
 import { BrowserCookies } from './browser.ts'
 import { haveEmail } from './claims.ts'
-import { isWeb, openClientsIn, readClientsFile, shownClient, usesDevices } from './clients.ts'
+import { ClientDirectory } from './client-directory.ts'
+import { hostOf, openClientsIn, readClientsFile, shownClient, usesDevices } from './clients.ts'
 import { discoveryPaths, keyTimes } from './commands.ts'
 import { ConnectedApps, disconnect } from './connected-apps.ts'
 import { DevicePage } from './device.ts'
@@ -27,7 +28,14 @@ import { devicePath } from './device-codes.ts'
 import { Grants, scopeOf, sidOf } from './grants.ts'
 import { Interactions } from './interaction.ts'
 import { publicKeys, type SigningJwk, signingKeys } from './keys.ts'
-import { type LibraryParts, loadLibrary, makeProvider, resumeCookie, sessionCookie } from './library.ts'
+import {
+  type LibraryParts,
+  loadLibrary,
+  makeProvider,
+  resumeCookie,
+  sessionCookie,
+  validateMetadata,
+} from './library.ts'
 import { issuerPage, Navigations, passOnForm } from './pages.ts'
 import {
   type IssuerParts,
@@ -81,7 +89,12 @@ export class Issuer implements PartRoutes, SessionApps {
     const grants = new Grants({ ...given, ...kept })
     const page = issuerPage(given.settings, given.pageFiles)
     const shared = { library, base, ...kept, grants, page, sampler: new Sampler() }
-    const parts: SharedParts = { ...given, ...shared, loaded: () => this.#loaded }
+    const directory = new ClientDirectory({
+      ...given,
+      loaded: () => this.#loaded,
+      validate: (metadata) => validateMetadata(this.#current.provider, metadata),
+    })
+    const parts: SharedParts = { ...given, ...shared, directory, loaded: () => this.#loaded }
     this.#parts = { ...parts, interactions: new Interactions(parts) }
     this.#navigations = new Navigations(parts)
     this.#backChannel = new BackChannel(parts, (logout) => this.#sendLogout(logout))
@@ -133,12 +146,11 @@ export class Issuer implements PartRoutes, SessionApps {
   async listApps(userId: string): Promise<ConnectedApp[]> {
     const connections = Map.groupBy(await this.#parts.apps.of(userId), ({ clientId }) => clientId)
     const apps = [...connections].map(([clientId, each]) => {
-      const metadata = this.#loaded.clients.get(clientId)?.metadata
-      const [redirectUri] = metadata?.redirect_uris ?? []
+      const client = this.#parts.directory.seen(clientId)
       return {
         clientId,
-        name: metadata === undefined ? clientId : shownClient(metadata).name,
-        host: metadata !== undefined && isWeb(metadata) ? new URL(String(redirectUri)).host : '',
+        name: client === undefined ? clientId : shownClient(client.metadata).name,
+        host: client === undefined ? '' : hostOf(client),
         scopes: [...new Set(each.flatMap(({ scopes }) => scopes.map(scopeOf)))],
         connectedAt: Math.min(...each.map(({ connectedAt }) => connectedAt)),
         lastUsedAt: Math.max(...each.map(({ lastUsedAt }) => lastUsedAt)),
@@ -297,13 +309,8 @@ export class Issuer implements PartRoutes, SessionApps {
     await this.#navigations.serve(exchange, ['GET', 'POST'], async () => {
       const current = await this.#parts.host.browserSession(context)
       const cookies = this.#cookies.in(exchange.headers.cookie)
-      const step = {
-        uid,
-        path,
-        isBack: new URLSearchParams(query).get('back') === '1',
-        session: current?.session,
-        cookies,
-      }
+      const isBack = new URLSearchParams(query).get('back') === '1'
+      const step = { uid, path, isBack, session: current?.session, cookies, request: context }
       const { forgotten, ...answer } = await this.#parts.interactions.show(step)
       const forget = forgotten === undefined ? [] : [this.#cookies.forget(forgotten)]
       sendAnswer(exchange, answer, [...(current?.cookies ?? []), ...forget])

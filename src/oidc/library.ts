@@ -2,12 +2,12 @@ import type { Configuration, KoaContextWithOIDC, Provider } from 'oidc-provider'
 import { CountersignError, internalError } from '../shared/errors.ts'
 import { accountsOf, resourceClaims } from './accounts.ts'
 import { adaptersOver } from './adapter.ts'
-import { postAnywhere, postToPublic } from './back-channel.ts'
 import { answerWith, reportFailure } from './bridge.ts'
 import { claimsOfScopes, furtherClaims } from './claims.ts'
-import { deviceGrant, type FileClient, offeredTo, shownClient } from './clients.ts'
+import { deviceGrant, type FileClient, shownClient } from './clients.ts'
 import { devicePath, deviceSeconds, pollSeconds, type Terminal, terminalOf } from './device-codes.ts'
 import { type Interactions, languageQuery } from './interaction.ts'
+import { postAnywhere, postToPublic } from './outgoing.ts'
 import { interactionSeconds, type Library, type Loaded, requestState, type SharedParts } from './parts.ts'
 import { policyOf } from './policy.ts'
 import { offlineMs } from './session-ends.ts'
@@ -53,7 +53,7 @@ export async function loadLibrary(): Promise<Library> {
  */
 export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts): Provider {
   const { clients, scopes, keys, people } = loaded
-  const { library, store, keyring, interactions, page, base } = parts
+  const { library, store, keyring, interactions, page, base, directory, settings } = parts
   const { Provider, errors, interactionPolicy } = library
   const privateAddresses = new Set(
     [...clients.values()]
@@ -124,9 +124,16 @@ export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts
         userCodeConfirmSource: leaveEmpty,
         successSource: leaveEmpty,
       },
+      // This is for the metadata. The directory has the documents, so that nothing is left to fetch, or to allow.
+      clientIdMetadataDocument: {
+        enabled: settings.oidc.clientDocuments !== undefined,
+        ack: 'draft-02',
+        allowFetch: async () => false,
+        allowClient: async () => false,
+      },
       introspection: { enabled: true, allowedPolicy: isIssuedTo as never },
       revocation: { enabled: true, allowedPolicy: isIssuedTo as never },
-      resourceIndicators: resourceIndicators(loaded, errors),
+      resourceIndicators: resourceIndicators(loaded, parts),
       rpInitiatedLogout: {
         enabled: true,
         // Rendered by the middleware below, for which this is never seen.
@@ -134,7 +141,7 @@ export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts
         postLogoutSuccessSource: leaveEmpty,
       },
     },
-    // Logouts are all that is sent.
+    // Logouts are all that the library sends.
     fetch: async (address, { headers, body } = {}) => {
       const url = new URL(String(address))
       const sent = { url, headers: Object.fromEntries(new Headers(headers)), body: String(body) }
@@ -156,7 +163,7 @@ export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts
     pkce: { required: (_ctx, client) => clients.get(client.clientId)?.requiresPkce !== false },
     // The library's description is for the log: the page has its own words, in the user's language.
     renderError: async (ctx, { error }, thrown) => {
-      const metadata = clients.get(String(ctx.oidc.client?.clientId))?.metadata
+      const metadata = directory.seen(String(ctx.oidc.client?.clientId))?.metadata
       const asker = { client: metadata && shownClient(metadata), locales: await localesOf(ctx, parts) }
       const isOver = thrown instanceof errors.SessionNotFound || thrown instanceof errors.InvalidRequestUri
       const sent = error === 'invalid_redirect_uri' ? shownUri(ctx.oidc.params?.redirect_uri) : undefined
@@ -282,6 +289,12 @@ async function localesOf({ oidc }: KoaContextWithOIDC, { records }: LibraryParts
   return claims && JSON.parse(Buffer.from(claims, 'base64url').toString()).ui_locales
 }
 
+/** Checks a client's metadata as the library does when it uses them. */
+export async function validateMetadata({ Client }: Provider, metadata: object): Promise<void> {
+  // The library's types leave this method out.
+  await (Client as unknown as { validate(metadata: object): Promise<void> }).validate(metadata)
+}
+
 /** A client's metadata for the library, which is to see the scopes of the issuer alone. */
 function libraryMetadata({ metadata }: FileClient, { scopes }: Loaded): object {
   if (metadata.scope === undefined) return { ...metadata }
@@ -291,7 +304,8 @@ function libraryMetadata({ metadata }: FileClient, { scopes }: Loaded): object {
 }
 
 /** Access tokens for resources: a JWT for the one that a request names, or whose scopes the user has allowed. */
-function resourceIndicators({ clients, ...offered }: Loaded, { InvalidScope, InvalidTarget }: Library['errors']) {
+function resourceIndicators({ clients, ...offered }: Loaded, { directory, library }: LibraryParts) {
+  const { InvalidScope, InvalidTarget } = library.errors
   return {
     enabled: true,
     // None that a client, or its entry in the file, did not name. Of several, it has to choose one for each token.
@@ -302,8 +316,7 @@ function resourceIndicators({ clients, ...offered }: Loaded, { InvalidScope, Inv
       address: string,
       { clientId }: { clientId: string },
     ) => {
-      const client = clients.get(clientId)
-      const found = client && offeredTo(client, offered).resources.get(address)
+      const found = directory.offeredTo(clientId, offered)?.resources.get(address)
       if (found === undefined) throw new InvalidTarget()
       const beyond = offered.resources.get(address)?.scopes.filter((each) => !found.scopes.includes(each)) ?? []
       const asked = String(oidc.params?.scope ?? '').split(' ')

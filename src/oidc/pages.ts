@@ -19,6 +19,8 @@ export type PageContent =
       readonly client: ShownClient
       /** Host of the redirect URI; absent if it leads to an application on the device. */
       readonly host: string | undefined
+      /** Host of the client's metadata document, which proves nothing else; `undefined` for a client of the file. */
+      readonly documentHost?: string | undefined
       /** What the client asks for: scopes, those of a resource with its address behind a space. */
       readonly scopes: readonly string[]
       readonly wallet: ShownWallet

@@ -13,6 +13,7 @@ import type { PageFiles } from '../http/page-files.ts'
 import type { LiveCount } from '../limits/concurrency.ts'
 import type { RateLimiter } from '../limits/rate.ts'
 import type { Store } from '../store/store.ts'
+import type { ClientDirectory } from './client-directory.ts'
 import type { FileClients, Offered } from './clients.ts'
 import type { ConnectedApps } from './connected-apps.ts'
 import type { Grants } from './grants.ts'
@@ -33,6 +34,8 @@ export interface IssuerSettings {
   readonly oidc: {
     /** File with the clients. */
     readonly clients?: string | undefined
+    /** Beginnings of addresses, or whole ones, of metadata documents of clients that are in no file; `*` for all. */
+    readonly clientDocuments?: readonly string[] | undefined
     /** Template of users' e-mail addresses, with `{user_id}`. */
     readonly email?: string | undefined
     readonly claims?: OwnClaims | undefined
@@ -91,6 +94,8 @@ export interface SharedParts extends IssuerParts {
   readonly library: Library
   /** Path of the issuer's endpoints. */
   readonly base: string
+  /** All clients. {@link Loaded} has those of the file. */
+  readonly directory: ClientDirectory
   readonly records: SealedRecords
   readonly apps: ConnectedApps
   readonly offline: OfflineAccess

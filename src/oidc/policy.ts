@@ -1,7 +1,7 @@
 import type { InteractionResults, interactionPolicy, KoaContextWithOIDC } from 'oidc-provider'
 import { equalInConstantTime } from '../base/token.ts'
 import { isHintOfAnother } from './accounts.ts'
-import { isWeb, mayUse, offeredTo } from './clients.ts'
+import { keepsConsent, mayUse, offeredTo } from './clients.ts'
 import { permissionsIn, sidOf } from './grants.ts'
 import { type Loaded, requestState, type SharedParts } from './parts.ts'
 
@@ -13,7 +13,7 @@ export interface OwnResult extends InteractionResults {
 
 type PolicyParts = Pick<
   SharedParts,
-  'apps' | 'grants' | 'host' | 'library' | 'offline' | 'settings' | 'log' | 'readWallet'
+  'apps' | 'grants' | 'host' | 'library' | 'offline' | 'settings' | 'log' | 'readWallet' | 'directory'
 >
 
 /**
@@ -85,13 +85,13 @@ export function policyOf({ base, Check, Prompt }: typeof interactionPolicy, part
  */
 async function isGranted(
   { oidc }: KoaContextWithOIDC,
-  { apps, grants }: PolicyParts,
-  { clients, ...offered }: Loaded,
+  { apps, grants, directory }: PolicyParts,
+  offered: Loaded,
 ): Promise<boolean> {
-  const session = requestState.getStore()?.session
-  const client = clients.get(String(oidc.client?.clientId))
+  const { session, request } = requestState.getStore() ?? {}
+  const clientId = String(oidc.client?.clientId)
+  const client = await directory.find(clientId, { request, route: oidc.route })
   if (session === undefined || client === undefined) return false
-  const { client_id: clientId } = client.metadata
   const asked = permissionsIn(oidc.params ?? {}, offeredTo(client, offered))
   // The library refuses a request that asks for nothing.
   if (asked.size === 0) return true
@@ -99,8 +99,7 @@ async function isGranted(
   const current = await grants.idOf(session.id, clientId)
   // What the user gave in this interaction counts if it is the grant of this session and client.
   if (given === undefined || current === undefined || !equalInConstantTime(given, current)) {
-    // Another application on the device can take such an address, so the user is asked each time.
-    if (!isWeb(client.metadata) || oidc.prompts.has('consent')) return false
+    if (!keepsConsent(client) || oidc.prompts.has('consent')) return false
     const allowed = await apps.allowed(session.userId, clientId)
     if (!client.isFirstParty && ![...asked].every((each) => allowed.has(each))) return false
     await grants.give(session, { clientId, asked, isAllowed: false })

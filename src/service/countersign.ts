@@ -32,6 +32,7 @@ import {
   openKeyFiles,
   openToAnyone,
   peopleOf,
+  requireIssuer,
   requirePeople,
   requireShareable,
   storeIdOf,
@@ -139,6 +140,7 @@ export async function createService(options: CountersignOptions, lan: Lan | unde
   const settings = resolveSettings(options)
   requireShareable(settings)
   requirePeople(settings)
+  requireIssuer(settings)
   const log = settings.logger ?? createLogger(process.stderr, 'warn', settings.logFormat)
   const target = webhookTarget(settings)
   const tracing = await loadTracing(settings, log)

@@ -32,14 +32,24 @@ export function requirePeople({ people, admit, sessionHost }: Settings): void {
   }
 }
 
+/** Throws a `TypeError` if clients may come with documents, and there is no issuer that they could come to. */
+export function requireIssuer({ oidc: { clients, clientDocuments } }: Settings): void {
+  if (clientDocuments === undefined || clients !== undefined) return
+  throw new TypeError(
+    'oidc.clientDocuments (COUNTERSIGN_OIDC_CLIENT_DOCUMENTS) needs the clients file (COUNTERSIGN_OIDC_CLIENTS), ' +
+      'which may be {"clients": []}',
+  )
+}
+
 /** What anyone with a wallet gets into, as a line for people; `undefined` if that is nothing. */
 export function openToAnyone(settings: Settings, openClients = 0): string | undefined {
-  const { admit, resolveLogin, sessionHost, trustProxy } = settings
+  const { admit, resolveLogin, sessionHost, trustProxy, oidc } = settings
   // Otherwise a list, or the application, decides who signs in.
   if (admit === 'people' || resolveLogin !== undefined || sessionHost !== undefined) return undefined
   const places = [
     ...(trustProxy === 0 ? [] : ['what forward auth protects without groups']),
     ...(openClients === 0 ? [] : [`${openClients} of the OpenID Connect clients, which have no groups`]),
+    ...(oidc.clientDocuments === undefined ? [] : ['clients that come with a document, which have no groups']),
   ]
   return places.length === 0 ? undefined : `anyone with a wallet gets into ${places.join(', and into ')}`
 }

@@ -5,6 +5,7 @@ import { Keyring } from '../../src/base/token.ts'
 import type { StandaloneHost } from '../../src/core/users/standalone.ts'
 import type { LiveCount } from '../../src/limits/concurrency.ts'
 import { adaptersOver } from '../../src/oidc/adapter.ts'
+import { ClientDirectory } from '../../src/oidc/client-directory.ts'
 import type { FileClient } from '../../src/oidc/clients.ts'
 import { ConnectedApps } from '../../src/oidc/connected-apps.ts'
 import { Grants } from '../../src/oidc/grants.ts'
@@ -41,8 +42,22 @@ async function open(secrets = ['one '.repeat(10)], store = openStore('sqlite::me
   const grants = new Grants({ ...parts, settings: { sessionAbsoluteTtlSeconds: 60 } as IssuerSettings })
   const patient = { refreshGraceSeconds: 30 } as FileClient
   const clients = new Map([['patient', patient]])
+  const directory = new ClientDirectory({
+    settings: { oidc: {}, accessTokens: {} } as IssuerSettings,
+    loaded: () => ({ clients, resources: new Map() }),
+    validate: async () => {},
+    limiter: undefined,
+  })
   const adapters = adaptersOver(
-    { ...parts, grants, library: { errors } as Library, audit: noAudit, limiter: undefined, live: {} as LiveCount },
+    {
+      ...parts,
+      grants,
+      directory,
+      library: { errors } as Library,
+      audit: noAudit,
+      limiter: undefined,
+      live: {} as LiveCount,
+    },
     { clients, scopes: ['openid'], resources: new Map() },
   )
   return { store, opened, records, grants, adapters }

@@ -9,7 +9,7 @@ import { SessionService } from '../../gen/server/countersign/v1/session_service_
 import { silentLogger } from '../../src/base/log.ts'
 import { hashToken } from '../../src/base/token.ts'
 import { AdminActions } from '../../src/commands/admin/admin-actions.ts'
-import { isUnreachable, postToPublic } from '../../src/oidc/back-channel.ts'
+import { isUnreachable, postToPublic } from '../../src/oidc/outgoing.ts'
 import { SessionClients } from '../../src/oidc/session-ends.ts'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { openStore } from '../../src/store/open.ts'

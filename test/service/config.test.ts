@@ -133,6 +133,11 @@ const samples: Readonly<Record<string, Sample>> = {
   },
   'pages.accentColor': { given: '#1F6feb', text: '#1F6feb', refused: ['blue', '#12', '#12345g', '#fff;', 1] },
   'oidc.clients': { given: './clients.json', text: './clients.json', refused: notAFile },
+  'oidc.clientDocuments': {
+    given: ['https://client.example/', 'https://other.example/client.json'],
+    text: 'https://client.example/, https://other.example/client.json',
+    refused: [[], [''], ['https://client.example'], ['http://client.example/'], ['https://client.example/*'], '*', 1],
+  },
   'oidc.email': {
     given: '{user_id}@users.example',
     text: '{user_id}@users.example',

@@ -34,6 +34,7 @@ type Content = { readonly client?: Client; readonly locales?: string } & (
       readonly kind: 'consent'
       readonly client: Client
       readonly host?: string
+      readonly documentHost?: string
       readonly scopes: readonly string[]
       readonly wallet: Wallet
       readonly sessionId: string
@@ -115,13 +116,14 @@ function endingOf(content: Exclude<Content, { kind: 'consent' | 'logout' | 'devi
 }
 
 function showConsent(content: Content & { kind: 'consent' }): void {
-  const { client, host, scopes, wallet, sessionId, signIn, device } = content
+  const { client, host, documentHost, scopes, wallet, sessionId, signIn, device } = content
   const section = byId('consent')
   const { name } = client
   const title = words.say(device === undefined ? 'issuer.title' : 'issuer.code.consent', { client: name })
   // Letters of any alphabet.
   fill(section, 'letter', /[\p{L}\p{N}]/u.exec(name)?.[0].toLocaleUpperCase(words.language))
   fill(section, 'title', title)
+  fill(section, 'document', documentHost && words.say('issuer.document', { host: documentHost }))
   fill(section, 'place', host === undefined ? words.say('issuer.device') : words.say('issuer.host', { host }))
   if (device !== undefined) showDevice(section, device)
   showWallet(section, wallet)

@@ -1,3 +1,4 @@
+import { isDocumentPrefix } from '../../base/document-address.ts'
 import { defaultLimits, type LimitName, type Limits, limitRange } from '../../limits/limits.ts'
 import { isWebhookSecret } from '../../observe/audit/webhook-form.ts'
 import { isLoopbackHost, parseOrigin } from '../../shared/origin.ts'
@@ -182,6 +183,22 @@ export const audiences: Kind<readonly string[]> = {
   check(value, refuse) {
     const fits = (entry: unknown): boolean => typeof entry === 'string' && /^[!-+\--~]{1,200}$/.test(entry)
     if (!Array.isArray(value) || value.length === 0 || new Set(value).size < value.length) return refuse(value)
+    return value.every(fits) ? value : refuse(value.find((entry) => !fits(entry)))
+  },
+  read: readList,
+}
+
+/** Beginnings of addresses of clients' metadata documents, whole addresses, or `*`. */
+export const documentPrefixes: Kind<readonly string[]> = {
+  type: 'readonly string[]',
+  expected:
+    '* or https addresses of at most 200 characters, in the spelling of the URL standard, which end in / or name one ' +
+    'document, such as https://client.example/',
+  check(value, refuse) {
+    // A star elsewhere would stand for itself.
+    const fits = (entry: unknown): boolean =>
+      entry === '*' || (typeof entry === 'string' && !entry.includes('*') && isDocumentPrefix(entry))
+    if (!Array.isArray(value) || value.length === 0) return refuse(value)
     return value.every(fits) ? value : refuse(value.find((entry) => !fits(entry)))
   },
   read: readList,

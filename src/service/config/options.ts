@@ -19,6 +19,7 @@ import {
   claimUrlTemplate,
   colour,
   count,
+  documentPrefixes,
   file,
   flag,
   hook,
@@ -318,6 +319,14 @@ const oidc = {
       variable: 'COUNTERSIGN_OIDC_CLIENTS',
       kind: file,
       otherwise: 'none: no issuer',
+    }),
+    clientDocuments: optional({
+      about:
+        'Beginnings of addresses, or whole ones, of metadata documents of [clients that are in no ' +
+        'file](mcp.md#clients-that-come-with-a-document); `*` for all. Needs `oidc.clients`.',
+      variable: 'COUNTERSIGN_OIDC_CLIENT_DOCUMENTS',
+      kind: documentPrefixes,
+      otherwise: 'none',
     }),
     email: optional({
       about: 'Template with `{user_id}` of the e-mail address that clients get, never verified.',

@@ -192,6 +192,7 @@ export const english = {
     'A wallet’s signature proves that someone controls a key, and nothing else. What they may do is for the application to decide.',
 
   'issuer.title': 'Sign in to {client}?',
+  'issuer.document': 'It comes from {host}. Its name is not verified.',
   'issuer.host': 'You’ll continue to {host}.',
   'issuer.device': 'You’ll continue to an application on this device.',
   'issuer.wallet': 'Wallet',

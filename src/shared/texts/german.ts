@@ -194,6 +194,7 @@ export const german: Texts = {
     'Die Signatur einer Wallet beweist, dass jemand einen Schlüssel besitzt, und sonst nichts. Was diese Person darf, entscheidet die Anwendung.',
 
   'issuer.title': 'Bei {client} anmelden?',
+  'issuer.document': 'Sie kommt von {host}. Ihr Name ist nicht überprüft.',
   'issuer.host': 'Danach geht es weiter zu {host}.',
   'issuer.device': 'Danach geht es weiter zu einer Anwendung auf diesem Gerät.',
   'issuer.wallet': 'Wallet-Adresse',

@@ -151,6 +151,11 @@ const promised: Readonly<Record<string, Promised>> = {
     outside: ['', '#ab', '#abcd', '#abcdeg', 'red', '#abc;'],
   },
   'oidc.clients': { variable: 'COUNTERSIGN_OIDC_CLIENTS', inside: ['x'], outside: ['', ' x', 'x\n'] },
+  'oidc.clientDocuments': {
+    variable: 'COUNTERSIGN_OIDC_CLIENT_DOCUMENTS',
+    inside: [['*'], ['https://client.example/'], [`https://a.example/${x(182)}`]],
+    outside: [[], [''], ['**'], ['https://client.example'], [`https://a.example/${x(183)}`], '*'],
+  },
   'oidc.email': {
     variable: 'COUNTERSIGN_OIDC_EMAIL',
     inside: ['{user_id}@users.example'],

@@ -1,0 +1,70 @@
+import type { RequestContext } from '../base/request.ts'
+import type { RateLimiter } from '../limits/rate.ts'
+import { ClientDocuments, type DocumentParts } from './client-documents.ts'
+import { type FileClient, type Offered, offeredTo } from './clients.ts'
+import type { IssuerSettings, Loaded } from './parts.ts'
+
+/** Who asks for a client. */
+export interface ClientUse {
+  /** The request in which it is asked for; `undefined` for work of the service itself. */
+  readonly request: RequestContext | undefined
+  /** Name of the library's endpoint; `undefined` for pages of ours. */
+  readonly route: string | undefined
+}
+
+interface DirectoryParts extends Pick<DocumentParts, 'validate'> {
+  readonly settings: Pick<IssuerSettings, 'oidc' | 'accessTokens'>
+  /** What is in force now. */
+  readonly loaded: () => Pick<Loaded, 'clients' | 'resources'>
+  /** Absent if the rate limits are off. */
+  readonly limiter: RateLimiter | undefined
+}
+
+/** Endpoints that applications call by themselves. All others are opened by a browser. */
+const backendRoutes: ReadonlySet<string | undefined> = new Set([
+  ...['token', 'userinfo', 'introspection', 'revocation', 'pushed_authorization_request', 'device_authorization'],
+])
+
+/** All clients: those of the clients file, and those that come with a metadata document. */
+export class ClientDirectory {
+  readonly #parts: DirectoryParts
+  readonly #documents: ClientDocuments
+
+  constructor(parts: DirectoryParts) {
+    const { settings, loaded, validate } = parts
+    this.#parts = parts
+    this.#documents = new ClientDocuments({
+      prefixes: settings.oidc.clientDocuments ?? [],
+      isTaken: (id) => loaded().resources.has(id) || settings.accessTokens.audiences?.includes(id) === true,
+      validate,
+    })
+  }
+
+  /**
+   * The client of an id, or `undefined`. Its document is fetched if it has to be, which counts for the caller's network
+   * as a request for authorization does. Rejects with `DocumentUnavailable` or `DocumentInvalid`, or with RATE_LIMITED.
+   */
+  async find(id: string, { request, route }: ClientUse): Promise<FileClient | undefined> {
+    const { loaded, limiter } = this.#parts
+    const count = (): Promise<void> | undefined => {
+      if (request === undefined) return undefined
+      return backendRoutes.has(route)
+        ? limiter?.spend('sign-in', request)
+        : limiter?.spendNavigation('sign-in', request)
+    }
+    return loaded().clients.get(id) ?? (await this.#documents.find(id, { count, takesStale: route === 'token' }))
+  }
+
+  /** The client of an id as far as this process has it, for lists and for what errors say. */
+  seen(id: string): FileClient | undefined {
+    return this.#parts.loaded().clients.get(id) ?? this.#documents.seen(id)
+  }
+
+  /** What a client may ask for, or `undefined` if there is no such client. No document bounds it. */
+  offeredTo(id: string, offered: Offered): Offered | undefined {
+    const client = this.#parts.loaded().clients.get(id)
+    if (client !== undefined) return offeredTo(client, offered)
+    const metadata = { client_id: id, redirect_uris: [] }
+    return this.#documents.allows(id) ? offeredTo({ metadata }, offered) : undefined
+  }
+}

@@ -1,0 +1,222 @@
+import { hasPrefix, isDocumentAddress } from '../base/document-address.ts'
+import type { Fields } from '../base/json-file.ts'
+import { isLoopbackHost } from '../shared/origin.ts'
+import { isPlainLine } from '../shared/plain-line.ts'
+import { type ClientMetadata, type FileClient, spellings } from './clients.ts'
+import { type FetchedJson, getJson } from './outgoing.ts'
+
+/** Largest document or key set in bytes. */
+const maxBytes = 5 * 1024
+
+/** Bounds in ms of the time for which a document is used without another look, whatever its server says. */
+const fresh = { least: 5 * 60_000, most: 60 * 60_000 }
+
+/** Time in ms for which the last good document serves the token endpoint while its host is away. */
+const staleMs = 24 * 60 * 60_000
+
+/** Time in ms for which a failure is remembered. */
+const failedMs = 60_000
+
+/** Most documents, and most failures, that are remembered. */
+const mostRemembered = 1_000
+
+/** Most documents that are fetched at once. Each is of another host. */
+const mostAtOnce = 5
+
+/** The document of a client cannot be had now. */
+export class DocumentUnavailable extends Error {}
+
+/** The document of a client is none that counts. */
+export class DocumentInvalid extends Error {}
+
+/** A client with a document, and until when that counts, by `performance.now()`. */
+interface Known {
+  readonly client: FileClient
+  readonly freshUntil: number
+  readonly lastUntil: number
+}
+
+interface Failure {
+  readonly error: unknown
+  readonly until: number
+}
+
+/** Who asks for a client with a document. */
+export interface DocumentUse {
+  /** Counts a request to the client's host, for the network that causes it. */
+  readonly count: () => Promise<void> | undefined
+  /** Whether a document counts that has not been looked at for up to 24 hours, if its host is away. */
+  readonly takesStale: boolean
+}
+
+export interface DocumentParts {
+  /** Beginnings of addresses, or whole ones, of documents that count; `*` for all. */
+  readonly prefixes: readonly string[]
+  /** Whether an id is that of an audience or resource: a token for the one would be for the other. */
+  readonly isTaken: (id: string) => boolean
+  /** Checks metadata as the library does. Rejects if they do not fit. */
+  readonly validate: (metadata: ClientMetadata) => Promise<void>
+}
+
+/**
+ * Clients that nobody has registered: the id of each is the address of a document with its metadata (OAuth Client ID
+ * Metadata Document). Strangers choose the addresses, so what is fetched, kept and remembered is bounded.
+ */
+export class ClientDocuments {
+  readonly #parts: DocumentParts
+  /** By id, those used last behind the others. */
+  readonly #known = new Map<string, Known>()
+  readonly #failed = new Map<string, Failure>()
+  readonly #loading = new Map<string, Promise<Known>>()
+
+  constructor(parts: DocumentParts) {
+    this.#parts = parts
+  }
+
+  /** Whether a client_id is one whose document counts. */
+  allows(id: string): boolean {
+    const { prefixes, isTaken } = this.#parts
+    return isDocumentAddress(id) && hasPrefix(id, prefixes) && !isTaken(id)
+  }
+
+  /** The client of an id as it was seen last in this process. */
+  seen(id: string): FileClient | undefined {
+    return this.allows(id) ? this.#known.get(id)?.client : undefined
+  }
+
+  /**
+   * The client of an id; `undefined` if the id is none that counts. Rejects with {@link DocumentUnavailable} or
+   * {@link DocumentInvalid}.
+   */
+  async find(id: string, { count, takesStale }: DocumentUse): Promise<FileClient | undefined> {
+    if (!this.allows(id)) return undefined
+    const known = this.#known.get(id)
+    if (known !== undefined) remember(this.#known, id, known)
+    if (known !== undefined && performance.now() < known.freshUntil) return known.client
+    try {
+      return (await this.#load(id, count)).client
+    } catch (thrown) {
+      if (takesStale && known !== undefined && performance.now() < known.lastUntil) return known.client
+      throw thrown
+    }
+  }
+
+  async #load(id: string, count: DocumentUse['count']): Promise<Known> {
+    this.#throwFailure(id)
+    if (!this.#loading.has(id)) {
+      await count()
+      this.#throwFailure(id)
+    }
+    return await (this.#loading.get(id) ?? this.#begin(id))
+  }
+
+  #throwFailure(id: string): void {
+    const failure = this.#failed.get(id)
+    if (failure !== undefined && performance.now() < failure.until) throw failure.error
+  }
+
+  async #begin(id: string): Promise<Known> {
+    const { host } = new URL(id)
+    const isBusy = [...this.#loading.keys()].some((each) => new URL(each).host === host)
+    if (isBusy || this.#loading.size >= mostAtOnce) throw new DocumentUnavailable('other documents are being fetched')
+    const loading = this.#fetch(id)
+    this.#loading.set(id, loading)
+    try {
+      const known = await loading
+      this.#failed.delete(id)
+      remember(this.#known, id, known)
+      return known
+    } catch (error) {
+      remember(this.#failed, id, { error, until: performance.now() + failedMs })
+      throw error
+    } finally {
+      this.#loading.delete(id)
+    }
+  }
+
+  async #fetch(id: string): Promise<Known> {
+    const document = await fetchJson(id)
+    const { jwksUri, ...client } = readDocument(id, document.json)
+    const keys = jwksUri === undefined ? undefined : await fetchJson(jwksUri)
+    const metadata = keys === undefined ? client.metadata : { ...client.metadata, jwks: keys.json }
+    await this.#parts.validate(metadata).catch((cause: Error & { readonly error_description?: string }) => {
+      throw new DocumentInvalid(cause.error_description ?? cause.message, { cause })
+    })
+    const now = performance.now()
+    const life = Math.min(lifeOf(document), keys === undefined ? fresh.most : lifeOf(keys))
+    return { client: { ...client, metadata }, freshUntil: now + life, lastUntil: now + staleMs }
+  }
+}
+
+/** The client that a document describes. Of its metadata, only what is named here counts. */
+function readDocument(id: string, json: unknown): FileClient & { readonly jwksUri?: string | undefined } {
+  const fields = (typeof json === 'object' && json !== null ? json : {}) as Fields
+  const { origin, host } = new URL(id)
+  const { client_name: name, client_uri: home, redirect_uris: uris, jwks, jwks_uri: jwksUri } = fields
+  const { token_endpoint_auth_method: method = 'none', application_type: type } = fields
+  const { grant_types: grants = ['authorization_code'], response_types: responses = ['code'] } = fields
+  require(fields.client_id === id, 'client_id is not the address of the document')
+  require(isTexts(uris) &&
+    uris.length > 0 &&
+    uris.every(isSafeRedirect), 'redirect_uris must be https, or lead to the device')
+  require(isTexts(grants) && grants.includes('authorization_code'), 'grant_types must have authorization_code')
+  require(isTexts(responses) && responses.includes('code'), 'response_types must have code')
+  require(method === 'none' ||
+    method === 'private_key_jwt', 'token_endpoint_auth_method must be none or private_key_jwt')
+  require(type === undefined || type === 'web' || type === 'native', 'application_type must be web or native')
+  const usesUri = method === 'private_key_jwt' && jwks === undefined
+  require(!usesUri || isOf(origin, jwksUri), 'private_key_jwt needs jwks, or a jwks_uri of the same origin')
+  const isName = typeof name === 'string' && name.length <= 80 && name.trim() === name && isPlainLine(name)
+  const isNative = !uris.some((uri) => URL.parse(uri)?.protocol === 'https:')
+  const metadata: ClientMetadata = {
+    client_id: id,
+    client_name: isName && name !== '' ? name : host,
+    client_uri: isOf(origin, home) ? home : origin,
+    redirect_uris: uris.flatMap(spellings),
+    grant_types: ['authorization_code', 'refresh_token'].filter((each) => grants.includes(each)),
+    response_types: ['code'],
+    token_endpoint_auth_method: method,
+    application_type: type ?? (isNative ? 'native' : 'web'),
+    ...(method === 'private_key_jwt' && !usesUri ? { jwks } : {}),
+  }
+  const flags = { isFirstParty: false, requiresPkce: true, isInPrivateNetwork: false, refreshGraceSeconds: 0 }
+  return { metadata, ...flags, documentHost: host, jwksUri: usesUri ? String(jwksUri) : undefined }
+}
+
+function require(fits: boolean, expected: string): asserts fits {
+  if (!fits) throw new DocumentInvalid(expected)
+}
+
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((each) => typeof each === 'string')
+}
+
+/** Whether no one on the way reads what is sent there: over http, only to the device itself. */
+function isSafeRedirect(uri: string): boolean {
+  const url = URL.parse(uri)
+  return url !== null && (url.protocol !== 'http:' || isLoopbackHost(url.hostname))
+}
+
+function isOf(origin: string, address: unknown): address is string {
+  return typeof address === 'string' && URL.parse(address)?.origin === origin
+}
+
+async function fetchJson(address: string): Promise<FetchedJson> {
+  try {
+    return await getJson(new URL(address), maxBytes)
+  } catch (cause) {
+    throw new DocumentUnavailable(cause instanceof Error ? cause.message : String(cause), { cause })
+  }
+}
+
+function lifeOf({ maxAgeSeconds = 0 }: FetchedJson): number {
+  return Math.min(Math.max(maxAgeSeconds * 1000, fresh.least), fresh.most)
+}
+
+/** Puts an entry behind all others, and drops the first if there are too many. */
+function remember<Value>(entries: Map<string, Value>, key: string, value: Value): void {
+  entries.delete(key)
+  entries.set(key, value)
+  const [first] = entries.keys()
+  if (entries.size > mostRemembered && first !== undefined) entries.delete(first)
+}

@@ -1,0 +1,241 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, test } from 'vitest'
+import { ClientDocuments } from '../../src/oidc/client-documents.ts'
+import { startInternet } from '../support/internet.ts'
+import { authorizeAddress, documentOf, json, publish, startWithDocuments } from './documents.ts'
+import { Browser, contentOf } from './support.ts'
+
+const internet = await startInternet()
+
+/** What a browser sees at the issuer for a client_id: the kind of the page, or the error on it, or the reason. */
+async function shownFor(url: string, id: string, browser = new Browser(url)): Promise<unknown> {
+  const { kind, error, reason } = contentOf((await browser.open(authorizeAddress(url, id))).text)
+  return error ?? reason ?? kind
+}
+
+async function signedIn(url: string): Promise<Browser> {
+  const browser = new Browser(url)
+  await browser.signIn()
+  return browser
+}
+
+function anyDocuments(): ClientDocuments {
+  return new ClientDocuments({ prefixes: ['*'], isTaken: () => false, validate: async () => {} })
+}
+
+const uncounted = { count: () => undefined, takesStale: false }
+
+const unavailable = 'temporarily_unavailable'
+
+describe('nothing is connected to for a host', () => {
+  test.each([
+    ['of this machine', ['127.0.0.1']],
+    ['of this machine, by IPv6', ['::1']],
+    ['that is no address', ['0.0.0.0']],
+    ['of a private network', ['10.1.2.3']],
+    ['of another private network', ['192.168.0.1']],
+    ['of a private IPv6 network', ['fd00::1']],
+    ['of a provider’s network', ['100.64.0.1']],
+    ['of the link, as metadata services of clouds', ['169.254.169.254']],
+    ['of the link, by IPv6', ['fe80::1']],
+    ['by an IPv4 address in IPv6', ['::ffff:7f00:1']],
+    ['by a translated address (NAT64)', ['64:ff9b::7f00:1']],
+    ['by a translated address of a network’s own', ['64:ff9b:1::7f00:1']],
+    ['by a tunnel (6to4)', ['2002:7f00:1::']],
+    ['of documentation', ['192.0.2.1']],
+    ['that is public and inside', ['20.0.0.1', '10.1.2.3']],
+    ['that is public and inside by IPv6', ['20.0.0.1', '::1']],
+  ])('%s', async (_name, addresses) => {
+    const { id, document } = documentOf('inside')
+    internet.put(
+      'inside',
+      json(() => document),
+      () => addresses,
+    )
+    const { url } = await startWithDocuments()
+    internet.forget()
+    expect(await shownFor(url, id)).toBe(unavailable)
+    expect(internet.lookups.sort()).toEqual(['inside.clients.example A', 'inside.clients.example AAAA'])
+    expect(internet.connections).toEqual([])
+  })
+
+  test.each(['127.0.0.1', '10.1.2.3', '[::1]', '[fe80::1]', '[::ffff:7f00:1]', '[64:ff9b::7f00:1]', 'localhost'])(
+    'that is written %s',
+    async (host) => {
+      const { url } = await startWithDocuments()
+      internet.forget()
+      expect(await shownFor(url, `https://${host}/client.json`)).toBe(unavailable)
+      expect(internet.connections).toEqual([])
+    },
+  )
+})
+
+test('a host that changes its address a moment later is connected to at the one that was checked', async () => {
+  const { id, document } = documentOf('rebound')
+  let answers = 0
+  const addresses = () => (answers++ < 2 ? ['20.0.0.1'] : ['127.0.0.1'])
+  internet.put(
+    'rebound',
+    json(() => document),
+    addresses,
+  )
+  const { url } = await startWithDocuments()
+  internet.forget()
+  expect(await shownFor(url, id, await signedIn(url))).toBe('consent')
+  // A and AAAA once each.
+  expect(answers).toBe(2)
+  expect(internet.connections).toEqual(['20.0.0.1'])
+})
+
+describe('a document is not had', () => {
+  test.each<[string, Parameters<typeof internet.put>[1]]>([
+    ['by a redirect', (_, response) => response.writeHead(302, { location: 'https://first.clients.example/x' }).end()],
+    ['with a status that is not 200', (_, response) => response.writeHead(404).end('{}')],
+    ['that is not JSON', (_, response) => response.end('<!doctype html>')],
+    ['beyond 5 KiB', json(() => ({ ...documentOf('odd').document, padding: 'x'.repeat(5 * 1024) }))],
+    [
+      'without an end',
+      (_, response) => {
+        response.writeHead(200)
+        const more = setInterval(() => response.write(' '), 100)
+        response.once('close', () => clearInterval(more))
+      },
+    ],
+    ['from a host that answers nothing', () => {}],
+    ['whose connection breaks', (_, response) => void response.destroy()],
+  ])('%s', async (_name, serve) => {
+    const { id } = documentOf('odd')
+    internet.put('odd', serve)
+    const { url } = await startWithDocuments()
+    internet.forget()
+    expect(await shownFor(url, id)).toBe(unavailable)
+    expect(internet.connections.length).toBe(1)
+    // The failure is remembered.
+    expect(await shownFor(url, id)).toBe(unavailable)
+    expect(internet.connections.length).toBe(1)
+  })
+
+  test('from a host with the certificate of another', async () => {
+    const id = 'https://a.b.clients.example/client.json'
+    internet.put(
+      'a.b.clients.example',
+      json(() => ({ ...documentOf('a').document, client_id: id })),
+    )
+    const { url } = await startWithDocuments()
+    expect(await shownFor(url, id)).toBe(unavailable)
+  })
+
+  test('from a host whose name servers answer nothing', async () => {
+    const { id } = documentOf('silent')
+    internet.put(
+      'silent',
+      () => {},
+      () => undefined,
+    )
+    const { url } = await startWithDocuments()
+    internet.forget()
+    expect(await shownFor(url, id)).toBe(unavailable)
+    expect(internet.connections).toEqual([])
+  })
+})
+
+test('a document of just under 5 KiB is', async () => {
+  const { id, document } = documentOf('large')
+  const padding = 'x'.repeat(5 * 1024 - JSON.stringify({ ...document, padding: '' }).length)
+  internet.put(
+    'large',
+    json(() => ({ ...document, padding })),
+  )
+  const { url } = await startWithDocuments()
+  expect(await shownFor(url, id, await signedIn(url))).toBe('consent')
+})
+
+test('50 requests at once for a document that fails make one connection', async () => {
+  const { id } = documentOf('flood')
+  internet.put('flood', (_, response) => void setTimeout(() => response.writeHead(500).end(), 200))
+  const { url } = await startWithDocuments()
+  internet.forget()
+  const shown = await Promise.all(Array.from({ length: 50 }, () => shownFor(url, id)))
+  expect(new Set(shown)).toEqual(new Set([unavailable]))
+  expect(internet.connections.length).toBe(1)
+})
+
+test('of 50 documents of one host at once one is fetched, and of 50 hosts five are', async () => {
+  const documents = anyDocuments()
+  const findAll = async (ids: readonly string[]) => {
+    internet.forget()
+    const found = await Promise.allSettled(ids.map((id) => documents.find(id, uncounted)))
+    expect(new Set(found.map(({ status }) => status))).toEqual(new Set(['rejected']))
+    return internet.connections.length
+  }
+  const late: Parameters<typeof internet.put>[1] = (_, response) =>
+    void setTimeout(() => response.writeHead(500).end(), 100)
+  const numbers = Array.from({ length: 50 }, (_, index) => index)
+  for (const index of numbers) internet.put(`many-${index}`, late)
+  expect(await findAll(numbers.map((index) => `https://many-0.clients.example/${index}.json`))).toBe(1)
+  const ids = numbers.map((index) => documentOf(`many-${index}`).id)
+  expect(await findAll(ids)).toBe(5)
+  expect(internet.mostAtOnce).toBeLessThanOrEqual(5)
+  // Those that were not fetched have not failed.
+  expect(await findAll(ids.slice(-1))).toBe(1)
+  expect(await findAll(ids.slice(0, 1))).toBe(0)
+})
+
+test.each([
+  ['hosts', undefined],
+  ['name servers', () => undefined],
+])('two slow %s do not stop a third host', async (kind, addresses) => {
+  const name = kind.replace(' ', '-')
+  const ended: string[] = []
+  const third = publish(internet, `third-${name}`)
+  const { url } = await startWithDocuments()
+  const browser = await signedIn(url)
+  const slow = ['one', 'two'].map(async (each) => {
+    internet.put(`${each}-${name}`, () => {}, addresses)
+    await shownFor(url, documentOf(`${each}-${name}`).id)
+    ended.push(each)
+  })
+  // Both are on their way.
+  await sleep(100)
+  expect(await shownFor(url, third, browser)).toBe('consent')
+  expect(ended).toEqual([])
+  await Promise.all(slow)
+})
+
+test('of failures, the last 1,000 are remembered', async () => {
+  const documents = anyDocuments()
+  let fetched = 0
+  const count = () => {
+    fetched++
+    return undefined
+  }
+  const find = async (index: number) => {
+    const id = `https://127.0.0.1/${index}.json`
+    await expect(documents.find(id, { count, takesStale: false })).rejects.toThrow(/inside this network/)
+  }
+  for (let index = 0; index <= 1_000; index++) await find(index)
+  expect(fetched).toBe(1_001)
+  await find(1_000)
+  await find(1)
+  expect(fetched).toBe(1_001)
+  await find(0)
+  expect(fetched).toBe(1_002)
+})
+
+test('an answer does not say what the name servers of the service know', async () => {
+  const hidden = documentOf('intranet')
+  internet.put(
+    'intranet',
+    () => {},
+    () => ['10.0.0.1'],
+  )
+  const { url } = await startWithDocuments()
+  const bodyFor = async (id: string) => {
+    const body = new URLSearchParams({ grant_type: 'refresh_token', client_id: id, refresh_token: 'x' })
+    const answer = await fetch(`${url}/api/auth/oidc/token`, { method: 'POST', body })
+    return { status: answer.status, text: await answer.text() }
+  }
+  const [inside, unknown] = [await bodyFor(hidden.id), await bodyFor(documentOf('unknown').id)]
+  expect(inside).toEqual(unknown)
+  expect(inside.status).toBe(503)
+})
