@@ -43,6 +43,8 @@ class ActionReader {
     if (value === null || typeof value === 'boolean' || typeof value === 'string') return JSON.stringify(value)
     if (typeof value === 'number') {
       if (!Number.isFinite(value)) throw invalid('has a number that is not finite')
+      // JSON has 0 only, so what would run is not what was given.
+      if (Object.is(value, -0)) throw invalid('has the number -0')
       return JSON.stringify(value)
     }
     if (typeof value !== 'object') throw invalid(`has a value of type ${typeof value}`)

@@ -25,6 +25,7 @@ const refused: Readonly<Record<string, unknown>> = {
   'a bigint': { a: 1n },
   NaN: { a: Number.NaN },
   Infinity: { a: Number.POSITIVE_INFINITY },
+  '-0': { a: -0 },
   '1e400': JSON.parse('{"a":1e400}'),
   'a number beyond 2^53-1': { a: 2 ** 53 },
   'a cycle': circle,
@@ -62,7 +63,6 @@ const taken: readonly (readonly [unknown, unknown])[] = [
     { b: [1, 2.5, true], a: { c: null } },
     { b: [1, 2.5, true], a: { c: null } },
   ],
-  [{ a: -0 }, { a: 0 }],
   [Object.assign(Object.create(null), { a: 1 }), { a: 1 }],
   [[[[[[[['deep']]]]]]], [[[[[[['deep']]]]]]]],
   [Object.freeze({ tool: 'delete', arguments: Object.freeze(['a']) }), { tool: 'delete', arguments: ['a'] }],
@@ -71,7 +71,6 @@ const taken: readonly (readonly [unknown, unknown])[] = [
 test.each(taken)('%j is taken over', (action, read) => {
   const payload = payloadOf(action)
   expect(actionOf(payload)).toStrictEqual(read)
-  expect(Object.is(JSON.parse(payload).action?.a, -0)).toBe(false)
   expect(JSON.parse(canonicalPayload(payload))).toStrictEqual({
     typ: 'countersign/action',
     action: read,
