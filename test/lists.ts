@@ -62,6 +62,7 @@ export const slow: readonly string[] = [
   'test/browser/first-scan.test.ts',
   'test/browser/hand-over-wallet.test.ts',
   'test/browser/hub.test.ts',
+  'test/browser/inbox.test.ts',
   'test/browser/issuer-page.test.ts',
   'test/browser/link-order.test.ts',
   'test/browser/planted-cookie.test.ts',
