@@ -158,6 +158,11 @@ const steps: readonly Step[] = [
     limitMinutes: 20,
   },
   {
+    name: 'dapps of RainbowKit, AppKit and wagmi',
+    command: 'vitest run test/examples/wagmi.test.ts',
+    limitMinutes: 20,
+  },
+  {
     name: 'a new application of Next.js',
     command: 'vitest run test/examples/next.test.ts',
     limitMinutes: 20,
