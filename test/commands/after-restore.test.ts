@@ -115,6 +115,7 @@ describe.each(stores)('a copy of the past in $name', ({ open, isThere }) => {
       confirmationCode: 'return',
       webhook,
     } as const
+    const { webhook: _none, ...others } = options
     const { url, service } = await startService(options)
     const wallet = makeWallet()
     const computer = await makeComputer()
@@ -141,7 +142,7 @@ describe.each(stores)('a copy of the past in $name', ({ open, isThere }) => {
     expect([code, stderr]).toEqual([0, ''])
     expect(JSON.parse(stdout).dropped).toBeGreaterThan(2)
     expect(await queuedIn(store)).toEqual([])
-    const { url: restored } = await startService({ ...options, webhook: undefined })
+    const { url: restored } = await startService(others)
     const reused = await rest(restored, '/wallet/verify', nonce)
     expect(reused).toMatchObject({ status: 401, json: { code: 'NONCE_NOT_FOUND' } })
     expect(await rest(restored, '/cross-device/approve', order.approval)).toMatchObject({
