@@ -192,7 +192,7 @@ export const english = {
     'A wallet’s signature proves that someone controls a key, and nothing else. What they may do is for the application to decide.',
 
   'issuer.title': 'Sign in to {client}?',
-  'issuer.document': 'It comes from {host}. Its name is not verified.',
+  'issuer.document': 'It comes from {host} (not verified).',
   'issuer.host': 'You’ll continue to {host}.',
   'issuer.device': 'You’ll continue to an application on this device.',
   'issuer.wallet': 'Wallet',
@@ -233,7 +233,7 @@ export const english = {
   'issuer.account': 'Go to your account',
   'issuer.code.title': 'Sign in on a device',
   'issuer.code.text': 'Type the code that your terminal or device shows.',
-  'issuer.code.label': 'Code',
+  'issuer.code.label': 'Code on the device',
   'issuer.code.button': 'Continue',
   'issuer.code.hint': 'Only type a code that you see on a device of your own, never one that you were sent.',
   'issuer.code.wrong': 'No device is waiting with this code. Check it, or start again on the device.',

@@ -194,7 +194,7 @@ export const german: Texts = {
     'Die Signatur einer Wallet beweist, dass jemand einen Schlüssel besitzt, und sonst nichts. Was diese Person darf, entscheidet die Anwendung.',
 
   'issuer.title': 'Bei {client} anmelden?',
-  'issuer.document': 'Sie kommt von {host}. Ihr Name ist nicht überprüft.',
+  'issuer.document': 'Sie kommt von {host} (nicht überprüft).',
   'issuer.host': 'Danach geht es weiter zu {host}.',
   'issuer.device': 'Danach geht es weiter zu einer Anwendung auf diesem Gerät.',
   'issuer.wallet': 'Wallet-Adresse',
@@ -237,7 +237,7 @@ export const german: Texts = {
   'issuer.account': 'Zu deinem Konto',
   'issuer.code.title': 'An einem Gerät anmelden',
   'issuer.code.text': 'Gib den Code ein, den dein Terminal oder Gerät anzeigt.',
-  'issuer.code.label': 'Code',
+  'issuer.code.label': 'Code auf dem Gerät',
   'issuer.code.button': 'Weiter',
   'issuer.code.hint':
     'Gib nur einen Code ein, den ein eigenes Gerät anzeigt, nie einen, den du geschickt bekommen hast.',
