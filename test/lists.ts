@@ -53,6 +53,7 @@ export const slow: readonly string[] = [
   'test/better-auth/host-contract.test.ts',
   'test/browser/account.test.ts',
   'test/browser/approval.test.ts',
+  'test/browser/approvals.test.ts',
   'test/browser/both-pages.test.ts',
   'test/browser/client/computer-key.test.ts',
   'test/browser/client/long-poll.test.ts',
