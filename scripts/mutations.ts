@@ -486,6 +486,7 @@ const rows: Readonly<
     ['typedIn', 'if (!this.#parts.keyring.verify(ticketPurpose, body, signature)) return undefined', '', 'oidc/device'],
     ['type', 'await this.#parts.limiter?.countDeviceCode(request)', '() => {}', 'oidc/device'],
     ['type', 'this.#requireNear(code, request)', '', 'oidc/device'],
+    ['conclude', 'this.#requireNear(code, request)', '', 'oidc/device'],
     ['take', '(await this.#parts.records.remove(codeKind, id)) ? payload : undefined', 'payload', 'oidc/device'],
     ['deviceCodes', 'if (!(await codes.takeTurn(id))) throw new SlowDown()', '', 'oidc/device'],
     ['makeProvider', 'delete answer.verification_uri_complete', '', 'oidc/device'],

@@ -1,6 +1,8 @@
 import { writeFileSync } from 'node:fs'
 import { expect, onTestFinished, test } from 'vitest'
 import { openStore, type Store } from '../../src/index.ts'
+import { type CountersignError, refused } from '../../src/shared/errors.ts'
+import type { Navigation } from '../support/navigate.ts'
 import { freePort } from '../support/redis-server.ts'
 import { rest } from '../support/rest.ts'
 import { stores } from '../support/stores.ts'
@@ -193,8 +195,8 @@ test.each(stores)('of twenty polls at once one wins, and nothing is revoked, on 
   expect((await refresh(url, won[0]?.json.refresh_token)).status).toBe(200)
 })
 
-/** A store in which each poll is the first: those that the mark keeps apart all look at the code at once. */
-async function storeWithoutTurns(): Promise<Store> {
+/** A store in which a poll's turn to look at its code is what `turn` says. */
+async function storeWithTurns(turn: () => Promise<boolean>): Promise<Store> {
   const store = await openStore('sqlite::memory:')
   onTestFinished(() => store.close())
   return new Proxy(store, {
@@ -203,13 +205,16 @@ async function storeWithoutTurns(): Promise<Store> {
       if (typeof value !== 'function') return value
       const own = value.bind(target)
       if (name !== 'create') return own
-      return (key: string, ...rest: unknown[]) => (key.startsWith('oidc:device-turn:') ? true : own(key, ...rest))
+      return (key: string, ...rest: unknown[]) => (key.startsWith('oidc:device-turn:') ? turn() : own(key, ...rest))
     },
   })
 }
 
+const secret = 'a secret of 32 characters or more'
+
 test('of twenty polls that all look at the code at once one wins, and nothing is revoked', async () => {
-  const { url } = await startDevices({ store: await storeWithoutTurns(), secret: 'a secret of 32 characters or more' })
+  // Those that the mark would keep apart all look.
+  const { url } = await startDevices({ store: await storeWithTurns(async () => true), secret })
   const { userCode, deviceCode } = await askCode(url)
   await allowCode(url, userCode)
   const polls = await Promise.all(Array.from({ length: 20 }, () => poll(url, deviceCode)))
@@ -217,6 +222,24 @@ test('of twenty polls that all look at the code at once one wins, and nothing is
   expect(new Set(polls.map(({ json }) => json.error))).toEqual(new Set([undefined, 'invalid_grant']))
   const tokens = polls.find(({ status }) => status === 200)?.json
   expect((await refresh(url, tokens.refresh_token)).status).toBe(200)
+})
+
+test.each([
+  ['RATE_LIMITED', 400, 'slow_down'],
+  ['SERVER_BUSY', 400, 'slow_down'],
+  ['STORE_UNAVAILABLE', 503, 'temporarily_unavailable'],
+] as const)('a poll that meets %s is answered with %i %s, and its code stays good', async (reason, status, error) => {
+  let failure: CountersignError | undefined = refused(reason, { retryAfterMs: 1000 })
+  const turn = async () => {
+    if (failure !== undefined) throw failure
+    return true
+  }
+  const { url } = await startDevices({ store: await storeWithTurns(turn), secret })
+  const { userCode, deviceCode } = await askCode(url)
+  await allowCode(url, userCode)
+  expect(await poll(url, deviceCode)).toMatchObject({ status, json: { error } })
+  failure = undefined
+  expect((await poll(url, deviceCode)).status).toBe(200)
 })
 
 test('of two answers of a person at once one counts', async () => {
@@ -420,38 +443,47 @@ test('a client for groups is for their people, at the decision and at the poll',
   expect((await refresh(url, tokens.refresh_token)).json.error).toBe('access_denied')
 })
 
-test.each([
-  ['198.51.100.9', 200],
-  ['203.0.113.9', 403],
-])(
-  'with proximity enforce, a browser at %s may type the code of a terminal at 198.51.100.7: %i',
-  async (ip, status) => {
-    const { url } = await startDevices({ proximity: 'enforce', trustProxy: 1 })
-    const from = (address: string) => ({ 'x-forwarded-for': address, 'x-forwarded-host': new URL(url).host })
-    const { userCode } = await askCode(url, {}, from('8.8.8.7'))
-    const browser = new Browser(url)
-    const typed = await browser.fetch('/device', {
-      method: 'POST',
-      headers: {
-        'content-type': 'application/json',
-        origin: url,
-        ...from(ip.replace(/^198\.51\.100/, '8.8.8').replace(/^203\.0\.113/, '9.9.9')),
-      },
-      body: JSON.stringify({ code: userCode }),
-    })
-    expect(typed.status).toBe(status)
-  },
-)
+/** A browser at an address, behind a proxy. */
+class BrowserAt extends Browser {
+  ip: string
+
+  constructor(url: string, ip: string) {
+    super(url)
+    this.ip = ip
+  }
+
+  protected override async send(target: URL, { headers, ...others }: Navigation): Promise<Response> {
+    return await super.send(target, { ...others, headers: { ...headers, ...forwardedFrom(this.ip, this.url) } })
+  }
+}
+
+const forwardedFrom = (ip: string, url: string) => ({ 'x-forwarded-for': ip, 'x-forwarded-host': new URL(url).host })
+const mismatch = { status: 403, json: { code: 'NETWORK_MISMATCH' } }
+
+test('with proximity enforce, a code is typed and allowed in the network of its terminal alone', async () => {
+  const { url } = await startDevices({ proximity: 'enforce', trustProxy: 1 })
+  const { userCode, deviceCode } = await askCode(url, {}, forwardedFrom('8.8.8.7', url))
+  expect(await typeCode(new BrowserAt(url, '9.9.9.9'), userCode)).toMatchObject(mismatch)
+  const browser = new BrowserAt(url, '8.8.8.9')
+  expect((await typeCode(browser, userCode)).status).toBe(200)
+  await browser.signIn()
+  const shown = await afterSignIn(browser)
+  browser.ip = '9.9.9.9'
+  expect(await answerDevice(browser, shown)).toMatchObject(mismatch)
+  expect(await pollError(url, deviceCode)).toBe('authorization_pending')
+  browser.ip = '8.8.8.9'
+  expect((await answerDevice(browser, shown)).status).toBe(200)
+  pass(5)
+  expect((await poll(url, deviceCode)).status).toBe(200)
+})
 
 /** Types codes at an address. */
 async function startLimited(options = {}) {
   const { url } = await startDevices({ trustProxy: 1, rateLimit: true, ...options })
-  const host = new URL(url).host
-  const browser = new Browser(url)
+  const browser = new BrowserAt(url, '')
   const type = async (ip: string, code: string) => {
-    const forwarded = { 'x-forwarded-for': ip, 'x-forwarded-host': host }
-    const headers = { 'content-type': 'application/json', origin: url, ...forwarded }
-    return (await browser.fetch('/device', { method: 'POST', headers, body: JSON.stringify({ code }) })).status
+    browser.ip = ip
+    return (await browser.post('/device', { code })).status
   }
   return { url, type }
 }
