@@ -4,7 +4,13 @@
  */
 
 import { createCountersign } from '../../src/index.ts'
-import { ApprovalError, type ApprovalWallet, createApprovals } from '../../src/integrations/approvals/index.ts'
+import {
+  type Approval,
+  ApprovalError,
+  type Approvals,
+  type ApprovalWallet,
+  createApprovals,
+} from '../../src/integrations/approvals/index.ts'
 import { approveInInbox, makeWallet, signIn } from './wallet-holder.ts'
 
 /** The user who approves, from the backend's own records: never from what an agent sends. */
@@ -46,11 +52,19 @@ export async function startService(): Promise<{ readonly guard: Guard; close(): 
   const user = await signedIn.promise
   const approvals = createApprovals({ url, startKey, appName, origin: url })
 
-  const guard: Guard = async (title, action, run) => {
+  const guard = guardOf(approvals, user, (approval) => {
+    if (token !== undefined) void approveInInbox({ url, wallet, token, orderId: approval.id })
+  })
+  return { guard, close: () => service.close(1000) }
+}
+
+/** Lets actions of one user run, and says where they wait for the user. */
+export function guardOf(approvals: Approvals, user: Approver, onAsked?: (approval: Approval) => void): Guard {
+  return async (title, action, run) => {
     try {
       const approval = await approvals.ask({ ...user, title, action })
       console.log(`"${title}" waits for your approval: ${approval.url}`)
-      if (token !== undefined) void approveInInbox({ url, wallet, token, orderId: approval.id })
+      onAsked?.(approval)
       const decision = await approval.decision()
       if (!decision.approved) return `Not done: ${decision.why}`
       console.log(`Signed by ${decision.wallet.address}`)
@@ -61,5 +75,4 @@ export async function startService(): Promise<{ readonly guard: Guard; close(): 
       throw error
     }
   }
-  return { guard, close: () => service.close(1000) }
 }

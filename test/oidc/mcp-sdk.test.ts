@@ -1,6 +1,6 @@
 import { execFile, spawn } from 'node:child_process'
 import { on, once } from 'node:events'
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { copyFile, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -8,11 +8,12 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { blocksOf } from '../docs/blocks.ts'
+import { application, TestUser } from '../integrations/approvals/support.ts'
 import { startInternet } from '../support/internet.ts'
 import { hasPart } from '../support/optional.ts'
 import { freePort } from '../support/redis-server.ts'
-import { documentOf, json, loopback, startWithDocuments } from './documents.ts'
-import { Browser, contentOf, decide, fileWith } from './support.ts'
+import { discoverAs, documentOf, json, loopback, startWithDocuments } from './documents.ts'
+import { Browser, contentOf, decide, fileWith, request } from './support.ts'
 
 const run = promisify(execFile)
 const minuteMs = 60_000
@@ -35,17 +36,41 @@ beforeAll(async () => {
 }, 15 * minuteMs)
 afterAll(async () => void (folder && (await rm(folder, { recursive: true, force: true }))))
 
-/** The server of docs/mcp.md, at an address of this machine, and its issuer. */
-async function start() {
+/** Lines that make the server of docs/mcp.md that of the example, whose tools wait for the wallet of a token's user. */
+function guardedBy(user: TestUser, serving: string): string {
+  const from = (path: string) => JSON.stringify(join(root, path))
+  const { startKey, appName } = application
+  const known = JSON.stringify({ [user.id]: user.wallets })
+  const lines = [
+    `import { guardOf } from ${from('examples/approvals/service.ts')}`,
+    `import { createApprovals } from ${from('src/integrations/approvals/index.ts')}`,
+    `import { guardedServer } from './example.ts'`,
+    `const approvals = createApprovals(${JSON.stringify({ url: user.url, startKey, appName, origin: user.url })})`,
+    'function guarded({ extra: { userId } }) {',
+    `  return guardedServer(guardOf(approvals, { userId, wallets: ${known}[userId] })).server`,
+    '}',
+  ]
+  return [...lines, serving.replace('notes().connect', 'guarded(request.auth).connect')].join('\n')
+}
+
+/** The server of docs/mcp.md, at an address of this machine, and its issuer. With `isGuarded`, that of the example. */
+async function start(isGuarded = false) {
   const port = await freePort()
   const resource = `http://localhost:${port}/mcp`
   const clients = fileWith({ clients: [], resources: [{ resource, scopes: ['notes:read', 'notes:write'] }] })
-  const { url } = await startWithDocuments({ oidc: { clients } })
+  const { url } = await startWithDocuments({
+    appName: application.appName,
+    oidc: { clients },
+    orderStartKeys: [`agent=${application.startKey}`],
+  })
   const { id, document } = documentOf('sdk')
   internet?.put(
     'sdk',
     json(() => document),
   )
+  const browser = new Browser(url)
+  const { wallet, token, session } = await browser.signIn()
+  const user = new TestUser(url, wallet, { id: session.userId, token })
   const blocks = blocksOf(await readFile(join(root, 'docs/mcp.md'), 'utf8'))
   const [guarding = '', serving = ''] = blocks.filter(({ language }) => language === 'js').map(({ text }) => text)
   const backend = JSON.stringify(join(root, 'src/integrations/backend/index.ts'))
@@ -56,16 +81,25 @@ async function start() {
       .replace('https://notes.example/mcp', resource)
       .replace("'countersign/backend'", backend),
   )
-  await writeFile(join(folder, 'server.mjs'), serving.replace('3000', `${port}, () => console.log('ready')`))
+  await copyFile(join(root, 'examples/approvals/agents/server.ts'), join(folder, 'example.ts'))
+  const told = serving.replace('3000', `${port}, () => console.log('ready')`)
+  await writeFile(join(folder, 'server.mjs'), isGuarded ? guardedBy(user, told) : told)
   const child = spawn(process.execPath, ['server.mjs'], { cwd: folder, stdio: ['ignore', 'pipe', 'inherit'] })
   onTestFinished(async () => {
     child.kill('SIGKILL')
     await once(child, 'exit')
   })
-  await once(child.stdout, 'data')
-  const browser = new Browser(url)
-  const { session } = await browser.signIn()
-  return { url, resource, id, browser, session }
+  const lines = createInterface(child.stdout)
+  await once(lines, 'line')
+  /** The id of the next order that a tool waits for. */
+  const nextOrder = async (): Promise<string> => {
+    for await (const [line] of on(lines, 'line')) {
+      const address = / waits for your approval: (.+)/.exec(line)?.[1]
+      if (address !== undefined) return String(new URL(address).searchParams.get('order'))
+    }
+    throw new Error('the server has ended')
+  }
+  return { url, resource, id, browser, user, nextOrder }
 }
 
 /** The part of the SDK that is used here. */
@@ -79,47 +113,107 @@ async function loadSdk() {
   return { Client, StreamableHTTPClientTransport }
 }
 
+/** A client of the SDK that the user has let in, and what it keeps. */
+async function signInBySdk({ resource, id, browser }: Awaited<ReturnType<typeof start>>) {
+  const { Client, StreamableHTTPClientTransport } = await loadSdk()
+  const kept: Record<string, unknown> = {}
+  let opened: URL | undefined
+  const provider = {
+    redirectUrl: loopback.used,
+    clientMetadataUrl: id,
+    clientMetadata: { redirect_uris: [loopback.used] },
+    clientInformation: () => kept.client,
+    saveClientInformation: (client: unknown) => void Object.assign(kept, { client }),
+    tokens: () => kept.tokens,
+    saveTokens: (tokens: unknown) => void Object.assign(kept, { tokens }),
+    codeVerifier: () => kept.verifier,
+    saveCodeVerifier: (verifier: unknown) => void Object.assign(kept, { verifier }),
+    redirectToAuthorization: (address: URL) => {
+      opened = address
+    },
+  }
+  const newTransport = () => new StreamableHTTPClientTransport(new URL(resource), { authProvider: provider })
+  const newClient = () => new Client({ name: 'agent', version: '1.0.0' })
+  const first = newTransport()
+  await expect(newClient().connect(first)).rejects.toThrow()
+  const page = await browser.open(String(opened))
+  expect(contentOf(page.text)).toMatchObject({ kind: 'consent', scopes: [`notes:read ${resource}`] })
+  const answer = await decide(browser, page)
+  await first.finishAuth(answer.searchParams.get('code'))
+  expect(kept.client).toMatchObject({ client_id: id })
+  const client = newClient()
+  await client.connect(newTransport())
+  onTestFinished(() => client.close())
+  return { client, kept }
+}
+
+const said = (text: string) => ({ content: [{ type: 'text', text }] })
+
 describe.skipIf(!isComplete)('@modelcontextprotocol/sdk', () => {
   test(
     'signs in to the server of docs/mcp.md by its document, calls a tool, and refreshes',
     async () => {
-      const { resource, id, browser, session } = await start()
-      const { Client, StreamableHTTPClientTransport } = await loadSdk()
-      const kept: Record<string, unknown> = {}
-      let opened: URL | undefined
-      const provider = {
-        redirectUrl: loopback.used,
-        clientMetadataUrl: id,
-        clientMetadata: { redirect_uris: [loopback.used] },
-        clientInformation: () => kept.client,
-        saveClientInformation: (client: unknown) => void Object.assign(kept, { client }),
-        tokens: () => kept.tokens,
-        saveTokens: (tokens: unknown) => void Object.assign(kept, { tokens }),
-        codeVerifier: () => kept.verifier,
-        saveCodeVerifier: (verifier: unknown) => void Object.assign(kept, { verifier }),
-        redirectToAuthorization: (address: URL) => {
-          opened = address
-        },
-      }
-      const newTransport = () => new StreamableHTTPClientTransport(new URL(resource), { authProvider: provider })
-      const newClient = () => new Client({ name: 'agent', version: '1.0.0' })
-      const first = newTransport()
-      await expect(newClient().connect(first)).rejects.toThrow()
-      const page = await browser.open(String(opened))
-      expect(contentOf(page.text)).toMatchObject({ kind: 'consent', scopes: [`notes:read ${resource}`] })
-      const answer = await decide(browser, page)
-      await first.finishAuth(answer.searchParams.get('code'))
-      expect(kept.client).toMatchObject({ client_id: id })
-      const client = newClient()
-      await client.connect(newTransport())
-      const who = { content: [{ type: 'text', text: `${session.userId} by ${id}` }] }
+      const started = await start()
+      const { client, kept } = await signInBySdk(started)
+      const who = said(`${started.user.id} by ${started.id}`)
       expect(await client.callTool({ name: 'who' })).toMatchObject(who)
       // One that the server refuses.
       const before = kept.tokens as { refresh_token: string }
       kept.tokens = { ...before, access_token: 'stale' }
       expect(await client.callTool({ name: 'who' })).toMatchObject(who)
       expect((kept.tokens as { refresh_token: string }).refresh_token).not.toBe(before.refresh_token)
-      await client.close()
+    },
+    2 * minuteMs,
+  )
+
+  test(
+    'signs in to the server of the example, whose tools run once the user has signed the call',
+    async () => {
+      const started = await start(true)
+      const { user, nextOrder } = started
+      const { client } = await signInBySdk(started)
+      const transfer = () => client.callTool({ name: 'transfer_money', arguments: { to: 'bakery', amount: 25 } })
+      const [declined, refused] = [nextOrder(), transfer()]
+      await user.reject(await declined)
+      expect(await refused).toMatchObject(said('Not done: declined'))
+      const [asked, done] = [nextOrder(), transfer()]
+      await user.approve(await asked)
+      expect(await done).toMatchObject(said('Transferred 25 to bakery'))
+    },
+    2 * minuteMs,
+  )
+})
+
+describe.skipIf(!isComplete)('openid-client, without the SDK', () => {
+  test(
+    'signs in to the server of the example, too, and the user signs its call',
+    async () => {
+      const { resource, id, browser, user, nextOrder } = await start(true)
+      const { pathname, origin } = new URL(resource)
+      const metadata = await (await fetch(`${origin}/.well-known/oauth-protected-resource${pathname}`)).json()
+      const config = await discoverAs(metadata.authorization_servers[0], id)
+      const asked = { redirect_uri: loopback.used, scope: 'openid notes:read', resource }
+      const { address, redeem } = await request(config, asked)
+      const tokens = await redeem(await decide(browser, await browser.open(address)))
+      const [order, answer] = [
+        nextOrder(),
+        fetch(resource, {
+          method: 'POST',
+          headers: {
+            authorization: `Bearer ${tokens.access_token}`,
+            'content-type': 'application/json',
+            accept: 'application/json, text/event-stream',
+          },
+          body: JSON.stringify({
+            jsonrpc: '2.0',
+            id: 1,
+            method: 'tools/call',
+            params: { name: 'delete_repository', arguments: { name: 'archive' } },
+          }),
+        }),
+      ]
+      await user.approve(await order)
+      expect(await (await answer).text()).toContain('"text":"Deleted archive"')
     },
     2 * minuteMs,
   )
