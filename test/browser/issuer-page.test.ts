@@ -8,8 +8,8 @@ import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet, proofOf } from '../support/wallet.ts'
 import { signIn } from './flows.ts'
-import { issuerEndings } from './states/issuer.ts'
-import { expectAccessible, expectNoFaults, hasBrowser, provokes, useBrowser } from './support.ts'
+import { issuerEndings, issuerStates } from './states/issuer.ts'
+import { expectAccessible, expectNoFaults, hasBrowser, provokes, screenshot, useBrowser } from './support.ts'
 
 /** A client's server, which says what it was called with. */
 async function startClient(): Promise<string> {
@@ -158,6 +158,27 @@ describe.skipIf(!hasBrowser)('the page of the issuer', () => {
     await page.locator(`[title="${second.address}"]`).waitFor()
     expectNoFaults(trail)
   })
+
+  test.each([
+    ['on this device', 'You’ll continue to an application on this device.'],
+    ['elsewhere', 'You’ll continue to elsewhere.example.'],
+  ])(
+    'of a client with a document names its host, as not verified, and where the answer goes: %s',
+    async (to, place) => {
+      const page = await issuerStates[`consent for a client with a document, ${to}`]?.({
+        locale: 'en-GB',
+        open: async () => (await browser.open()).page,
+        serve: async (settings) => (await startService(settings)).url,
+      })
+      const card = page?.locator('#consent')
+      await card?.getByRole('heading', { name: 'Sign in to Tulip Agent?' }).waitFor()
+      const said = await Promise.all(
+        ['document', 'place'].map((slot) => card?.locator(`[data-slot=${slot}]`).textContent()),
+      )
+      expect(said).toEqual(['It comes from agent.clients.example (not verified).', place])
+      if (page !== undefined) await screenshot(page, `consent-document-${to.replaceAll(' ', '-')}`)
+    },
+  )
 
   test('has a way out of a sign-out: back to the application, or to the account', async () => {
     const { url } = await startService({ oidc: { clients: clientsFile(shop) } })

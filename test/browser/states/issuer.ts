@@ -1,9 +1,13 @@
 import type { Page } from 'playwright-core'
 import { askCode, terminal } from '../../oidc/devices.ts'
+import { authorizeAddress, loopback, publish } from '../../oidc/documents.ts'
 import { Browser, clientsFile, discover, fileWith, request, shop, signInByOrder } from '../../oidc/support.ts'
+import { startInternet } from '../../support/internet.ts'
 import { makeWallet } from '../../support/wallet.ts'
 import { signIn } from '../flows.ts'
 import type { StateParts, States } from './parts.ts'
+
+const internet = await startInternet()
 
 /** Opens a client's request in a browser that is signed in. */
 async function asked(
@@ -17,6 +21,16 @@ async function asked(
   await signIn(page, url)
   const { address } = await request(await discover(url, metadata), parameters)
   await page.goto(address)
+  return await shown(page)
+}
+
+/** Opens the request of a client that comes with a document, whose answer goes to a redirect URI. */
+async function askedByDocument({ serve, open }: StateParts, redirectUri: string): Promise<Page> {
+  const id = publish(internet, 'agent', { redirect_uris: [redirectUri] })
+  const oidc = { clients: clientsFile(), clientDocuments: ['*'] }
+  const [url, page] = [await serve({ oidc }), await open()]
+  await signIn(page, url)
+  await page.goto(authorizeAddress(url, id, redirectUri))
   return await shown(page)
 }
 
@@ -147,6 +161,9 @@ export const issuerStates: States = {
     }),
   'consent for an application on this device': async (parts) =>
     await asked(parts, { redirect_uri: 'http://127.0.0.1:4000/callback' }, onDevice),
+  'consent for a client with a document, on this device': async (parts) => await askedByDocument(parts, loopback.used),
+  'consent for a client with a document, elsewhere': async (parts) =>
+    await askedByDocument(parts, 'https://elsewhere.example/callback'),
   'code of a device': async (parts) => (await typing(parts)).page,
   async 'wrong code of a device'(parts) {
     const { page, type } = await typing(parts)
