@@ -108,6 +108,11 @@ const steps: readonly Step[] = [
     limitMinutes: 20,
   },
   {
+    name: "the program in Go of docs/terminals.md, with a library of Debian's next release",
+    command: 'vitest run test/docs/terminals-go.test.ts',
+    limitMinutes: 10,
+  },
+  {
     name: 'the store on Redis 8 and Valkey 8',
     command: 'vitest run test/store/redis/newer-servers.test.ts',
     limitMinutes: 10,

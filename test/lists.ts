@@ -38,6 +38,8 @@ export const nightly: readonly string[] = [
   'test/oidc/applications.test.ts',
   // Installs an SDK and a conformance suite.
   'test/oidc/mcp-sdk.test.ts',
+  // Downloads a library of Debian's next release, and compiles it.
+  'test/docs/terminals-go.test.ts',
   // Downloads servers of Debian's next release.
   'test/store/redis/newer-servers.test.ts',
   'test/store/redis/topologies.test.ts',
@@ -58,6 +60,7 @@ export const slow: readonly string[] = [
   'test/browser/client/computer-key.test.ts',
   'test/browser/client/long-poll.test.ts',
   'test/browser/cross-origin.test.ts',
+  'test/browser/device-page.test.ts',
   'test/browser/element-wallets.test.ts',
   'test/browser/element/element.test.ts',
   'test/browser/first-scan.test.ts',

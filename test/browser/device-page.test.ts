@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { askCode, poll, pollError, startDevices } from '../oidc/devices.ts'
+import { allowCode, askCode, poll, pollError, postForm, startDevices } from '../oidc/devices.ts'
 import { signIn } from './flows.ts'
 import { expectAccessible, expectNoFaults, hasBrowser, provokes, useBrowser } from './support.ts'
 
@@ -41,5 +41,22 @@ describe.skipIf(!hasBrowser)('the page for codes of devices', () => {
     await page.getByRole('button', { name: 'Continue' }).click()
     await page.waitForURL('**/sign-in?**')
     expect(await pollError(url, deviceCode)).toBe('authorization_pending')
+  })
+
+  test('leaves a client without redirect URIs on the account page, which disconnects it', async () => {
+    const { url } = await startDevices()
+    const { userCode, deviceCode } = await askCode(url, { scope: 'openid offline_access' })
+    const { wallet } = await allowCode(url, userCode)
+    const { json: tokens } = await poll(url, deviceCode)
+    const { page, trail } = await browser.open()
+    await signIn(page, url, wallet)
+    await page.goto(`${url}/api/auth/account`)
+    await page.getByText('Tulip CLI', { exact: true }).waitFor()
+    await expectAccessible(page, 'account with a device')
+    await page.getByRole('button', { name: 'Disconnect: Tulip CLI' }).click()
+    await page.getByRole('heading', { name: 'Connected applications' }).waitFor({ state: 'hidden' })
+    const form = { grant_type: 'refresh_token', refresh_token: tokens.refresh_token, client_id: 'tulip-cli' }
+    expect((await postForm(url, 'token', form)).json.error).toBe('invalid_grant')
+    expectNoFaults(trail)
   })
 })

@@ -1,21 +1,15 @@
-import { execFile } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { StoreOpenError } from '../../../src/store/implementation.ts'
 import { openStore } from '../../../src/store/open.ts'
+import { unpackNewer } from '../../support/newer-packages.ts'
 import { hasPart } from '../../support/optional.ts'
 import { killServers, RedisServer } from '../../support/redis-server.ts'
 import { describeStoreContract } from '../contract.ts'
 
-const run = promisify(execFile)
-
-/** Debian's release with Redis 8 and Valkey 8, whatever release this machine has. */
-const release = 'trixie'
-
-/** The servers' packages, and all libraries that they load. */
+/** The servers' packages, with Redis 8 and Valkey 8, and all libraries that they load. */
 const packages = [
   'redis-tools',
   'valkey-tools',
@@ -39,49 +33,6 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** Debian's archive, by the address that this machine has for it. */
-function debianArchive(): string {
-  const lists = [
-    '/etc/apt/sources.list',
-    ...readdirSync('/etc/apt/sources.list.d').map((name) => `/etc/apt/sources.list.d/${name}`),
-  ]
-  for (const list of lists) {
-    try {
-      const [, uri] =
-        /^(?:URIs:|deb(?: \[[^\]]*\])?)\s+(https?:\S+\/debian)\/?(?:\s|$)/m.exec(readFileSync(list, 'utf8')) ?? []
-      if (uri !== undefined) return uri
-    } catch {
-      // Not every machine has each of them.
-    }
-  }
-  throw new Error('this machine has no archive of Debian in its sources')
-}
-
-/**
- * Unpacks the packages into a folder. Nothing is installed, and apt keeps what it knows of the release in a folder of
- * its own.
- */
-async function unpack(): Promise<void> {
-  const [state, cache, packed] = [join(folder, 'state'), join(folder, 'cache'), join(folder, 'packed')]
-  for (const path of [join(state, 'lists/partial'), join(cache, 'archives/partial'), packed, root]) {
-    mkdirSync(path, { recursive: true })
-  }
-  const sources = join(folder, 'sources.list')
-  const keys = '/usr/share/keyrings/debian-archive-keyring.gpg'
-  writeFileSync(sources, `deb [signed-by=${keys}] ${debianArchive()} ${release} main\n`)
-  const options = [
-    `Dir::State=${state}`,
-    'Dir::State::status=/var/lib/dpkg/status',
-    `Dir::Cache=${cache}`,
-    `Dir::Etc::sourcelist=${sources}`,
-    'Dir::Etc::sourceparts=-',
-    'APT::Sandbox::User=root',
-  ].flatMap((option) => ['-o', option])
-  await run('apt-get', [...options, 'update'])
-  await run('apt-get', [...options, 'download', ...packages.map((name) => `${name}/${release}`)], { cwd: packed })
-  for (const file of readdirSync(packed)) await run('dpkg', ['-x', join(packed, file), root])
-}
-
 /** The command that runs a server with the libraries of its release. */
 function programOf(name: string): readonly string[] {
   const program = join(root, 'usr/bin', `${name}-server`)
@@ -98,7 +49,7 @@ function programOf(name: string): readonly string[] {
 
 describe.skipIf(!hasPart('apt-get') || process.arch !== 'x64')('a newer server', () => {
   beforeAll(async () => {
-    await unpack()
+    await unpackNewer(packages, folder)
     // The server and the checker of its files are one program, which goes by its name.
     for (const name of ['redis', 'valkey']) symlinkSync(`${name}-check-rdb`, join(root, 'usr/bin', `${name}-server`))
   }, 300_000)
