@@ -3,8 +3,8 @@ const longest = 200
 
 /**
  * Whether a text is the address of a client's metadata document, which is the client's id (OAuth Client ID Metadata
- * Document). Ids are compared as texts, so an address has one spelling only: that of the URL standard, in https, without
- * a port, credentials, query, fragment, percent-encoding, empty or dot segment, or a dot behind the host.
+ * Document). Ids are compared as texts, so an address has one spelling only: that of the URL standard, in https,
+ * without a port, credentials, query, fragment, percent-encoding, empty or dot segment, or a dot behind the host.
  */
 export function isDocumentAddress(text: string): boolean {
   return isPlain(text) && /^https:\/\/[^/]+(\/[^/]+)+$/.test(text)

@@ -127,7 +127,8 @@ function readFileArguments(args: readonly string[], ownSwitch: string): FileArgu
   const store = sqliteFile(resolveSettings(given === undefined ? {} : { store: given }).store)
   if (store === undefined) {
     throw new UsageError(
-      'the store is not an SQLite file; save Redis or PostgreSQL by its own means, as "Backups" in docs/operations.md says',
+      'the store is not an SQLite file; save Redis or PostgreSQL by its own means, as "Backups" in ' +
+        'docs/operations.md says',
     )
   }
   return { file: resolve(file), store: followed(store), switched: values[ownSwitch] === true }

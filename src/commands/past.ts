@@ -2,8 +2,8 @@ import { begunKeys, sessionKeys } from './oidc.ts'
 
 /**
  * First parts of keys, as alternatives of a regular expression, of nonces, orders, inboxes, known computers and events
- * for the webhook, and of what applications hold: they may have been used, refused, forgotten, delivered or ended since a
- * copy of the store was made.
+ * for the webhook, and of what applications hold: they may have been used, refused, forgotten, delivered or ended since
+ * a copy of the store was made.
  */
 const begun = `nonce|link-nonce|order|inbox|computers|webhook|${begunKeys}`
 

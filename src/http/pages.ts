@@ -81,8 +81,8 @@ interface PageRow {
 
 /**
  * The service's own pages: the demo at `/`, the approval page at the paths of claim URLs and of hand-overs, and the
- * sign-in page, the account page and the inbox under the base path. Opening a page, however often and by any client (a phone, a link
- * preview, a crawler), reads and changes no order.
+ * sign-in page, the account page and the inbox under the base path. Opening a page, however often and by any client (a
+ * phone, a link preview, a crawler), reads and changes no order.
  *
  * If the pages have not been built, their paths answer 503 and say so.
  */

@@ -4,8 +4,8 @@ import { CountersignError, reasons } from '../shared/errors.ts'
 export type RateLimitGroup = 'sign-in' | 'start-order' | 'start-link' | 'order' | 'session'
 
 /**
- * Limit of a rate, in a window of a minute: calls, wrong tokens and codes, sign-ins of a wallet. Wrong codes of a device
- * have a window of ten.
+ * Limit of a rate, in a window of a minute: calls, wrong tokens and codes, sign-ins of a wallet. Wrong codes of a
+ * device have a window of ten.
  */
 export type RateLimit = RateLimitGroup | 'wrong-token' | 'order-wrong-token' | 'wrong-device-code' | 'wallet-sign-in'
 

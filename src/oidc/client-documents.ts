@@ -59,7 +59,7 @@ export interface DocumentParts {
 }
 
 /**
- * Clients that nobody has registered: the id of each is the address of a document with its metadata (OAuth Client ID
+ * Clients without a registration: the id of each is the address of a document with its metadata (OAuth Client ID
  * Metadata Document). Strangers choose the addresses, so what is fetched, kept and remembered is bounded.
  */
 export class ClientDocuments {

@@ -52,8 +52,9 @@ export async function eraseUser(store: Store, userId: string): Promise<void> {
 }
 
 /**
- * First parts of keys, as alternatives of a regular expression, of all that applications hold, and of logouts that
- * wait for them: in a copy of the past, it may have been used, ended or delivered since. What users have allowed and the key that signs stay.
+ * First parts of keys, as alternatives of a regular expression, of all that applications hold, and of logouts that wait
+ * for them: in a copy of the past, it may have been used, ended or delivered since. What users have allowed and the key
+ * that signs stay.
  */
 export const begunKeys = 'offline|offline-of|logout|oidc:(?!signing-keys:)[A-Za-z-]+'
 

@@ -49,7 +49,9 @@ export async function postToPublic({ url, headers, body }: OutgoingRequest): Pro
 /** A JSON document of the internet. */
 export interface FetchedJson {
   readonly json: unknown
-  /** Time in seconds for which its server lets it be kept (Cache-Control, `max-age`); `undefined` if it does not say. */
+  /**
+   * Time in seconds for which its server lets it be kept (Cache-Control, `max-age`); `undefined` if it does not say.
+   */
   readonly maxAgeSeconds: number | undefined
 }
 

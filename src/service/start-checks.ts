@@ -90,8 +90,8 @@ export async function keptSecrets(store: Store): Promise<string[]> {
   // Not `if (store.shared)`: a store written in JavaScript may lack the property.
   if (store.shared !== false) {
     throw new TypeError(
-      'secret (COUNTERSIGN_SECRET) must be set if the store is shared, as Redis and PostgreSQL are; every instance needs the ' +
-        'same one, such as the output of: openssl rand -base64 32',
+      'secret (COUNTERSIGN_SECRET) must be set if the store is shared, as Redis and PostgreSQL are; every instance ' +
+        'needs the same one, such as the output of: openssl rand -base64 32',
     )
   }
   return [await keptOnce(store, 'secret', randomText(32))]

@@ -45,7 +45,9 @@ export function rainbowKit(client: RainbowKitClient): RainbowKitFunctions {
   }
 }
 
-/** What a text of `createMessage` names. RainbowKit passes nothing else to `verify`, and several can be open at once. */
+/**
+ * What a text of `createMessage` names. RainbowKit passes nothing else to `verify`, and several can be open at once.
+ */
 function accountIn(message: string): FormAccount & { readonly nonce: string } {
   const [, address = ''] = message.split('\n')
   const [, chainId = '', nonce = ''] = /^Chain ID: (.*)\nNonce: (.*)$/m.exec(message) ?? []

@@ -43,8 +43,8 @@ export interface SignInFormSteps {
   /** Fetches a nonce. The account may be chosen later. */
   issueNonce(options?: FormNonceOptions): Promise<FormNonce>
   /**
-   * The text for the wallet to sign: EIP-4361, or Sign-In With Solana. An address of ethereum without a checksum costs a
-   * call, because the text has it with the one of EIP-55.
+   * The text for the wallet to sign: EIP-4361, or Sign-In With Solana. An address of ethereum without a checksum costs
+   * a call, because the text has it with the one of EIP-55.
    */
   createMessage(nonce: FormNonce, account: FormAccount): Promise<string>
   /** Signs in with the signature over that text. The client stores the token, as `signInWallet` does. */

@@ -47,7 +47,9 @@ export interface Siwx {
    * one-tap sign-in is over a text of its own, which the service does not accept: AppKit then asks for a signature.
    */
   setSessions(sessions: readonly SiwxSession<string>[]): Promise<void>
-  /** The session, if it is of this account. Empty if the service cannot be asked, so that the wallet stays connected. */
+  /**
+   * The session, if it is of this account. Empty if the service cannot be asked, so that the wallet stays connected.
+   */
   getSessions<ChainId extends string>(chainId: ChainId, address: string): Promise<SiwxSession<ChainId>[]>
   /** Whether the wallet is disconnected if the user does not sign. */
   getRequired(): boolean
@@ -64,8 +66,8 @@ export interface SiwxOptions {
 }
 
 /**
- * AppKit's Sign In With X on a client of Countersign: the option `siwx` of `createAppKit`, for Ethereum's chains and for
- * Solana. A session is of one account; for another, AppKit asks for a signature.
+ * AppKit's Sign In With X on a client of Countersign: the option `siwx` of `createAppKit`, for Ethereum's chains and
+ * for Solana. A session is of one account; for another, AppKit asks for a signature.
  */
 export function siwx(client: SiwxClient, { required = true, signOutOnDisconnect = true }: SiwxOptions = {}): Siwx {
   const steps = signInForm(client)

@@ -5,8 +5,8 @@ import { byId, element, fill, fillTexts, metaContent } from './dom.ts'
 import { chooseWords, languagesOf, readOperatorTexts } from './words.ts'
 
 /**
- * The page of the OpenID Connect issuer: consent, a code of a device, sign-out, or an ending. A script sends the answer: redirects of a
- * form count against the page's own policy.
+ * The page of the OpenID Connect issuer: consent, a code of a device, sign-out, or an ending. A script sends the
+ * answer: redirects of a form count against the page's own policy.
  */
 
 /** An application; `home` is absent if it is on the user's device. */

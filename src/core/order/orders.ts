@@ -682,8 +682,8 @@ export class Orders {
   }
 
   /**
-   * The challenge token that the holder of a claim token, a ticket or a session gets; then those that it would have got under the
-   * server's other secrets.
+   * The challenge token that the holder of a claim token, a ticket or a session gets; then those that it would have got
+   * under the server's other secrets.
    */
   #challengeTokens(orderId: string, grant: string, claimKey: string | undefined): [string, ...string[]] {
     if (claimKey === undefined) return [newToken('challenge')]

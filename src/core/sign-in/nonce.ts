@@ -88,9 +88,9 @@ export class Nonces {
 
   /**
    * Makes and stores the challenge of a new nonce for an origin: for signing in or, with `link`, for adding a wallet to
-   * that user. The texts of `link` must be plain lines (see `isPlainLine`). `named` is kept with it. SERVER_BUSY if there are too many live
-   * nonces; `ip` is the caller's, for the log. The returned message is what `make` makes of the challenge for the
-   * caller's wallet, by default the stored one; if it throws, nothing is stored.
+   * that user. The texts of `link` must be plain lines (see `isPlainLine`). `named` is kept with it. SERVER_BUSY if
+   * there are too many live nonces; `ip` is the caller's, for the log. The returned message is what `make` makes of the
+   * challenge for the caller's wallet, by default the stored one; if it throws, nothing is stored.
    */
   async issue(
     origin: string,

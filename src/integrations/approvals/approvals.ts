@@ -106,7 +106,7 @@ export interface ApprovedAction<Action = unknown> {
 /** The action must not run. */
 export interface RefusedAction {
   readonly approved: false
-  /** `declined`: by the user, or cancelled. `expired`: nobody decided in time, or it is forgotten. */
+  /** `declined`: by the user, or cancelled. `expired`: there was no decision in time, or the order is forgotten. */
   readonly why: 'declined' | 'expired'
 }
 

@@ -343,8 +343,8 @@ const oidc = {
     }),
     device: option({
       about:
-        'Whether [terminals and devices](terminals.md) sign in by a code that a person types at `/device` (RFC 8628), ' +
-        'with clients that have this grant.',
+        'Whether [terminals and devices](terminals.md) sign in by a code that a person types at `/device` ' +
+        '(RFC 8628), with clients that have this grant.',
       variable: 'COUNTERSIGN_OIDC_DEVICE',
       kind: flag,
       default: false,

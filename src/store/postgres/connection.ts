@@ -89,7 +89,7 @@ export class Calls {
     let isOver = false
     const end = (failure?: Error): void => {
       isOver = true
-      // With a failure the pool closes the connection: an answer that comes late is nobody's.
+      // With a failure the pool closes the connection: a late answer is dropped.
       held?.release(failure)
       held = undefined
     }
@@ -191,7 +191,9 @@ export class Listener implements Linked {
   }
 }
 
-/** What both kinds of connections have in common. All is given, so that no variable of libpq's such as PGHOST counts. */
+/**
+ * What both kinds of connections have in common. All is given, so that no variable of libpq's such as PGHOST counts.
+ */
 function basicConfig({ host, port, database, user, password }: PostgresTarget): ClientConfig {
   return {
     host,
@@ -223,7 +225,8 @@ function withFiles(tls: TlsFiles): new (config?: ClientConfig) => Client {
 }
 
 /** What each connection is set to, whatever the defaults of the server, database and user are. */
-const sessionSettings = `SELECT pg_is_in_recovery() AS standby, current_setting('server_version_num')::integer AS version,
+const sessionSettings = `SELECT pg_is_in_recovery() AS standby,
+    current_setting('server_version_num')::integer AS version,
     set_config('search_path', 'pg_catalog', false),
     set_config('default_transaction_isolation', 'read committed', false),
     set_config('statement_timeout', '${statementTimeoutMs}', false),

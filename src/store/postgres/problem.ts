@@ -33,7 +33,8 @@ const knownProblems: readonly KnownProblem[] = [
   {
     sign: /^53300 |^57P03 /,
     advice:
-      'Raise its max_connections, or lower ?connections= in COUNTERSIGN_STORE: each instance takes that many and one more',
+      'Raise its max_connections, or lower ?connections= in COUNTERSIGN_STORE: each instance takes that many ' +
+      'and one more',
   },
   {
     sign: /^53100 |^53200 /,

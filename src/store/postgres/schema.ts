@@ -111,6 +111,6 @@ async function isPrepared(client: ClientBase): Promise<boolean> {
   throw new SchemaError(
     version === undefined || version < schemaVersion
       ? 'the schema countersign of the database is of another application, or was not made whole'
-      : `the schema countersign has version ${version} of a newer Countersign, and this one reads up to ${schemaVersion}`,
+      : `the schema has version ${version} of a newer Countersign, and this one reads up to ${schemaVersion}`,
   )
 }

@@ -309,7 +309,8 @@ class PostgresStore implements Store {
   async #warnOfStandbys(log: Logger): Promise<void> {
     const { rows } = await this.#calls.on((client) =>
       client.query<{ standbys: boolean; names: string }>(
-        "SELECT EXISTS (SELECT FROM pg_stat_replication) AS standbys, current_setting('synchronous_standby_names') AS names",
+        `SELECT EXISTS (SELECT FROM pg_stat_replication) AS standbys,
+          current_setting('synchronous_standby_names') AS names`,
       ),
     )
     if (rows[0]?.standbys !== true || rows[0].names !== '') return
