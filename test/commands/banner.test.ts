@@ -1,5 +1,8 @@
 import { expect, test } from 'vitest'
 import { banner, phonesText } from '../../src/commands/service.ts'
+import type { CountersignOptions } from '../../src/service/config.ts'
+import { clientsFile, shop } from '../oidc/support.ts'
+import { startService } from '../support/service.ts'
 
 function start(publicUrl: string, lan: boolean, hosts: readonly string[], tls = false) {
   const description = { store: 'SQLite in memory', adapters: ['nimiq'], verifier: 'native', clients: 3 }
@@ -58,4 +61,18 @@ test('with TLS on the port, addresses for phones are https', () => {
   expect(phonesText(start('https://192.168.1.23:8080', true, hosts, true))).toBe(
     'https://192.168.1.23:8080 on the same network. If they cannot open it, set COUNTERSIGN_PUBLIC_URL to https://172.17.0.1:8080',
   )
+})
+
+test('the banner says what is open to anyone, such as clients that come with a document', async () => {
+  const clients = clientsFile(shop, { ...shop, metadata: { ...shop.metadata, client_id: 'staff' }, groups: ['staff'] })
+  const lineOf = async (oidc: NonNullable<CountersignOptions['oidc']>) => {
+    const { service } = await startService({ oidc })
+    return /^ {2}Open: {5}(.*)$/m.exec(banner({ ...start(service.publicUrl, false, hosts), service }))?.[1]
+  }
+  const open = 'anyone with a wallet gets into 1 of the OpenID Connect clients, which have no groups'
+  expect(await lineOf({ clients })).toBe(open)
+  expect(await lineOf({ clients, clientDocuments: ['https://client.example/'] })).toBe(
+    `${open}, and into clients that come with a document, which have no groups`,
+  )
+  expect(await lineOf({})).toBeUndefined()
 })

@@ -244,6 +244,19 @@ describe('a setup with an OpenID Connect issuer', () => {
     })
   })
 
+  test('says that clients with a document are open to anyone, unless only people of the file sign in', async () => {
+    const env = { COUNTERSIGN_OIDC_CLIENTS: await fileWith({ clients: [] }), COUNTERSIGN_OIDC_CLIENT_DOCUMENTS: '*' }
+    const saw = async (more: object) =>
+      (await doctor({ ...env, ...more })).results.find(({ check }) => check === 'people')?.saw
+    expect(await saw({})).toMatch(
+      /^anyone with a wallet gets into clients that come with a document, which have no groups;/,
+    )
+    const people = join(folder, 'people.json')
+    await writeFile(people, JSON.stringify({ ada: { name: 'Ada' } }))
+    const listed = { COUNTERSIGN_PEOPLE: people, COUNTERSIGN_ADMIT: 'people' }
+    expect(await saw(listed)).toBe('only the 1 people of COUNTERSIGN_PEOPLE sign in')
+  })
+
   test('is not if the running service has none, or a client does not fit', async () => {
     const port = await freePort()
     await startService({ port, host: 'localhost' })
