@@ -483,7 +483,7 @@ const rows: Readonly<
     ['conclude', '|| !isNewSince(typed, session)', '', 'oidc/device'],
     ['conclude', '|| typed.userCode !== shownCode', '', 'oidc/device'],
     ['conclude', 'if (!mayUse(session, client, this.#parts.loaded().people)) throw changed()', '', 'oidc/device'],
-    ['typedIn', 'if (!this.#parts.keyring.verify(ticketPurpose, body, signature)) return undefined', '', 'oidc/device'],
+    ['typedIn', '!this.#parts.keyring.verify(ticketPurpose, body, signature)', "signature === ''", 'oidc/device'],
     ['type', 'await this.#parts.limiter?.countDeviceCode(request)', '() => {}', 'oidc/device'],
     ['type', 'this.#requireNear(code, request)', '', 'oidc/device'],
     ['conclude', 'this.#requireNear(code, request)', '', 'oidc/device'],
