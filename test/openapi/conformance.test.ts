@@ -12,6 +12,7 @@ import {
   goodRequests,
   type Sending,
   settings,
+  settingsOf,
   signed,
   signedIn,
   signOrder,
@@ -30,7 +31,7 @@ test('there is a request for every operation', () =>
   expect(Object.keys(goodRequests).sort()).toEqual([...names].sort()))
 
 test.each(names)('%s takes what the document says, and answers so', async (operationId) => {
-  const { call } = await startChecked()
+  const { call } = await startChecked(settingsOf(operationId))
   const { status } = await call(operationId, await goodRequests[operationId]!(call))
   expect(status).toBe(200)
 })
@@ -72,8 +73,8 @@ function placesOf(operation: (typeof withBody)[number]): Place[] {
 
 describe('what the document requires and bounds, the service does too', () => {
   test.each(withBody)('$operationId', async (operation) => {
-    const { call } = await startChecked()
     const { operationId } = operation
+    const { call } = await startChecked(settingsOf(operationId))
     const isRefused = async (place: Place, value: unknown, reasons: RegExp): Promise<void> => {
       const good = await goodRequests[operationId]!(call)
       const body = place.with(good.body!, value)

@@ -63,6 +63,13 @@ export function checkedCalls(contract: OpenApiContract, url: string): Call {
 /** The settings of services that take each of {@link goodRequests}. */
 export const settings = { confirmationCode: 'return', accessTokens: { audiences: ['api'] } } as const
 
+const startKey = 'a-start-key-for-tests-and-for-nothing-else'
+
+/** Settings that only this operation needs: with start keys, no order starts without one. */
+export function settingsOf(operationId: string): { readonly orderStartKeys?: readonly string[] } {
+  return operationId === 'claimFromInbox' ? { orderStartKeys: [startKey] } : {}
+}
+
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
 /** Makes a call that has to succeed, and resolves with what it answers. */
@@ -206,6 +213,16 @@ export const goodRequests: Readonly<Record<string, (call: Call) => Promise<Sendi
     const { orderId, challengeToken } = await claimed(call)
     const { ticket } = await done(call, 'handOverOrder', { body: { orderId, challengeToken } })
     return { body: { ticket, claimKey: 'k'.repeat(43) } }
+  },
+  listInbox: async (call) => ({ headers: await signedIn(call) }),
+  async claimFromInbox(call) {
+    const { origin } = await done(call, 'issueNonce', { body: {} })
+    const headers = await signedIn(call)
+    const { session } = await done(call, 'getCurrentSession', { headers })
+    const { adapterId: _, ...order } = signOrder
+    const body = { ...order, inboxUserId: session.userId, ttlSeconds: 600, requester: { origin } }
+    const { orderId } = await done(call, 'startOrder', { headers: bearer(startKey), body })
+    return { headers, body: { orderId, claimKey: 'k'.repeat(43) } }
   },
   getCurrentSession: async (call) => ({ headers: await signedIn(call) }),
   signOut: async (call) => ({ headers: await signedIn(call) }),
