@@ -14,7 +14,9 @@ const run = promisify(execFile)
 
 /** An adapter of one's own with a check. */
 function ring(checkAtStart: WalletAdapter['checkAtStart']): WalletAdapter {
-  return { ...nimiq, id: 'ring', displayName: 'Ring', ...(checkAtStart === undefined ? {} : { checkAtStart }) }
+  // Without the parts that the check for wallets of the same bytes looks at.
+  const { curve: _curve, envelope: _envelope, ...adapter } = nimiq
+  return { ...adapter, id: 'ring', displayName: 'Ring', ...(checkAtStart === undefined ? {} : { checkAtStart }) }
 }
 
 /**
