@@ -55,6 +55,8 @@ export const slow: readonly string[] = [
   'test/better-auth/host-contract.test.ts',
   'test/browser/account.test.ts',
   'test/browser/approval.test.ts',
+  'test/browser/approval.small.test.ts',
+  'test/browser/element/element.small.test.ts',
   'test/browser/approvals.test.ts',
   'test/browser/both-pages.test.ts',
   'test/browser/client/computer-key.test.ts',
