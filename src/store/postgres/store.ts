@@ -230,8 +230,9 @@ class PostgresStore implements Store {
 
   /** Runs a statement, again if the server took it back. */
   async #run<Row extends object>(statement: Statement, values: readonly unknown[]): Promise<QueryResult<Row>> {
+    // Not as a failed call, which closes connections: the look at the sessions needs them to find the server fit again.
+    if (this.#unfit !== undefined) throw unavailable(this.#unfit)
     try {
-      if (this.#unfit !== undefined) throw this.#unfit
       // What the caller decides by the clock afterwards must not rest on a doubtful one.
       if (!this.#clock.isCurrent) await withinTimeLimit(this.#clock.measure())
       for (let tries = 1; ; tries++) {
