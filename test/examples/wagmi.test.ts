@@ -122,7 +122,7 @@ describe('a dapp of docs/wagmi.md', () => {
   const signedOut = (page: Page) => page.getByText('Signed out').waitFor()
 
   test(
-    'with RainbowKit signs in, stays signed in over a reload and in two tabs, and signs out at another account',
+    'with RainbowKit signs in, stays signed in over a reload and in two tabs, and signs out at another account or by its button',
     async () => {
       const { page, wallet, origin } = await open('rainbowkit')
       const sign = page.getByTestId('rk-auth-message-button')
@@ -148,12 +148,15 @@ describe('a dapp of docs/wagmi.md', () => {
       await sign.click()
       await signedIn(page, wallet.address)
       expect(wallet.prompts.filter((prompt) => prompt === 'sign')).toHaveLength(3)
+      await page.getByTestId('rk-account-button').click()
+      await page.getByTestId('rk-disconnect-button').click()
+      await Promise.all([signedOut(page), signedOut(tab)])
     },
     10 * minuteMs,
   )
 
   test(
-    'with AppKit signs in, and its session is not that of another account',
+    'with AppKit signs in, its session is not that of another account, and its button signs out',
     async () => {
       const { page, wallet, origin } = await open('appkit')
       await page.locator('appkit-button').click()
@@ -178,6 +181,9 @@ describe('a dapp of docs/wagmi.md', () => {
       expect(wallet.prompts).toEqual(['connect', 'sign', 'sign'])
       await sign.click()
       await signedIn(page, wallet.address)
+      await page.locator('appkit-button').click()
+      await page.getByTestId('disconnect-button').click()
+      await signedOut(page)
     },
     10 * minuteMs,
   )
