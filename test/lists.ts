@@ -89,6 +89,7 @@ export const slow: readonly string[] = [
   'test/commands/backup.test.ts',
   'test/commands/command.test.ts',
   'test/commands/doctor.test.ts',
+  'test/commands/postgres.test.ts',
   'test/core/order/model.test.ts',
   'test/core/order/relay-races.test.ts',
   'test/core/users/user-administration.test.ts',

@@ -1,6 +1,7 @@
-import type { Logger } from '../base/log.ts'
+import { type Logger, silentLogger } from '../base/log.ts'
 import { withKeyPrefix } from '../store/map-store.ts'
 import { openStore, type RedisTls } from '../store/open.ts'
+import { withFewConnections } from '../store/postgres/url.ts'
 import type { Store } from '../store/store.ts'
 import type { Settings } from './config.ts'
 
@@ -17,6 +18,15 @@ export async function openServiceStore(settings: Settings, log: Logger): Promise
   if (typeof given !== 'string') return { store: withKeyPrefix(given, keyPrefix), close: async () => {} }
   const store = await openStore(given, { log, keyPrefix, redisTls: redisTlsOf(settings) })
   return { store, close: () => store.close() }
+}
+
+/** Opens the store as commands do that are not the service: without log lines, and over few connections. */
+export function openCommandStore(settings: Settings): Promise<ServiceStore> {
+  const { store } = settings
+  return openServiceStore(
+    typeof store === 'string' ? { ...settings, store: withFewConnections(store) } : settings,
+    silentLogger,
+  )
 }
 
 /** What the settings say of TLS to Redis. */

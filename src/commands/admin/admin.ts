@@ -3,13 +3,12 @@ import { createInterface } from 'node:readline/promises'
 import type { Readable } from 'node:stream'
 import { parseArgs } from 'node:util'
 import { type AuditEvent, type AuditFacts, AuditTrail } from '../../base/audit.ts'
-import { silentLogger } from '../../base/log.ts'
 import type { Session } from '../../core/users/host.ts'
 import { type AdministeredUser, AdministrationError, type UserPlace } from '../../core/users/user-administration.ts'
 import type { ProvenIdentity } from '../../core/wallet/wallet.ts'
 import { WebhookQueue } from '../../observe/audit/webhook.ts'
 import { optionsFromEnvironment, resolveSettings, type Settings } from '../../service/config.ts'
-import { openServiceStore } from '../../service/service-store.ts'
+import { openCommandStore } from '../../service/service-store.ts'
 import { given } from '../../shared/given.ts'
 import { sqliteLocation } from '../../store/open.ts'
 import type { Store } from '../../store/store.ts'
@@ -264,7 +263,7 @@ export async function adminCommand(args: readonly string[], streams: Streams): P
 async function perform(asked: AdminArguments, { stdin, stderr }: Streams): Promise<string> {
   const { command, args, values } = asked
   const settings = settingsOf(values.store)
-  const { store, close } = await openServiceStore(settings, silentLogger)
+  const { store, close } = await openCommandStore(settings)
   try {
     const actions = new AdminActions(store, settings)
     if (command.isFinal && !values.yes) await confirm(asked, stdin, stderr)

@@ -4,7 +4,7 @@ import { Instance } from '../../http/instance.ts'
 import { type CountersignOptions, resolveSettings, type Settings, unknownVariables } from '../../service/config.ts'
 import { createService } from '../../service/countersign.ts'
 import { hostOnLan, lanHosts, optionsOnLan } from '../../service/lan.ts'
-import { openServiceStore, type ServiceStore } from '../../service/service-store.ts'
+import { openCommandStore, type ServiceStore } from '../../service/service-store.ts'
 import { requireShareable, storeIdKey } from '../../service/start-checks.ts'
 import { isLoopbackHost } from '../../shared/origin.ts'
 import { sqliteFile } from '../../store/open.ts'
@@ -98,7 +98,7 @@ export class Setup {
 
   /** Opens the store of the settings, which has to exist if it is a file. */
   async store(): Promise<Store> {
-    this.#opening ??= openServiceStore(this.settings, silentLogger)
+    this.#opening ??= openCommandStore(this.settings)
     return (await this.#opening).store
   }
 

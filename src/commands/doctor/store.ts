@@ -2,8 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { rm, statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { silentLogger } from '../../base/log.ts'
-import { openServiceStore, redisTlsOf } from '../../service/service-store.ts'
+import { openCommandStore, redisTlsOf } from '../../service/service-store.ts'
 import { StoreOpenError } from '../../store/implementation.ts'
 import type { ExaminedServer } from '../../store/redis/examine.ts'
 import type { Store } from '../../store/store.ts'
@@ -48,7 +47,7 @@ export const store: Check<Setup> = {
 async function tryNewFile({ settings }: Setup, file: string): Promise<Finding> {
   const tried = `${file}.doctor-${randomUUID()}`
   try {
-    const { close } = await openServiceStore({ ...settings, store: `sqlite:${tried}` }, silentLogger)
+    const { close } = await openCommandStore({ ...settings, store: `sqlite:${tried}` })
     await close()
     return ok(`${file} will be made at the first start; its folder can be written`)
   } catch (error) {

@@ -118,7 +118,10 @@ export class UserAdministration {
       if (places.size > limit + keptBeyond) keepNewest()
     }
     keepNewest()
-    const users = await Promise.all([...places.keys()].map((id) => this.find(id)))
+    const [ids, users] = [[...places.keys()], [] as (AdministeredUser | undefined)[]]
+    for (let at = 0; at < ids.length; at += readAtOnce) {
+      users.push(...(await Promise.all(ids.slice(at, at + readAtOnce).map((id) => this.find(id)))))
+    }
     return users.filter((user) => user !== undefined)
   }
 
@@ -366,6 +369,9 @@ export class UserAdministration {
 
 /** Users in memory beyond those that a list keeps, until it is cut. */
 const keptBeyond = 1_000
+
+/** Users of a list that are read at the same time: calls that wait for one of few connections run out of time. */
+const readAtOnce = 10
 
 function newestFirst(one: UserPlace, other: UserPlace): number {
   return other.createdAt - one.createdAt || (one.id < other.id ? -1 : Number(one.id > other.id))

@@ -28,9 +28,10 @@ const parameterNames = ['connections', 'sslmode', 'sslrootcert', 'sslcert', 'ssl
 
 /** Default port of a PostgreSQL server. */
 const postgresPort = 5432
-/** Default and most connections of a process for calls. */
+/** Default and most connections of a service for calls, and the default of a command. */
 const defaultConnections = 10
 const maxConnections = 1000
+const commandConnections = 2
 
 /**
  * Reads a PostgreSQL URL: credentials, host or percent-encoded socket folder, database and parameters. What has no
@@ -63,6 +64,12 @@ export function parsePostgresUrl(url: string): PostgresTarget {
     if (error instanceof URIError) throw fail('has a malformed percent-encoding')
     throw error
   }
+}
+
+/** The URL of a store for a command: in PostgreSQL with few connections, unless it says how many. */
+export function withFewConnections(url: string): string {
+  if (!/^postgres(?:ql)?:/.test(url) || /[?&]connections=/.test(url)) return url
+  return `${url}${url.includes('?') ? '&' : '?'}connections=${commandConnections}`
 }
 
 /** Describes for people where the target is, without credentials. */
