@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { hasPart } from '../support/optional.ts'
-import { Application, proxies } from '../support/protected-application.ts'
+import { Application, linesForRemoteUser, proxies, runRadicale } from '../support/protected-application.ts'
 import { freePort } from '../support/redis-server.ts'
 import { startService } from '../support/service.ts'
-import { approvedHeading, expectHeading, reviewOnPhone } from './flows.ts'
+import { approvedHeading, expectHeading, reviewOnPhone, signIn } from './flows.ts'
 import { serveSite } from './other-site.ts'
 import { expectNoFaults, hasBrowser, provokes, useBrowser } from './support.ts'
 
@@ -76,6 +76,30 @@ describe.skipIf(!hasBrowser)('an application without a line of code for signing 
       expect((await answer.request().allHeaders()).cookie).toContain('countersign_session=')
       // The page of the refusal has no icon, and the browser looks for one.
       expect(application.asked.filter((asked) => asked !== 'GET /favicon.ico')).toEqual([])
+    },
+  )
+
+  test.skipIf(!hasPart('nginx') || !hasPart('radicale'))(
+    'Radicale: its own page makes a calendar of the user who has signed in, whatever name is typed there',
+    async () => {
+      const port = await freePort()
+      const origin = `http://127.0.0.1:${port}`
+      const service = await startService({ trustedOrigins: [origin], trustProxy: true })
+      const { port: radicale } = await runRadicale()
+      await proxies.nginx?.(port, Number(new URL(service.url).port), radicale, await linesForRemoteUser('nginx'))
+      const { page, trail } = await browser.open()
+      await page.goto(origin)
+      expect(new URL(page.url()).pathname).toBe('/api/auth/sign-in')
+      await signIn(page, origin)
+      await page.goto(origin)
+      await page.getByPlaceholder('Username').fill('admin')
+      await page.getByRole('button', { name: 'Next' }).click()
+      await page.getByRole('link', { name: 'Create new addressbook or calendar' }).click()
+      await page.locator('#createcollectionscene [data-name=displayname]').fill('Tulips')
+      await page.getByRole('button', { name: 'Create' }).click()
+      await page.getByText('Tulips').waitFor()
+      expect(await page.locator('#collectionsscene').textContent()).toMatch(/\/usr_[\w-]{22}\//)
+      expectNoFaults(trail)
     },
   )
 })

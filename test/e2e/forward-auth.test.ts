@@ -13,10 +13,12 @@ import { Authority } from '../support/certificates.ts'
 import { hasPart } from '../support/optional.ts'
 import {
   Application,
+  linesForRemoteUser,
   nginxOverTls,
   proxies,
   runHypercorn,
   runPhp,
+  runRadicale,
   type StartProxy,
 } from '../support/protected-application.ts'
 import { frame } from '../support/raw-http2.ts'
@@ -34,7 +36,12 @@ async function start(startProxy: StartProxy, options: CountersignOptions = {}) {
 }
 
 /** A service and a proxy, for an application on a port. */
-async function startBefore(application: number, startProxy: StartProxy, options: CountersignOptions = {}) {
+async function startBefore(
+  application: number,
+  startProxy: StartProxy,
+  options: CountersignOptions = {},
+  replaced: Readonly<Record<string, string>> = {},
+) {
   const port = await freePort()
   const origin = `http://127.0.0.1:${port}`
   const { url: serviceUrl, service } = await startService({
@@ -43,7 +50,7 @@ async function startBefore(application: number, startProxy: StartProxy, options:
     trustProxy: true,
     ...options,
   })
-  const { log } = await startProxy(port, Number(new URL(serviceUrl).port), application)
+  const { log } = await startProxy(port, Number(new URL(serviceUrl).port), application, replaced)
   return { origin, port, service, log }
 }
 
@@ -306,7 +313,46 @@ describe.each(Object.entries(proxies))('behind %s, as docs/forward-auth.md confi
       expect(asked.at(-1)).toBe(`GET /report ${encodeURIComponent(session.userId)}`)
     })
   })
+
+  const withRadicale = describe.skipIf(!hasPart(name) || !hasPart('radicale'))
+  withRadicale('Radicale, which has users in a header of its own,', () => {
+    test('keeps a calendar for each user, out of reach of another who sends that header', async () => {
+      const { port: radicale } = await runRadicale()
+      const { origin } = await startBefore(radicale, startProxy, {}, await linesForRemoteUser(name))
+      const [ada, bob] = [await signIn(origin), await signIn(origin)]
+      const home = `${origin}/${ada.session.userId}/`
+      const calendar = `${home}calendar/`
+      const sent = (url: string, method: string, headers: OutgoingHttpHeaders, body = '') =>
+        statusOf(send(url, { origin, ...headers }, method, body))
+      const own = { cookie: ada.cookie }
+      expect(await statusOf(send(`${origin}/.web/`, { ...page, ...own }))).toBe(200)
+      expect(await sent(calendar, 'MKCALENDAR', own)).toBe(201)
+      expect(await sent(`${calendar}dentist.ics`, 'PUT', own, appointment)).toBe(201)
+      const listed = await send(calendar, { ...own, origin, depth: '1' }, 'PROPFIND')
+      expect([listed.statusCode, await text(listed)]).toEqual([207, expect.stringContaining('dentist.ics')])
+
+      // What a program can send in place of a browser's cookie and Origin: a password, or a session's token.
+      expect(await statusOf(send(calendar, { authorization: 'Basic YTpi' }, 'PROPFIND'))).toBe(401)
+      expect(await statusOf(send(calendar, own, 'PROPFIND'))).toBe(403)
+      expect(await statusOf(send(calendar, { authorization: `Bearer ${ada.token}` }, 'PROPFIND'))).toBe(207)
+
+      for (const forged of ['X-Other', 'X-Remote-User', 'x-remote-user', 'X_Remote_User', 'X-Remote_User']) {
+        const headers = { cookie: bob.cookie, [forged]: ada.session.userId, connection: 'close, X-Remote-User' }
+        const asked = await send(`${origin}/`, { ...headers, origin }, 'PROPFIND')
+        const [, user] = /<current-user-principal><href>\/(.*?)\/</.exec(await text(asked)) ?? []
+        expect(user, forged).toBe(bob.session.userId)
+        expect(await sent(home, 'PROPFIND', headers), forged).toBe(403)
+        expect(await sent(`${calendar}dentist.ics`, 'GET', headers), forged).toBe(403)
+        expect(await sent(`${calendar}dentist.ics`, 'DELETE', headers), forged).toBe(403)
+      }
+    })
+  })
 })
+
+const appointment = [
+  ...['BEGIN:VCALENDAR', 'VERSION:2.0', 'PRODID:a test', 'BEGIN:VEVENT', 'UID:1', 'DTSTAMP:20260101T000000Z'],
+  ...['DTSTART:20260102T080000Z', 'SUMMARY:Dentist', 'END:VEVENT', 'END:VCALENDAR', ''],
+].join('\r\n')
 
 const withTls = test.skipIf(!hasPart('nginx') || !hasPart('openssl'))
 withTls('nginx speaks HTTP/2 with browsers, so pages that wait do not take all connections to a host', async () => {

@@ -14,6 +14,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { buffer } from 'node:stream/consumers'
 import { expect, onTestFinished } from 'vitest'
+import { blocksOf } from '../docs/blocks.ts'
 import { runCaddy } from './caddy.ts'
 import type { Certificate } from './certificates.ts'
 import { runNginx } from './nginx.ts'
@@ -35,15 +36,23 @@ const upstreams = (service: number, application: number) => ({
   '127.0.0.1:3000': `127.0.0.1:${application}`,
 })
 
-/** Starts a proxy on a port with the file of deploy/, in front of a service and an application on ports of their own. */
-export type StartProxy = (port: number, service: number, application: number) => Promise<RunningProxy>
+/**
+ * Starts a proxy on a port with the file of deploy/, in front of a service and an application on ports of their own.
+ * `replaced` are texts of the file with what stands in their place.
+ */
+export type StartProxy = (
+  port: number,
+  service: number,
+  application: number,
+  replaced?: Readonly<Record<string, string>>,
+) => Promise<RunningProxy>
 
 /** What an http block can say for all servers, and the file's server must not take over. */
 const laxNames = 'ignore_invalid_headers off;\nunderscores_in_headers on;\n'
 
 /** The proxies of docs/forward-auth.md that can be run here. */
 export const proxies: Readonly<Record<string, StartProxy>> = {
-  nginx: async (port, service, application) =>
+  nginx: async (port, service, application, replaced = {}) =>
     runNginx(
       port,
       laxNames +
@@ -52,14 +61,16 @@ export const proxies: Readonly<Record<string, StartProxy>> = {
           'listen 443 ssl http2;': `listen 127.0.0.1:${port};`,
           'ssl_certificate /etc/ssl/app.example.crt;': '',
           'ssl_certificate_key /etc/ssl/app.example.key;': '',
+          ...replaced,
         })),
     ),
-  caddy: async (port, service, application) =>
+  caddy: async (port, service, application, replaced = {}) =>
     runCaddy(
       port,
       await deployed('caddy/forward-auth.Caddyfile', {
         ...upstreams(service, application),
         'app.example {': `http://127.0.0.1:${port} {`,
+        ...replaced,
       }),
     ),
 }
@@ -76,6 +87,18 @@ export function nginxOverTls({ cert, key }: Certificate): StartProxy {
         '/etc/ssl/app.example.key': key,
       }),
     )
+}
+
+/** What docs/forward-auth.md adds to a proxy's file for an application that takes its users from `X-Remote-User`. */
+export async function linesForRemoteUser(proxy: string): Promise<Record<string, string>> {
+  const blocks = blocksOf(await readFile(new URL('../../docs/forward-auth.md', import.meta.url), 'utf8'))
+  const linesIn = (language: string) => blocks.find((block) => block.language === language)?.text ?? ''
+  if (proxy === 'nginx') return { '  # Without the session': `${linesIn('nginx')}  # Without the session` }
+  const [drop = '', set = ''] = linesIn('caddyfile').split('\n')
+  return {
+    'request_header -*countersign*': `request_header -*countersign*\n${drop}`,
+    'header_up Cookie': `${set}\nheader_up Cookie`,
+  }
 }
 
 const page =
@@ -162,6 +185,14 @@ export const runHypercorn = (): Promise<ForeignApplication> =>
 /** PHP's own server, which makes one variable of all spellings of a header's name. */
 export const runPhp = (): Promise<ForeignApplication> =>
   runForeign('index.php', phpApplication, (port) => ['php', '-S', `127.0.0.1:${port}`, 'index.php'])
+
+/** Radicale as docs/forward-auth.md has it: its users are in `X-Remote-User`. */
+export const runRadicale = (): Promise<ForeignApplication> =>
+  runForeign('config', '[auth]\ntype = http_x_remote_user\n', (port) => [
+    'radicale',
+    ...['--config', 'config', '--storage-filesystem-folder', 'collections'],
+    ...['--server-hosts', `127.0.0.1:${port}`],
+  ])
 
 async function runForeign(
   file: string,
