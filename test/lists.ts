@@ -42,6 +42,8 @@ export const nightly: readonly string[] = [
   'test/docs/terminals-go.test.ts',
   // Downloads servers of Debian's next release.
   'test/store/redis/newer-servers.test.ts',
+  // Installs servers of other versions.
+  'test/store/postgres/versions.test.ts',
   'test/store/redis/topologies.test.ts',
 ]
 
