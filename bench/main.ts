@@ -15,6 +15,7 @@ import { orderPaths, type Path, peerPaths, sessionCheckOver, signInOver, type Tu
 import { changedReadme, type Ratios, readRatios, tooLow } from './ratios.ts'
 import { type Floor, hasRedis, pin, root, type ServerProcess, startCountersign, startFloor } from './servers.ts'
 import { type Contestant, formatMs, median, printTable, ratios, type Turn, takeTurns } from './turns.ts'
+import { measureNotify, measureWakeUps, startPostgres } from './wake-ups.ts'
 import { measureWatchers } from './watchers.ts'
 
 const { values, positionals } = parseArgs({
@@ -58,6 +59,8 @@ const parts: Readonly<Record<string, (core: number | undefined) => Promise<Ratio
   issuer: measureIssuer,
   flood: (core) => measureFlood(core, values.short),
   watchers: (core) => measureWatchers(core, values.short),
+  'wake-ups': (core) => measureWakeUps(core, values.short),
+  notify: () => measureNotify(values.short),
 }
 
 /** Each protocol by itself, beside its floors: a server that answers one protocol has compiled for that alone. */
@@ -81,7 +84,7 @@ async function measureProtocols(core: number | undefined, pathOver: typeof signI
   return found
 }
 
-/** Countersign on a SQLite file beside Countersign on Redis. */
+/** Countersign on a SQLite file and on PostgreSQL beside Countersign on Redis. */
 async function measureStores(core: number | undefined): Promise<Ratios> {
   const found: Record<string, number> = {}
   for (const path of [
@@ -89,13 +92,18 @@ async function measureStores(core: number | undefined): Promise<Ratios> {
     ...orderPaths,
   ]) {
     await using redis = await RedisServer.start()
+    await using postgres = await startPostgres()
     await using folder = await temporaryFolder()
-    const file = `${path.name}, SQLite file`
-    const turns = await compare([
-      [`${path.name}, Redis`, path, () => startCountersign(redis.url, { core })],
-      [file, path, () => startCountersign(`sqlite:${join(folder.path, 'store.db')}`, { core })],
-    ])
-    addRatios(found, turns, file, `${path.name}, Redis`, 'Redis')
+    const stores = {
+      Redis: redis.url,
+      'SQLite file': `sqlite:${join(folder.path, 'store.db')}`,
+      PostgreSQL: postgres.url(),
+    }
+    const nameOn = (store: string) => `${path.name}, ${store}`
+    const turns = await compare(
+      Object.entries(stores).map(([name, store]) => [nameOn(name), path, () => startCountersign(store, { core })]),
+    )
+    for (const name of ['SQLite file', 'PostgreSQL']) addRatios(found, turns, nameOn(name), nameOn('Redis'), 'Redis')
   }
   return found
 }

@@ -7,6 +7,7 @@ import { Http1Pool, rpc } from './http1.ts'
 import type { Ratios } from './ratios.ts'
 import { type ServerProcess, startCountersign, startFloor } from './servers.ts'
 import { formatMs, printTable } from './turns.ts'
+import { startPostgres } from './wake-ups.ts'
 
 const { startOrder, watchOrder } = OrderService.method
 /** Streams that are opened at once. */
@@ -25,19 +26,24 @@ interface WatchedOrder {
 export async function measureWatchers(core: number | undefined, short: boolean): Promise<Ratios> {
   const count = short ? 500 : 10_000
   await using redis = await RedisServer.start()
+  await using postgres = await startPostgres()
   const own = await heapOfEach(await startCountersign(redis.url, { core, orderTtlSeconds }), count)
+  const onPostgres = await heapOfEach(await startCountersign(postgres.url(), { core, orderTtlSeconds }), count)
   const floor = await heapOfEach(await startFloor('connect-node', redis.url, 'http2', core), count)
   const longestMs = own.stop.longestCpuMs
+  const kib = ({ heap }: { heap: number }) => `${(heap / 1024).toFixed(1)} KiB`
   printTable(
     `${count} watchers over gRPC, 100 to a connection`,
     ['heap, each', 'longest turn at the stop, CPU'],
     [
-      ['Countersign', `${(own.heap / 1024).toFixed(1)} KiB`, formatMs(longestMs)],
-      ['connect-node, bare', `${(floor.heap / 1024).toFixed(1)} KiB`, ''],
+      ['Countersign, Redis', kib(own), formatMs(longestMs)],
+      ['Countersign, PostgreSQL', kib(onPostgres), formatMs(onPostgres.stop.longestCpuMs)],
+      ['connect-node, bare', kib(floor), ''],
     ],
   )
   return {
     'watchers: heap of connect-node ÷ its heap, each': floor.heap / own.heap,
+    'watchers, PostgreSQL: heap of Redis ÷ its heap, each': own.heap / onPostgres.heap,
     'watchers: 50 ms ÷ CPU of the longest turn at the stop': promisedTurnMs / longestMs,
   }
 }

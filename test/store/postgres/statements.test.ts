@@ -1,0 +1,83 @@
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { openStore } from '../../../src/store/open.ts'
+import { completeOrder } from '../../support/flows.ts'
+import { hasPart } from '../../support/optional.ts'
+import { type OrderClient, orderClients } from '../../support/orders.ts'
+import { killPostgresServers, PostgresServer } from '../../support/postgres-server.ts'
+import { rest } from '../../support/rest.ts'
+import { startService } from '../../support/service.ts'
+import { makeWallet, proofOf, type TestWallet } from '../../support/wallet.ts'
+
+afterAll(killPostgresServers)
+
+const secret = 'a secret for tests and for nothing else'
+const life = { ttlMs: 60_000 }
+
+// What calls ask of the server, as it counts itself. Which of them are one trip is in core/sign-in/trips and
+// core/order/trips: a step of the store is a statement.
+describe.skipIf(!hasPart('postgresql'))('on a PostgreSQL store', () => {
+  let server: PostgresServer
+
+  beforeAll(async () => {
+    server = await PostgresServer.start({ settings: { shared_preload_libraries: 'pg_stat_statements' } })
+    await server.psql('CREATE EXTENSION pg_stat_statements')
+  })
+  afterAll(async () => await server?.[Symbol.asyncDispose]())
+
+  /** Statements of the store since the last look, by the word that they begin with; without those of upkeep. */
+  const asked = async (): Promise<Record<string, number>> => {
+    const rows = await server.psql(
+      `SELECT split_part(query, ' ', 1), sum(calls) FROM pg_stat_statements
+        WHERE query LIKE '%countersign.%' AND query NOT LIKE '%ctid%' GROUP BY 1`,
+    )
+    await server.psql('SELECT pg_stat_statements_reset()')
+    return Object.fromEntries(
+      rows
+        .split('\n')
+        .filter(Boolean)
+        .map((row) => row.split('|'))
+        .map(([word = '', calls]) => [word, Number(calls)]),
+    )
+  }
+
+  test('each step is one statement, a wake-up and a bounded set included', async () => {
+    const store = await openStore(server.url())
+    onTestFinished(() => store.close())
+    const askedBy = async (step: () => Promise<unknown>) => {
+      await asked()
+      await step()
+      return await asked()
+    }
+    expect(await askedBy(() => store.create('k', 'a', life))).toEqual({ INSERT: 1 })
+    expect(await askedBy(() => store.get('k'))).toEqual({ SELECT: 1 })
+    expect(await askedBy(() => store.compareAndSet('k', 1, 'b', life))).toEqual({ UPDATE: 1 })
+    expect(await askedBy(() => store.compareAndSet('k', 2, 'c', life, { wake: true }))).toEqual({ WITH: 1 })
+    expect(await askedBy(() => store.take('k'))).toEqual({ DELETE: 1 })
+    expect(await askedBy(() => store.addMember('set', 'm', life, 3))).toEqual({ SELECT: 1 })
+    expect(await askedBy(() => store.removeMember('set', 'm'))).toEqual({ DELETE: 1 })
+    expect(await askedBy(() => store.watch('k', () => {}))).toEqual({})
+  })
+
+  test('a sign-in of a known wallet is nine statements, and a session check is one', async () => {
+    const { url } = await startService({ store: server.url(), secret })
+    const signIn = async (wallet: TestWallet): Promise<string> => {
+      const { json: challenge } = await rest(url, '/wallet/nonce', {})
+      const { json } = await rest(url, '/wallet/verify', proofOf(wallet, challenge))
+      return json.token
+    }
+    const wallet = makeWallet()
+    await signIn(wallet)
+    await asked()
+    const token = await signIn(wallet)
+    expect(await asked()).toEqual({ SELECT: 6, INSERT: 2, DELETE: 1 })
+    await rest(url, '/session', undefined, { authorization: `Bearer ${token}` })
+    expect(await asked()).toEqual({ SELECT: 1 })
+  })
+
+  test('a login order notifies four times', async () => {
+    const { url } = await startService({ store: server.url(), secret })
+    await asked()
+    await completeOrder(orderClients.gRPC?.(url) as OrderClient)
+    expect(await asked()).toMatchObject({ WITH: 4 })
+  })
+})
