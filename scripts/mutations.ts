@@ -48,6 +48,12 @@ const rows: Readonly<
       'SELECT value FROM entries WHERE key = ? AND expires_at > ?',
       'store/sqlite core/sign-in/nonce',
     ],
+    [
+      'src/store/postgres/statements.ts',
+      'DELETE FROM countersign.entries WHERE key = $1 AND expires_at > clock_timestamp() RETURNING value',
+      'SELECT value FROM countersign.entries WHERE key = $1 AND expires_at > clock_timestamp()',
+      'store/postgres/postgres.small',
+    ],
     ['trusted', 'if (performance.now() >= this.#trustedUntil) await this.confirm()', '', 'store/redis/sentinel'],
     ['heard', 'if (silent) this.#confirm(client, confirm)', '', 'e2e/chaos'],
     [
@@ -150,6 +156,7 @@ const rows: Readonly<
   11: [
     ['compareAndSet', 'version = ? AND', 'version >= min(?, 0) AND', 'store/sqlite'],
     ['compareAndSet', 'version ~= ARGV[1]', 'not version', 'store/redis/redis.small'],
+    ['compareAndSet', 'AND version = $2 AND', 'AND $2::integer > 0 AND', 'store/postgres/postgres.small'],
     ['isLive', "!('ended' in record) &&", '', 'core/users/sessions'],
     [
       'changeOrder',
@@ -175,6 +182,12 @@ const rows: Readonly<
     ['callerOf', "'unknown' : { clientId }", "'unknown' : 'unknown'", 'oidc/requests'],
     ['requireShort', '<= maxParameterBytes', '< Number.POSITIVE_INFINITY', 'oidc/requests'],
     ['addMember', 'count > 2 * most', 'false', 'store/redis/redis.small'],
+    [
+      'src/store/postgres/schema.ts',
+      'PERFORM pg_advisory_xact_lock(lock_class, lock_key);',
+      '',
+      'store/postgres/postgres.small',
+    ],
     [
       'writeAll',
       "if (!output.write(piece)) await once(output.answering, 'drain', { signal })",
@@ -203,6 +216,7 @@ const rows: Readonly<
       'cause !== null',
       'store/redis/operators',
     ],
+    ['withoutDetails', 'code === undefined', 'true', 'store/postgres/postgres.small'],
     ['observed', 'request: context', 'path: exchange.path, request: context', 'e2e/stopping e2e/reasons'],
     ['writeRefusal', "logged.includes('message') ? message : undefined", 'message', 'observe/call-log'],
     ['htmlHeaders', "'cache-control': 'no-store',", '', 'http/pages/serve'],

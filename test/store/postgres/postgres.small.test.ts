@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe } from 'vitest'
+import { inspect } from 'node:util'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { openPostgresStore } from '../../../src/store/postgres/store.ts'
 import { hasPart } from '../../support/optional.ts'
 import { killPostgresServers, PostgresServer } from '../../support/postgres-server.ts'
@@ -19,4 +20,29 @@ describe.skipIf(!hasPart('postgresql'))('a PostgreSQL store', () => {
     await openPostgresStore(server.url()),
     await openPostgresStore(server.url()),
   ])
+
+  test('a bounded set stays bounded when members are added at once', async () => {
+    const store = await openPostgresStore(server.url())
+    onTestFinished(() => store.close())
+    // Each addition takes a while, so that without a lock none would count another.
+    await server.psql(`CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS
+      'BEGIN PERFORM pg_sleep(0.05); RETURN NULL; END'`)
+    await server.psql('CREATE TRIGGER slow AFTER INSERT ON countersign.members FOR EACH ROW EXECUTE FUNCTION wait()')
+    onTestFinished(async () => void (await server.psql('DROP FUNCTION wait CASCADE')))
+    const adding = Array.from({ length: 10 }, (_, i) => store.addMember('few', `m${i}`, { ttlMs: 60_000 }, 2))
+    await Promise.all(adding)
+    expect((await store.members('few')).length).toBeLessThanOrEqual(4)
+  })
+
+  test('keeps keys and values that the server repeats in an error out of what is logged', async () => {
+    const store = await openPostgresStore(server.url())
+    onTestFinished(() => store.close())
+    await store.create('key-of-the-test', 'a', 'forever')
+    await server.psql(
+      "ALTER TABLE countersign.entries ADD CONSTRAINT small CHECK (key NOT LIKE '%test' OR version < 2)",
+    )
+    const failure = await store.compareAndSet('key-of-the-test', 1, 'b', 'forever').catch((error) => error)
+    expect(failure.cause.message).toContain('23514')
+    expect(inspect(failure, { depth: 9, showHidden: true })).not.toContain('key-of-the-test')
+  })
 })
