@@ -131,6 +131,8 @@ export class Calls {
     })
     // A connection that is lost while it is not used; the next call makes another one.
     pool.on('error', () => undefined)
+    // One that is lost during a call: the call fails, and an error event without a listener would end the process.
+    pool.on('connect', (client) => client.on('error', () => undefined))
     return pool
   }
 }

@@ -231,6 +231,22 @@ describe.skipIf(!hasPart('postgresql'))('a PostgreSQL store', () => {
     await expect.poll(() => wakes, { timeout: 5000 }).toBeGreaterThan(before)
   })
 
+  test('fails a call that is under way when the server crashes, and nothing else', async () => {
+    await using own = await PostgresServer.start()
+    const store = await open(own.url())
+    const locker = new Client(own.url())
+    locker.on('error', () => undefined)
+    await locker.connect()
+    await locker.query('BEGIN; LOCK TABLE countersign.entries')
+    const failure = expect(store.get('k')).rejects.toMatchObject(unavailable)
+    const waiting = () => own.psql("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
+    await expect.poll(waiting).toBe('1')
+    await own.kill()
+    await failure
+    await own.start()
+    expect(await healed(store, () => store.create('k', 'a', life))).toBe(true)
+  })
+
   test('notices within ten seconds that a network was cut in silence, and wakes watchers once it is back', async () => {
     const proxy = await startTcpProxy(server.port)
     const store = await open(`postgres://postgres@127.0.0.1:${proxy.port}/${await newDatabase()}`)
