@@ -248,6 +248,7 @@ const rows: Readonly<
   ],
   18: [
     ['src/store/redis/store.ts', 'this.#clock.now()', 'Date.now()', 'e2e/clocks'],
+    ['src/store/postgres/store.ts', 'this.#clock.now()', 'Date.now()', 'e2e/clocks'],
     ['isCurrent', '&& !hasJumped(this.#known)', '', 'store/redis/clock'],
   ],
   19: [

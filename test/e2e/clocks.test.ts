@@ -6,7 +6,7 @@ import { clockLate } from '../support/redis-clock.ts'
 import { RedisServer } from '../support/redis-server.ts'
 import { type RestAnswer, rest } from '../support/rest.ts'
 import { type ServiceProcess, spawnService, startService } from '../support/service.ts'
-import { redisUrl } from '../support/stores.ts'
+import { redisUrl, sharedStores } from '../support/stores.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
 import { makeWallet, proofOf } from '../support/wallet.ts'
 
@@ -83,11 +83,14 @@ async function expiryOf(url: string, { orderId, desktopToken }: Started): Promis
   throw new Error('the stream ended before the order')
 }
 
-describe.skipIf(redisUrl === undefined)('on Redis', () => {
+/** Stores whose server has a clock of its own. */
+const servers = sharedStores.filter(([name]) => name !== 'one SQLite file')
+
+describe.each(servers)('on %s', (_, urlOf) => {
   test('instances whose clocks are nine minutes apart agree on every expiry', { timeout: 90_000 }, async () => {
     const [nonceMs, orderMs, sessionMs] = [8000, 12_000, 10_000]
     const environment = {
-      COUNTERSIGN_STORE: await redisUrl!(),
+      COUNTERSIGN_STORE: await urlOf(),
       COUNTERSIGN_NONCE_TTL_SECONDS: String(nonceMs / 1000),
       COUNTERSIGN_ORDER_TTL_SECONDS: String(orderMs / 1000),
       COUNTERSIGN_SESSION_TTL_SECONDS: String(sessionMs / 1000),
@@ -139,7 +142,9 @@ describe.skipIf(redisUrl === undefined)('on Redis', () => {
       orders(slow.url, fast.url),
     ])
   })
+})
 
+describe.skipIf(redisUrl === undefined)('on Redis', () => {
   test('an instance that cannot learn the time is not ready, and serves', { timeout: 60_000 }, async () => {
     await using redis = await RedisServer.start()
     const proxy = await startTcpProxy(redis.port)
