@@ -40,14 +40,15 @@ export interface PostgresOptions {
 export class PostgresServer {
   readonly port: number
   readonly folder: string
-  readonly #programs: string
+  /** The folder of the server's programs. */
+  readonly programs: string
   readonly #settings: Readonly<Record<string, string>>
   #process: ChildProcess | undefined
 
   private constructor(port: number, folder: string, programs: string, settings: Readonly<Record<string, string>>) {
     this.port = port
     this.folder = folder
-    this.#programs = programs
+    this.programs = programs
     this.#settings = settings
   }
 
@@ -100,7 +101,7 @@ export class PostgresServer {
       ...this.#settings,
     }
     const args = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
-    const program = join(this.#programs, 'postgres')
+    const program = join(this.programs, 'postgres')
     const child = await spawnAsServerUser(program, ['-D', this.data, '-p', String(this.port), ...args], this.folder)
     this.#process = child
     await said(child, 'ready to accept')

@@ -1,9 +1,10 @@
 import type { PostgresFacts } from '../../store/postgres/examine.ts'
+import { counted } from '../command-line.ts'
 import { type Check, type Finding, ok, warning } from './check.ts'
 import type { Setup } from './setup.ts'
 
 /** Part of the queue of notifications beyond which a listener must be hanging. */
-const muchQueued = 0.1
+const muchQueued = 0.01
 
 /** Age in seconds of an expired row beyond which sweeps lag: they take 500 of a table every five seconds. */
 export const lateSweepSeconds = 3600
@@ -25,6 +26,8 @@ export const postgres: Check<Setup> = {
 
 function judge(facts: PostgresFacts): Finding[] {
   const { fsync, standbys, waitsForStandby, queueUsage, maxConnections, ownConnections, unsweptSeconds } = facts
+  // Two run while one is replaced.
+  const instances = Math.max(2, facts.instances)
   const findings: Finding[] = []
   if (!fsync) {
     findings.push(
@@ -50,10 +53,11 @@ function judge(facts: PostgresFacts): Finding[] {
       ),
     )
   }
-  if (ownConnections > maxConnections / 2) {
+  if (instances * ownConnections > maxConnections) {
     findings.push(
       warning(
-        `an instance takes up to ${ownConnections} connections, and the server has ${maxConnections}`,
+        `${instances} instances take up to ${instances * ownConnections} connections, and the server has ` +
+          `${maxConnections}`,
         'Lower ?connections= in COUNTERSIGN_STORE, or raise max_connections.',
       ),
     )
@@ -69,9 +73,10 @@ function judge(facts: PostgresFacts): Finding[] {
   return findings
 }
 
-function describe({ version, maxConnections, usedConnections, ownConnections }: PostgresFacts): string {
+function describe({ version, maxConnections, usedConnections, ownConnections, instances }: PostgresFacts): string {
+  const running = instances === 0 ? 'an instance takes' : `${counted(instances, 'instance')} of this store may take`
   return (
-    `PostgreSQL ${version}; ${usedConnections} of ${maxConnections} connections in use, and an instance takes up ` +
-    `to ${ownConnections}`
+    `PostgreSQL ${version}; ${usedConnections} of ${maxConnections} connections in use, and ${running} up to ` +
+    `${Math.max(1, instances) * ownConnections}`
   )
 }

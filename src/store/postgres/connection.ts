@@ -23,6 +23,9 @@ const idleMs = 60_000
 /** Interval in milliseconds in which a connection that only listens is asked whether it is still there. */
 const askIntervalMs = 5000
 
+/** What the server calls the one connection of a process that listens. */
+export const watchingName = 'countersign watches'
+
 /** Oldest server, as `server_version_num` has it: `date_bin` came with it. */
 const oldestVersion = 140_000
 
@@ -172,7 +175,8 @@ export class Listener implements Linked {
 
   /** Connects and listens. `onPayload` is called for each notification. */
   static async dial(access: Access, channel: string, onPayload: (payload: string) => void): Promise<Listener> {
-    const client = new (clientClass(access.tls))(basicConfig(access.target))
+    const config = { ...basicConfig(access.target), application_name: watchingName }
+    const client = new (clientClass(access.tls))(config)
     const listener = new Listener(client)
     client.on('notification', ({ payload = '' }) => onPayload(payload))
     try {

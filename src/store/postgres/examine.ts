@@ -1,4 +1,4 @@
-import { Calls } from './connection.ts'
+import { Calls, watchingName } from './connection.ts'
 import { TlsFiles } from './tls.ts'
 import { parsePostgresUrl } from './url.ts'
 
@@ -18,32 +18,43 @@ export interface PostgresFacts {
   readonly usedConnections: number
   /** Connections of one instance for its calls and watches. */
   readonly ownConnections: number
+  /** Instances that watch this database now, without this process. */
+  readonly instances: number
   /** How long ago the oldest row expired that is still there, in seconds; 0 if there is none. */
   readonly unsweptSeconds: number
 }
 
+type Answer = Omit<PostgresFacts, 'ownConnections' | 'instances'> & { readonly watching: number }
+
+// Of the connections of other users, a user sees neither `backend_type` nor `state`.
 const facts = `SELECT current_setting('server_version') AS version, current_setting('fsync') = 'on' AS fsync,
   EXISTS (SELECT FROM pg_stat_replication) AS standbys,
   current_setting('synchronous_standby_names') <> '' AS "waitsForStandby",
   pg_notification_queue_usage() AS "queueUsage",
   current_setting('max_connections')::integer AS "maxConnections",
-  (SELECT count(*)::integer FROM pg_stat_activity WHERE backend_type = 'client backend') AS "usedConnections",
+  (SELECT count(datid)::integer FROM pg_stat_activity WHERE usesysid IS NOT NULL) AS "usedConnections",
+  (SELECT count(*)::integer FROM pg_stat_activity
+    WHERE application_name = '${watchingName}' AND datname = current_database()) AS watching,
   coalesce(extract(epoch FROM clock_timestamp() - least(
     (SELECT min(sweep_at) FROM countersign.entries WHERE sweep_at < clock_timestamp() - interval '10 minutes'),
     (SELECT min(sweep_at) FROM countersign.members WHERE sweep_at < clock_timestamp() - interval '10 minutes')
   )), 0)::float8 AS "unsweptSeconds"`
 
-/** Asks the server of a URL about itself, over a connection of its own, and changes nothing. */
+/**
+ * Asks the server of a URL about itself, over a connection of its own, and changes nothing. This process has a store
+ * open there, which is not counted among the instances.
+ */
 export async function examinePostgres(url: string): Promise<PostgresFacts> {
   const target = parsePostgresUrl(url)
   const tls = target.tls && new TlsFiles(target.tls)
   await tls?.read()
   const calls = new Calls({ target: { ...target, connections: 1 }, tls })
   try {
-    const { rows } = await calls.on((client) => client.query<Omit<PostgresFacts, 'ownConnections'>>(facts))
+    const { rows } = await calls.on((client) => client.query<Answer>(facts))
     const [asked] = rows
     if (asked === undefined) throw new Error('the server told nothing of itself')
-    return { ...asked, ownConnections: target.connections + 1 }
+    const { watching, ...others } = asked
+    return { ...others, ownConnections: target.connections + 1, instances: Math.max(0, watching - 1) }
   } finally {
     calls.close()
   }
