@@ -136,6 +136,15 @@ const steps: readonly Step[] = [
     environment: { ORDER_MODEL: 'long' },
   },
   {
+    name: 'everything that keeps state, on PostgreSQL',
+    command:
+      'vitest run test/core/order test/core/users test/oidc test/rpc test/commands/admin.test.ts test/e2e/sign-in ' +
+      'test/e2e/orders test/e2e/sessions test/e2e/wallets test/e2e/known-computers test/e2e/inbox test/e2e/link-orders ' +
+      'test/e2e/access-tokens test/e2e/everything-on test/e2e/hooks test/e2e/store-lives test/e2e/proxies',
+    limitMinutes: 30,
+    environment: { TEST_STORES: 'postgresql' },
+  },
+  {
     name: '100,000 inputs of damaged bytes',
     command: 'vitest run test/e2e/fuzz.test.ts',
     limitMinutes: 40,

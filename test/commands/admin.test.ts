@@ -11,6 +11,7 @@ import { adminCommand, adminCommands } from '../../src/commands/admin/admin.ts'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { makeComputer } from '../support/computer.ts'
 import { hasPart } from '../support/optional.ts'
+import { onPostgres, ordinaryStore } from '../support/ordinary-store.ts'
 import { freePort, RedisServer } from '../support/redis-server.ts'
 import { type RestAnswer, rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
@@ -105,29 +106,32 @@ class Clients {
   }
 }
 
-const stores: [name: string, open: () => Promise<string>][] = [
-  [
-    'an SQLite file',
-    async () => {
-      const folder = await mkdtemp(join(tmpdir(), 'countersign-admin-'))
-      onTestFinished(() => rm(folder, { recursive: true, force: true }))
-      return `sqlite:${join(folder, 'a.db')}`
-    },
-  ],
-  ...(hasPart('redis-server')
-    ? ([
-        [
-          'Redis',
-          async () => {
-            // One of our own, because everything in it is looked at.
-            const server = await RedisServer.start()
-            onTestFinished(() => server[Symbol.asyncDispose]())
-            return server.url
-          },
-        ],
-      ] as [string, () => Promise<string>][])
-    : []),
-]
+const postgres: [name: string, open: () => Promise<string>] = ['PostgreSQL', async () => (await ordinaryStore()).store]
+const stores: [name: string, open: () => Promise<string>][] = onPostgres
+  ? [postgres]
+  : [
+      [
+        'an SQLite file',
+        async () => {
+          const folder = await mkdtemp(join(tmpdir(), 'countersign-admin-'))
+          onTestFinished(() => rm(folder, { recursive: true, force: true }))
+          return `sqlite:${join(folder, 'a.db')}`
+        },
+      ],
+      ...(hasPart('redis-server')
+        ? ([
+            [
+              'Redis',
+              async () => {
+                // One of our own, because everything in it is looked at.
+                const server = await RedisServer.start()
+                onTestFinished(() => server[Symbol.asyncDispose]())
+                return server.url
+              },
+            ],
+          ] as [string, () => Promise<string>][])
+        : []),
+    ]
 
 describe.each(stores)('operators on %s', (_name, open) => {
   /** Two running instances of a service, and the command beside them. */

@@ -10,6 +10,7 @@ import type { CountersignOptions } from '../../src/service/config.ts'
 import { openStore } from '../../src/store/open.ts'
 import { startAuth } from '../better-auth/support.ts'
 import { decoded, isSignedBy, thumbprintOf } from '../integrations/backend/forge.ts'
+import { inMemory } from '../support/ordinary-store.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet, proofOf } from '../support/wallet.ts'
@@ -224,7 +225,12 @@ describe('in the course of time', () => {
   })
 
   test('a token does not outlive its session', async () => {
-    const { url } = await startService({ ...options, sessionTtlSeconds: 100, sessionAbsoluteTtlSeconds: 100 })
+    const { url } = await startService({
+      ...inMemory,
+      ...options,
+      sessionTtlSeconds: 100,
+      sessionAbsoluteTtlSeconds: 100,
+    })
     const { token, session } = await signIn(url)
     pass(70)
     const { accessToken, expiresAt } = (await issue(url, token)).json
@@ -236,7 +242,7 @@ describe('in the course of time', () => {
   })
 
   test('its lifetime is the one that is set, and issuing one extends the session as any use does', async () => {
-    const { url } = await startService({ accessTokens: { ...options.accessTokens, ttlSeconds: 30 } })
+    const { url } = await startService({ ...inMemory, accessTokens: { ...options.accessTokens, ttlSeconds: 30 } })
     const { token, session } = await signIn(url)
     const day = 24 * 3600
     pass(day)

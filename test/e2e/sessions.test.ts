@@ -8,6 +8,7 @@ import { restFromOutput } from '../../src/http/rest/json.ts'
 import type { ProvenIdentity } from '../../src/index.ts'
 import { openStore } from '../../src/store/open.ts'
 import { Signer } from '../core/order/support.ts'
+import { inMemory } from '../support/ordinary-store.ts'
 import { type RestAnswer, rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet, proofOf } from '../support/wallet.ts'
@@ -131,7 +132,7 @@ describe('sessions', () => {
 })
 
 test('a backend that asks about a session does not extend it, as its user does', async () => {
-  const { url, service } = await startService({ sessionTtlSeconds: 1000 })
+  const { url, service } = await startService({ ...inMemory, sessionTtlSeconds: 1000 })
   const { token, session } = (await signIn(url)).json
   vi.useFakeTimers({ toFake: ['Date'], now: session.createdAt + 500_000 })
   onTestFinished(() => void vi.useRealTimers())
@@ -243,7 +244,7 @@ describe('the cookie', () => {
   })
 
   test('is set anew when its session is extended', async () => {
-    const { url } = await startService({ sessionTtlSeconds: 1000 })
+    const { url } = await startService({ ...inMemory, sessionTtlSeconds: 1000 })
     const { headers } = await signIn(url)
     const cookie = headers.getSetCookie()[0]!.split(';')[0]!
     expect((await rest(url, '/session', undefined, { cookie })).headers.getSetCookie()).toEqual([])

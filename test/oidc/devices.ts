@@ -1,6 +1,7 @@
 import * as client from 'openid-client'
 import { onTestFinished, vi } from 'vitest'
 import type { CountersignOptions } from '../../src/service/config.ts'
+import { inMemory } from '../support/ordinary-store.ts'
 import { makeWallet } from '../support/wallet.ts'
 import { Browser, clientsFile, contentOf, startIssuer } from './support.ts'
 
@@ -20,7 +21,8 @@ export const terminal = {
 /** An issuer for devices. */
 export async function startDevices(options: CountersignOptions = {}, clients: readonly object[] = [terminal]) {
   const oidc = { device: true, clients: clientsFile(...clients), ...options.oidc }
-  return await startIssuer(clients, { ...options, oidc })
+  // In memory its clock is the one that `pass` sets.
+  return await startIssuer(clients, { ...inMemory, ...options, oidc })
 }
 
 /** The client of a terminal. */

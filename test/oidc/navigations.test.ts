@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { navigate } from '../support/navigate.ts'
+import { inMemory } from '../support/ordinary-store.ts'
 import { makeWallet } from '../support/wallet.ts'
 import { Browser, contentOf, decide, redirectUri, shop, startIssuer } from './support.ts'
 
@@ -44,7 +45,7 @@ describe('a browser', () => {
       },
     ],
   ])('opens 40 tabs at once, %s: all of them work, and few cookies are left', async (_, run) => {
-    const { url } = await startIssuer()
+    const { url } = await startIssuer([shop], inMemory)
     const browser = new Browser(url)
     await browser.signIn()
     const began: string[] = Array(40).fill(`${base}/authorize?${new URLSearchParams(asked)}`)

@@ -5,6 +5,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
 import { openStore } from '../../src/store/open.ts'
 import { navigate } from '../support/navigate.ts'
+import { inMemory } from '../support/ordinary-store.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import {
@@ -89,7 +90,7 @@ describe('what is bound to a session', () => {
   })
 
   test('lives as long as that', async () => {
-    const { url } = await startIssuer([shop], { sessionTtlSeconds: 600 })
+    const { url } = await startIssuer([shop], { ...inMemory, sessionTtlSeconds: 600 })
     const { config, tokens, session } = await connect(url)
     vi.useFakeTimers({ toFake: ['Date'], now: session.expiresAt + 1 })
     try {

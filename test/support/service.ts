@@ -7,13 +7,14 @@ import { silentLogger } from '../../src/base/log.ts'
 import type { Countersign } from '../../src/index.ts'
 import { createCountersign } from '../../src/index.ts'
 import type { CountersignOptions } from '../../src/service/config.ts'
+import { ordinaryStore } from './ordinary-store.ts'
 
 /** A service in this process on a free port, stopped when the test ends. */
 export async function startService(
   options: CountersignOptions = {},
 ): Promise<{ readonly url: string; readonly service: Countersign }> {
   const service = await createCountersign({
-    store: 'sqlite::memory:',
+    ...(options.store === undefined ? await ordinaryStore() : {}),
     port: 0,
     host: '127.0.0.1',
     rateLimit: false,

@@ -1,4 +1,5 @@
 import { DatabaseSync } from 'node:sqlite'
+import { Client } from 'pg'
 import { createClient } from 'redis'
 
 /** Everything that a store has under one key. */
@@ -10,9 +11,10 @@ export interface DumpedKey {
   readonly ttlMs: number
 }
 
-/** Reads everything that is stored: all tables of an SQLite file, or every key of a Redis, also what only a set has. */
+/** Reads everything that is stored: all tables of SQLite or PostgreSQL, or every key of a Redis, also what only a set has. */
 export async function dumpStore(url: string): Promise<DumpedKey[]> {
-  return url.startsWith('sqlite:') ? dumpSqlite(url.slice('sqlite:'.length)) : await dumpRedis(url)
+  if (url.startsWith('sqlite:')) return dumpSqlite(url.slice('sqlite:'.length))
+  return url.startsWith('postgres:') ? await dumpPostgres(url) : await dumpRedis(url)
 }
 
 function dumpSqlite(file: string): DumpedKey[] {
@@ -31,6 +33,19 @@ function dumpSqlite(file: string): DumpedKey[] {
     )
   } finally {
     database.close()
+  }
+}
+
+async function dumpPostgres(url: string): Promise<DumpedKey[]> {
+  const client = new Client(url)
+  await client.connect()
+  try {
+    const ttl = 'extract(epoch FROM expires_at)::float8 - extract(epoch FROM clock_timestamp())::float8 AS ttl'
+    const { rows } = await client.query(`SELECT key, value, ${ttl} FROM countersign.entries
+      UNION ALL SELECT set_key, convert_to(member, 'UTF8'), ${ttl} FROM countersign.members`)
+    return rows.map(({ key, value, ttl }) => ({ key, text: value.toString(), ttlMs: ttl * 1000 }))
+  } finally {
+    await client.end()
   }
 }
 

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterAll, onTestFinished } from 'vitest'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { hasPart } from './optional.ts'
+import { onPostgres, ordinaryStore } from './ordinary-store.ts'
 import { PostgresServer } from './postgres-server.ts'
 import { RedisServer } from './redis-server.ts'
 
@@ -32,11 +33,13 @@ export const redisUrl: (() => Promise<string>) | undefined = findRedis()
 /** The address of a PostgreSQL of our own for this file; `undefined` when there is none to start. */
 const postgresUrl: (() => Promise<string>) | undefined = findPostgres()
 
-/** A SQLite file always, and Redis where it is to be had. */
-export const stores: StoreKind[] = [
-  { name: 'SQLite', open: async () => ({ store: newFile() }) },
-  ...(redisUrl === undefined ? [] : [{ name: 'Redis', open: async () => ({ store: await redisUrl(), secret }) }]),
-]
+/** A SQLite file always, and Redis where it is to be had; with TEST_STORES=postgresql, PostgreSQL alone. */
+export const stores: StoreKind[] = onPostgres
+  ? [{ name: 'PostgreSQL', open: ordinaryStore }]
+  : [
+      { name: 'SQLite', open: async () => ({ store: newFile() }) },
+      ...(redisUrl === undefined ? [] : [{ name: 'Redis', open: async () => ({ store: await redisUrl(), secret }) }]),
+    ]
 
 /** Addresses of stores that can be opened more than once. */
 export const sharedStores: readonly (readonly [name: string, open: () => Promise<string>])[] = [

@@ -228,16 +228,16 @@ describe.each(stores)('orders on $name', ({ open }) => {
     const { signal } = new AbortController()
     for (const elsewhere of [from('https://evil.example'), from(undefined)]) {
       const refusals = [
-        orders.preview(order, elsewhere),
-        orders.claim(order, elsewhere),
-        orders.readChallenge(order, elsewhere),
-        orders.approve(order, elsewhere),
-        orders.reject(order, elsewhere),
-        orders.cancel(order, elsewhere),
-        orders.finalize(order, elsewhere),
-        orders.watch(order, elsewhere, signal).next(),
+        () => orders.preview(order, elsewhere),
+        () => orders.claim(order, elsewhere),
+        () => orders.readChallenge(order, elsewhere),
+        () => orders.approve(order, elsewhere),
+        () => orders.reject(order, elsewhere),
+        () => orders.cancel(order, elsewhere),
+        () => orders.finalize(order, elsewhere),
+        () => orders.watch(order, elsewhere, signal).next(),
       ]
-      for (const call of refusals) expect(await reasonOf(call)).toBe('ORIGIN_MISMATCH')
+      for (const call of refusals) expect(await reasonOf(call())).toBe('ORIGIN_MISMATCH')
     }
     expect(await reasonOf(orders.readChallenge(order, from(appOrigin)))).toBeUndefined()
     expect(await reasonOf(orders.approve(order, from(ownOrigin)))).toBeUndefined()

@@ -5,6 +5,7 @@ import { Sessions } from '../../../src/core/users/sessions.ts'
 import { StandaloneHost } from '../../../src/core/users/standalone.ts'
 import { describeHostContract } from '../../../src/integrations/testing/index.ts'
 import { openStore } from '../../../src/store/open.ts'
+import { onPostgres, ordinaryStore } from '../../support/ordinary-store.ts'
 import { redisUrl } from '../../support/stores.ts'
 
 const trustedOrigin = 'https://app.example'
@@ -49,14 +50,18 @@ describeHostContract(
   },
 )
 
-describe.skipIf(redisUrl === undefined)('with Redis', () => {
+const shared = onPostgres
+  ? { name: 'PostgreSQL', address: async () => (await ordinaryStore()).store }
+  : { name: 'Redis', address: redisUrl }
+
+describe.skipIf(shared.address === undefined)(`with ${shared.name}`, () => {
   describeHostContract(
     { describe, test },
     {
-      name: 'the standalone host on Redis',
+      name: `the standalone host on ${shared.name}`,
       trustedOrigin,
       async open() {
-        const url = String(await redisUrl?.())
+        const url = String(await shared.address?.())
         const [one, two] = [await openStore(url), await openStore(url)]
         return {
           hosts: [standalone(one, false), standalone(two, false)],

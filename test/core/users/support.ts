@@ -11,6 +11,7 @@ import type { UserAdministration } from '../../../src/core/users/user-administra
 import type { ProvenIdentity } from '../../../src/core/wallet/wallet.ts'
 import { openStore } from '../../../src/store/open.ts'
 import type { Store } from '../../../src/store/store.ts'
+import { onPostgres, ordinaryStore } from '../../support/ordinary-store.ts'
 import { redisUrl } from '../../support/stores.ts'
 import { from } from '../order/support.ts'
 
@@ -24,15 +25,20 @@ export async function openMemory(): Promise<Store> {
   return store
 }
 
-/** Where the races are run whose parts may be at two instances: in memory, and on Redis. */
-export const racedStores: readonly (readonly [name: string, open: () => Promise<Store>])[] = [
-  ['in memory', openMemory],
-  ...(redisUrl === undefined ? [] : ([['on Redis', openRedis]] as const)),
-]
+/** Where the races are run whose parts may be at two instances: in memory, and on Redis or PostgreSQL. */
+export const racedStores: readonly (readonly [name: string, open: () => Promise<Store>])[] = onPostgres
+  ? [['on PostgreSQL', openPostgres]]
+  : [['in memory', openMemory], ...(redisUrl === undefined ? [] : ([['on Redis', openRedis]] as const))]
 
 /** Redis with a prefix of its own, because what searches the store reads all of it. */
 async function openRedis(): Promise<Store> {
   const store = await openStore(String(await redisUrl?.()), { keyPrefix: `users-${randomUUID()}` })
+  onTestFinished(() => store.close())
+  return store
+}
+
+async function openPostgres(): Promise<Store> {
+  const store = await openStore((await ordinaryStore()).store)
   onTestFinished(() => store.close())
   return store
 }
