@@ -32,8 +32,8 @@ export interface PostgresOptions {
   readonly initdb?: readonly string[]
   /** Further settings, as postgresql.conf has them. */
   readonly settings?: Readonly<Record<string, string>>
-  /** Files of the server's certificate and key. Default: no TLS. */
-  readonly certificate?: { readonly cert: string; readonly key: string }
+  /** Files of the server's certificate and key, and of the authority of clients' certificates. Default: no TLS. */
+  readonly certificate?: { readonly cert: string; readonly key: string; readonly authority?: string }
 }
 
 /** A PostgreSQL server of our own on a loopback port, in a folder of its own. */
@@ -63,6 +63,7 @@ export class PostgresServer {
     for (const [setting, file] of Object.entries({
       ssl_cert_file: certificate?.cert,
       ssl_key_file: certificate?.key,
+      ssl_ca_file: certificate?.authority,
     })) {
       if (file === undefined) continue
       const own = join(folder, setting)

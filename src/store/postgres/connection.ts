@@ -197,9 +197,7 @@ export class Listener implements Linked {
   }
 }
 
-/**
- * What both kinds of connections have in common. All is given, so that no variable of libpq's such as PGHOST counts.
- */
+/** What both kinds of connections have in common. All that can be given is, so that variables such as PGHOST do not count. */
 function basicConfig({ host, port, database, user, password }: PostgresTarget): ClientConfig {
   return {
     host,
@@ -208,24 +206,28 @@ function basicConfig({ host, port, database, user, password }: PostgresTarget): 
     user,
     // A function also where there is none: otherwise PGPASSWORD and .pgpass would count.
     password: () => password ?? '',
-    ssl: false,
     client_encoding: 'UTF8',
     application_name: 'countersign',
-    options: '',
     keepAlive: true,
     connectionTimeoutMillis: timeLimitMs,
   }
 }
 
+/** Variables that `pg` reads although an empty value is given, which is what a connection here needs. */
+const readAnyway = ['PGOPTIONS', 'PGREPLICATION', 'PGSSLNEGOTIATION']
+
 /** Clients with TLS take the files as they are when they connect. */
 function clientClass(tls: TlsFiles | undefined): new (config?: ClientConfig) => Client {
-  return tls === undefined ? Client : withFiles(tls)
-}
-
-function withFiles(tls: TlsFiles): new (config?: ClientConfig) => Client {
   return class extends Client {
     constructor(config?: ClientConfig) {
-      super({ ...config, ssl: tls.material })
+      const kept = readAnyway.map((name) => [name, process.env[name]] as const)
+      for (const name of readAnyway) delete process.env[name]
+      try {
+        // The pool keeps the password where a copy leaves it behind.
+        super({ ...config, password: config?.password, ssl: tls?.material ?? false })
+      } finally {
+        for (const [name, value] of kept) if (value !== undefined) process.env[name] = value
+      }
     }
   }
 }

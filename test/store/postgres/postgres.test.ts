@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { StoreOpenError } from '../../../src/store/implementation.ts'
 import { openStore } from '../../../src/store/open.ts'
 import { schemaSql } from '../../../src/store/postgres/schema.ts'
@@ -214,6 +214,22 @@ describe.skipIf(!hasPart('postgresql'))('a PostgreSQL store', () => {
     expect(await refusalOf(`postgres://guarded@${folder}:${server.port}/postgres`)).toMatch(/asks for one/)
   })
 
+  test.each([
+    ['PGOPTIONS', '-c default_transaction_read_only=on'],
+    ['PGREPLICATION', 'database'],
+    ['PGSSLNEGOTIATION', 'direct'],
+    ['PGHOST', 'host.invalid'],
+    ['PGSSLMODE', 'require'],
+  ])('is opened as its address says, whatever %s is', async (name, value) => {
+    const database = await newDatabase()
+    vi.stubEnv(name, value)
+    onTestFinished(() => void vi.unstubAllEnvs())
+    const store = await open(server.url(database))
+    expect(await store.create('k', 'a', life)).toBe(true)
+    await store.watch('k', () => undefined)
+    expect(process.env[name]).toBe(value)
+  })
+
   test('fails while the server is away, heals, and wakes watchers then', async () => {
     await using own = await PostgresServer.start()
     const store = await open(own.url())
@@ -283,11 +299,30 @@ describe.skipIf(!hasPart('postgresql'))('a PostgreSQL store', () => {
     onTestFinished(() => rm(folder, { recursive: true, force: true }))
     const authority = await Authority.create(folder, 'authority')
     const { cert, key } = await authority.issue('localhost')
-    await using own = await PostgresServer.start({ certificate: { cert, key } })
+    await using own = await PostgresServer.start({ certificate: { cert, key, authority: authority.cert } })
     const url = `postgres://postgres@localhost:${own.port}/postgres?sslmode=verify-full`
     expect(await refusalOf(url)).toMatch(/not from an authority that is trusted here.*sslrootcert/)
     const store = await open(`${url}&sslrootcert=${encodeURIComponent(authority.cert)}`)
     expect(store.description).toContain('over TLS')
+    await own.psql("CREATE ROLE guarded LOGIN SUPERUSER PASSWORD 'secret-of-the-test'")
+    await writeFile(
+      join(own.data, 'pg_hba.conf'),
+      'hostssl all guarded all scram-sha-256\nhostssl all certified all cert\nhost all all all trust\n',
+    )
+    await own.psql('SELECT pg_reload_conf()')
+    const guarded = `${url.replace('postgres@', 'guarded:secret-of-the-test@')}&sslrootcert=${encodeURIComponent(authority.cert)}`
+    const withPassword = await open(guarded)
+    await withPassword.watch('k', () => undefined)
+    expect(await withPassword.create('k', 'a', life)).toBe(true)
+    expect(await refusalOf(guarded.replace('secret-of', 'other-than'))).toMatch(
+      /does not accept the user or the password/,
+    )
+    await own.psql('CREATE ROLE certified LOGIN SUPERUSER')
+    const client = await authority.issue('certified')
+    const certified = `${url.replace('postgres@', 'certified@')}&sslrootcert=${encodeURIComponent(authority.cert)}`
+    const files = `&sslcert=${encodeURIComponent(client.cert)}&sslkey=${encodeURIComponent(client.key)}`
+    expect(await (await open(certified + files)).create('l', 'a', life)).toBe(true)
+    expect(await refusalOf(certified)).toMatch(/certificate/)
     const elsewhere = url.replace('localhost', '127.0.0.1')
     expect(await refusalOf(`${elsewhere}&sslrootcert=${encodeURIComponent(authority.cert)}`)).toMatch(
       /another host name/,
