@@ -83,6 +83,12 @@ const steps: readonly Step[] = [
     limitMinutes: 20,
   },
   {
+    // Installs the applications, and compiles what they need.
+    name: 'Node-RED and Actual Budget sign people in at the issuer',
+    command: 'vitest run test/oidc/whole-applications.test.ts',
+    limitMinutes: 15,
+  },
+  {
     name: 'the SDK of MCP signs in at the issuer by a document, and a suite for authorization servers',
     command: 'vitest run test/oidc/mcp-sdk.test.ts',
     limitMinutes: 10,

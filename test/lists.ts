@@ -36,6 +36,8 @@ export const nightly: readonly string[] = [
   'test/docs/inbox-messages.test.ts',
   // Installs libraries that sign in by OpenID Connect.
   'test/oidc/applications.test.ts',
+  // Installs applications.
+  'test/oidc/whole-applications.test.ts',
   // Installs an SDK and a conformance suite.
   'test/oidc/mcp-sdk.test.ts',
   // Downloads a library of Debian's next release, and compiles it.

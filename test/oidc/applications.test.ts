@@ -1,25 +1,33 @@
-import { execFile, spawn } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { hasBrowser, useBrowser } from '../browser/support.ts'
-import { type Navigation, navigate } from '../support/navigate.ts'
 import { hasPart, systemPython } from '../support/optional.ts'
-import { freePort } from '../support/redis-server.ts'
-import { startService } from '../support/service.ts'
 import { trustedAuthority } from '../support/tls.ts'
-import { makeWallet, type TestWallet } from '../support/wallet.ts'
-import { Browser, clientsFile, contentOf, decide } from './support.ts'
+import { makeWallet } from '../support/wallet.ts'
+import {
+  AppBrowser,
+  appUrl,
+  clientSecret,
+  install,
+  minuteMs,
+  peopleFile,
+  post,
+  programs,
+  signIn,
+  startIssuer,
+  startProgram,
+} from './applications.ts'
+import { Browser } from './support.ts'
 
 const run = promisify(execFile)
-const minuteMs = 60_000
 const parts = ['npm registry', 'openssl', 'go', 'go-oidc', 'python3-social-django']
 const isComplete = parts.every(hasPart)
 
@@ -40,12 +48,6 @@ interface Application {
 }
 
 const node = (file: string) => (folder: string) => [process.execPath, join(folder, file)] as const
-
-async function post(browser: Browser, path: string, body: object | URLSearchParams): Promise<Response> {
-  const isForm = body instanceof URLSearchParams
-  const headers = { origin: browser.url, ...(isForm ? {} : { 'content-type': 'application/json' }) }
-  return await browser.fetch(path, { method: 'POST', headers, body: isForm ? body : JSON.stringify(body) })
-}
 
 /** Of Better Auth, the path that begins a sign-in and what names the provider. */
 const betterAuth = (path: string, provider: object) => async (browser: Browser) => {
@@ -129,107 +131,14 @@ let folder = ''
 beforeAll(async () => {
   if (!isComplete) return
   folder = mkdtempSync(join(tmpdir(), 'countersign-applications-'))
-  cpSync(fileURLToPath(new URL('applications', import.meta.url)), folder, { recursive: true })
-  writeFileSync(join(folder, 'package.json'), '{"private":true,"type":"module"}')
-  await run('npm', ['install', '--no-audit', '--no-fund', '--loglevel=error', ...packages], { cwd: folder })
+  cpSync(programs, folder, { recursive: true })
+  await install(folder, packages)
   const go = { GO111MODULE: 'off', GOPATH: '/usr/share/gocode', GOCACHE: join(folder, 'go-cache') }
   await run('go', ['build', '-o', 'go-oidc', 'go-oidc.go'], { cwd: folder, env: { ...process.env, ...go } })
 }, 15 * minuteMs)
 afterAll(() => void (folder && rmSync(folder, { recursive: true, force: true })))
 
-const appUrl = 'https://app.example'
-const secret = 'secret-of-the-application-and-the-issuer'
-
-/** A browser of an application, through what ends TLS in front of it. */
-class AppBrowser extends Browser {
-  readonly #port: number
-
-  constructor(port: number) {
-    super(appUrl)
-    this.#port = port
-  }
-
-  protected override async send(
-    { host, pathname, search }: URL,
-    { headers, ...others }: Navigation,
-  ): Promise<Response> {
-    const forwarded = { host, 'x-forwarded-host': host, 'x-forwarded-proto': 'https' }
-    const address = `http://127.0.0.1:${this.#port}${pathname}${search}`
-    return await navigate(address, { ...others, headers: { ...headers, ...forwarded } })
-  }
-}
-
-/** Starts the program of an application, which is stopped when the test ends. Resolves with its port. */
-async function startApplication({ command }: Application, issuer: string, clientId: string): Promise<number> {
-  const port = await freePort()
-  const [program, ...args] = command(folder)
-  const own = mkdtempSync(join(folder, 'run-'))
-  const child = spawn(program, args, {
-    cwd: own,
-    env: {
-      ...process.env,
-      NODE_EXTRA_CA_CERTS: authority!.cert,
-      REQUESTS_CA_BUNDLE: authority!.cert,
-      SSL_CERT_FILE: authority!.cert,
-      ISSUER: issuer,
-      CLIENT_ID: clientId,
-      CLIENT_SECRET: secret,
-      APP_URL: appUrl,
-      APP_SECRET: 'secret-of-the-application-alone-long-enough',
-      PORT: `${port}`,
-    },
-    stdio: ['ignore', 'inherit', 'inherit'],
-  })
-  const exited = once(child, 'exit')
-  onTestFinished(async () => {
-    child.kill('SIGKILL')
-    await exited
-  })
-  const home = () =>
-    new AppBrowser(port).fetch('/').then(
-      ({ status }) => status,
-      () => undefined,
-    )
-  await expect.poll(home, { timeout: minuteMs }).toBe(200)
-  return port
-}
-
-/**
- * Plays the browser of a user from an application to the issuer and back, signing the wallet in where the issuer asks.
- * Resolves with how often there was a page of consent, and with where it ended.
- */
-async function signIn(app: Browser, issuer: Browser, wallet: TestWallet, begin: NonNullable<Application['begin']>) {
-  let consents = 0
-  let address = await begin(app)
-  for (let step = 0; step < 10; step++) {
-    const browser = address.origin === issuer.url ? issuer : app
-    const opened = await browser.open(address.href)
-    const returnTo = opened.address.searchParams.get('returnTo')
-    if (opened.address.origin !== browser.url) {
-      address = opened.address
-    } else if (browser === app) {
-      return { consents, address: opened.address }
-    } else if (contentOf(opened.text).kind === 'consent') {
-      consents++
-      address = await decide(issuer, opened)
-    } else if (opened.address.pathname === '/api/auth/sign-in' && returnTo !== null) {
-      await issuer.signIn(wallet)
-      address = new URL(returnTo, issuer.url)
-    } else {
-      throw new Error(`${opened.response.status} at ${opened.address}: ${opened.text.slice(0, 500)}`)
-    }
-  }
-  throw new Error(`no end in ten steps, ${consents} times consent`)
-}
-
 const login = async (browser: Browser): Promise<URL> => (await browser.open('/login')).address
-
-/** A people file with what it has of one wallet. */
-function peopleFile({ address }: TestWallet, person: object): string {
-  const file = join(folder, `people-${Math.random()}.json`)
-  writeFileSync(file, JSON.stringify({ [`nimiq:${address}`]: person }))
-  return file
-}
 
 const template = '{user_id}@users.example'
 const wallet = makeWallet()
@@ -250,37 +159,30 @@ const settings: readonly Setting[] = [
   },
   {
     name: 'with a people file that has groups only',
-    options: () => ({ people: peopleFile(wallet, { groups: ['staff'] }) }),
+    options: () => ({ people: peopleFile([wallet, { groups: ['staff'] }]) }),
   },
   {
     name: 'with a people file that has an e-mail address',
-    options: () => ({ people: peopleFile(wallet, { email: 'ada@company.example' }) }),
+    options: () => ({ people: peopleFile([wallet, { email: 'ada@company.example' }]) }),
     email: () => 'ada@company.example',
   },
 ]
-
-async function startIssuer(options: CountersignOptions, client: object): Promise<string> {
-  const tls = await authority!.issue('localhost')
-  const port = await freePort()
-  const publicUrl = `https://localhost:${port}`
-  await startService({ publicUrl, port, tls, ...options, oidc: { ...options.oidc, clients: clientsFile(client) } })
-  return publicUrl
-}
 
 describe.skipIf(!isComplete).each(settings)('$name', ({ options, email }) => {
   test.each(applications)(
     '$name shows one page of consent, knows the user, and shows none the next time',
     async (application) => {
-      const { callback, begin = login, isWithoutPkce, asksNoEmail, refusal } = application
+      const { command, callback, begin = login, isWithoutPkce, asksNoEmail, refusal } = application
       const metadata = {
         client_id: 'app',
         client_name: application.name,
-        client_secret: secret,
+        client_secret: clientSecret,
         redirect_uris: [appUrl + callback],
         grant_types: ['authorization_code', 'refresh_token'],
       }
-      const url = await startIssuer(options(), { metadata, ...(isWithoutPkce && { pkce: 'optional' }) })
-      const port = await startApplication(application, url, 'app')
+      const url = await startIssuer(authority!, options(), { metadata, ...(isWithoutPkce && { pkce: 'optional' }) })
+      const environment = { ISSUER: url, CLIENT_ID: 'app' }
+      const port = await startProgram({ command: () => command(folder), folder, authority: authority!, environment })
       const issuer = new Browser(url)
       for (const expectedConsents of [1, 0]) {
         const app = new AppBrowser(port)
@@ -331,7 +233,7 @@ describe.skipIf(!isComplete || !hasBrowser)('oidc-client-ts', () => {
       let issuer = ''
       const own = await startPage(() => issuer)
       const metadata = { client_id: 'page', redirect_uris: [`${own}/callback`], token_endpoint_auth_method: 'none' }
-      issuer = await startIssuer(options(), { metadata })
+      issuer = await startIssuer(authority!, options(), { metadata })
       const { page } = await browser.open({ ignoreHTTPSErrors: true })
       const elsewhere = new Browser(issuer)
       const { session } = await elsewhere.signIn(wallet)
