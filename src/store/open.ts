@@ -67,20 +67,13 @@ export async function openStore(url: string, options: StoreOptions = {}): Promis
     return withKeyPrefix(await openSqliteStore(location, { log }), keyPrefix)
   }
   if (scheme === undefined) throw malformed()
-  if (scheme.startsWith('postgres')) return (await loadPostgres()).openPostgresStore(url, options)
-  // Loaded on demand, because the embedded default does not need the Redis client.
+  // Loaded on demand, because the embedded default needs neither client.
+  if (scheme.startsWith('postgres')) {
+    const { openPostgresStore } = await import('./postgres/store.ts')
+    return openPostgresStore(url, options)
+  }
   const { openRedisStore } = await import('./redis/store.ts')
   return openRedisStore(url, options)
-}
-
-/** Loads the store in PostgreSQL. Throws a TypeError if the package that it needs is not installed. */
-async function loadPostgres(): Promise<typeof import('./postgres/store.ts')> {
-  try {
-    return await import('./postgres/store.ts')
-  } catch (cause) {
-    if (!(cause instanceof Error && 'code' in cause && cause.code === 'ERR_MODULE_NOT_FOUND')) throw cause
-    throw new TypeError('A store in PostgreSQL needs the package pg: npm install pg@8', { cause })
-  }
 }
 
 /**

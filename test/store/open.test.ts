@@ -63,6 +63,22 @@ describe('openStore', () => {
     })
     expect(JSON.parse(stdout)).toEqual([0, true])
   })
+
+  it('says what to install for PostgreSQL where the package pg is missing, and needs it for no other store', async () => {
+    const script = `
+      import { registerHooks } from 'node:module'
+      registerHooks({
+        resolve(name, context, next) {
+          if (name === 'pg') throw Object.assign(new Error('not installed'), { code: 'ERR_MODULE_NOT_FOUND' })
+          return next(name, context)
+        },
+      })
+      const { openStore } = await import(${JSON.stringify(import.meta.resolve('../../src/store/open.ts'))})
+      await (await openStore('sqlite::memory:')).close()
+      await openStore('postgres://host/database').catch((error) => console.log(error.name, error.message))`
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script])
+    expect(stdout).toBe('TypeError A store in PostgreSQL needs the package pg: npm install pg@8\n')
+  })
 })
 
 describe('a Redis URL', () => {

@@ -1,8 +1,19 @@
-import { Client, type ClientBase, type ClientConfig, Pool, type PoolClient, type QueryResult } from 'pg'
+import type { Client, ClientBase, ClientConfig, Pool, PoolClient, QueryResult } from 'pg'
 import { TimeLimit } from '../../base/timing/time-limit.ts'
 import { type Linked, TimeLimitError, timeLimitMs, withinTimeLimit } from '../link.ts'
 import type { TlsFiles } from './tls.ts'
 import type { PostgresTarget } from './url.ts'
+
+/** The package pg. Imported where its absence is an error to catch: bundlers refuse any other import of it. */
+const library = await loadLibrary()
+
+async function loadLibrary(): Promise<typeof import('pg')> {
+  try {
+    return await import('pg')
+  } catch (cause) {
+    throw new TypeError('A store in PostgreSQL needs the package pg: npm install pg@8', { cause })
+  }
+}
 
 /** A prepared statement. The name is the server's for it; each connection prepares it once. */
 export interface Statement {
@@ -125,7 +136,7 @@ export class Calls {
 
   #newPool(): Pool {
     const { target, tls } = this.#access
-    const pool = new Pool({
+    const pool = new library.Pool({
       ...basicConfig(target),
       Client: clientClass(tls),
       max: target.connections,
@@ -218,7 +229,7 @@ const readAnyway = ['PGOPTIONS', 'PGREPLICATION', 'PGSSLNEGOTIATION']
 
 /** Clients with TLS take the files as they are when they connect. */
 function clientClass(tls: TlsFiles | undefined): new (config?: ClientConfig) => Client {
-  return class extends Client {
+  return class extends library.Client {
     constructor(config?: ClientConfig) {
       const kept = readAnyway.map((name) => [name, process.env[name]] as const)
       for (const name of readAnyway) delete process.env[name]
