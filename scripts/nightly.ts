@@ -163,7 +163,7 @@ const steps: readonly Step[] = [
   },
   {
     // Installs nodemailer; Python's own SMTP server receives.
-    name: 'messages about requests by ntfy, Slack and mail',
+    name: 'messages to users by ntfy, Slack and mail',
     command: 'vitest run test/docs/inbox-messages.test.ts',
     limitMinutes: 5,
   },
@@ -183,7 +183,7 @@ const steps: readonly Step[] = [
     limitMinutes: 20,
   },
   {
-    name: 'a new application of Next.js',
+    name: 'examples/next with the newest Next.js',
     command: 'vitest run test/examples/next.test.ts',
     limitMinutes: 20,
   },

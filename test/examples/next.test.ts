@@ -1,8 +1,9 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
@@ -24,37 +25,21 @@ const folder = await mkdtemp(join(tmpdir(), 'countersign-next-'))
 const application = join(folder, 'application')
 const next = join(application, 'node_modules/next/dist/bin/next')
 
-/**
- * The environment of npm and of Next.js: on the Node that runs this test, without messages to its maker, and without the
- * fonts that the new application downloads from Google at each build.
- */
+/** The environment of npm and of Next.js: on the Node that runs this test, without messages to its maker. */
 const environment = {
   ...process.env,
   PATH: [dirname(process.execPath), process.env.PATH].join(delimiter),
   NODE_ENV: undefined,
   NEXT_TELEMETRY_DISABLED: '1',
-  NEXT_FONT_GOOGLE_MOCKED_RESPONSES: join(folder, 'fonts.cjs'),
 }
-const fonts = ['Geist', 'Geist+Mono'].map((name) => [
-  `https://fonts.googleapis.com/css2?family=${name}:wght@100..900&display=swap`,
-  `@font-face { font-family: '${name}'; font-style: normal; src: local('Arial') }`,
-])
 
-/** The application as create-next-app makes it by default, with the files of the documents and with nothing else. */
+/** A copy of examples/next with the newest Next.js, and the files of docs/frameworks.md. */
 beforeAll(async () => {
-  await writeFile(
-    environment.NEXT_FONT_GOOGLE_MOCKED_RESPONSES,
-    `module.exports = ${JSON.stringify(Object.fromEntries(fonts))}`,
-  )
-  const options = { cwd: folder, env: environment }
-  await run('npx', ['--yes', 'create-next-app@latest', 'application', '--yes', '--use-npm'], options)
+  await cp(fileURLToPath(new URL('../../examples/next', import.meta.url)), application, { recursive: true })
   const install = ['install', '--no-audit', '--no-fund', 'next@latest', await packPackage()]
-  await run('npm', install, { ...options, cwd: application })
-  for (const document of ['docs/mounting.md', 'docs/react.md', 'docs/frameworks.md']) {
-    const files = await namedFiles(document)
-    // Those of React Router begin with app, too.
-    await writeFiles(application, new Map([...files].filter(([path]) => /^((app|lib)\/(?!routes)|proxy)/.test(path))))
-  }
+  await run('npm', install, { cwd: application, env: environment })
+  const files = await namedFiles('docs/frameworks.md')
+  await writeFiles(application, new Map([...files].filter(([path]) => /^(app\/|proxy)/.test(path))))
   await run(process.execPath, [next, 'build'], { cwd: application, env: environment, timeout: 10 * minuteMs })
 }, 20 * minuteMs)
 afterAll(() => rm(folder, { recursive: true, force: true }))
@@ -82,7 +67,7 @@ describe('Next.js', () => {
   const browser = useBrowser()
 
   test.each(['start', 'dev'])(
-    'with next %s, the application of the documents signs in on this device and with a phone, and has the service’s pages',
+    'with next %s, examples/next signs in on this device and with a phone, and has a page for signed-in users only',
     async (command) => {
       const url = await startNext(command)
       // The development server compiles at the first request, for longer than a page waits if the machine is busy.
@@ -110,6 +95,9 @@ describe('Next.js', () => {
       await page.getByRole('link', { name: 'Your account' }).click()
       await heading(page, 'Your account').waitFor()
       await page.goto(url)
+      await page.getByRole('link', { name: 'For members' }).click()
+      await page.getByText(/^Black tulips for NQ/).waitFor()
+      await page.goto(url)
       await page.getByRole('button', { name: 'Sign out' }).click()
 
       // With a phone, which opens the approval page.
@@ -121,8 +109,13 @@ describe('Next.js', () => {
       await phone.getByRole('button', { name: 'Approve' }).click()
       await page.getByText(`Signed in as ${address}`).waitFor()
 
-      await phone.goto(`${url}/api/auth/sign-in`)
+      // The page for signed-in users: others come to the service's sign-in page, and from there back.
+      expect(await (await fetch(`${url}/members`)).text()).not.toContain('Black tulips')
+      await phone.goto(`${url}/members`)
       await heading(phone, 'Sign in').waitFor()
+      await phone.getByRole('button', { name: 'Use a wallet on this device' }).click()
+      await phone.getByRole('button', { name: 'Demo wallet' }).click()
+      await phone.getByText(`Black tulips for ${address}`).waitFor()
       expect([...trail.faults, ...phoneTrail.faults]).toEqual([])
 
       expect(await (await fetch(`${url}/.well-known/jwks.json`)).json()).toMatchObject({ code: 'ROUTE_NOT_FOUND' })

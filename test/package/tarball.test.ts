@@ -34,6 +34,7 @@ test('the package has what it is built to, definitions, documents, examples and 
       'proto/countersign/v1/order_service.proto',
       'docs/client.md',
       'examples/react/app.tsx',
+      'examples/next/app/.well-known/[...path]/route.ts',
       'README.md',
       'llms.txt',
     ]),

@@ -66,10 +66,10 @@ test('in a project that has the package installed, typical calls, the snippets o
     await cp(join(root, 'examples', example), join(folder, example), { recursive: true })
   }
   const page = await readFile(join(root, 'docs/react.md'), 'utf8')
-  const snippets = [...page.matchAll(/```tsx\n(?:\/\/ (\S+)\n)?([\s\S]*?)```/g)]
-    .map(([, name, text = ''], index) => ({ name: name ?? `snippet-${index}.tsx`, text }))
-    // Those of Next.js are compiled by it: test/examples/next.test.ts.
-    .filter(({ name }) => !/^(app|lib)\//.test(name))
+  const snippets = [...page.matchAll(/```tsx\n(?:\/\/ (\S+)\n)?([\s\S]*?)```/g)].map(([, name, text = ''], index) => ({
+    name: name ?? `snippet-${index}.tsx`,
+    text,
+  }))
   expect(snippets.length).toBeGreaterThan(3)
   // As the compilers of bundlers take them.
   const react = join(folder, 'react')

@@ -1,0 +1,3 @@
+import { serve } from '../../../../lib/countersign'
+
+export { serve as GET, serve as HEAD, serve as OPTIONS, serve as POST }

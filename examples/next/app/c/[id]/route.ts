@@ -1,0 +1,1 @@
+export { GET, HEAD } from '../../api/auth/[...path]/route'
