@@ -124,6 +124,11 @@ const steps: readonly Step[] = [
     limitMinutes: 10,
   },
   {
+    name: 'the store on PostgreSQL 14, 16, 17 and 18, and behind a pooler that changes its mode',
+    command: 'vitest run test/store/postgres/versions.test.ts test/store/postgres/pooler.test.ts',
+    limitMinutes: 10,
+  },
+  {
     name: 'ten restarts behind nginx',
     command: 'vitest run test/e2e/behind-nginx.test.ts',
     limitMinutes: 5,
@@ -133,6 +138,12 @@ const steps: readonly Step[] = [
     name: 'chaos in Redis, in its long form',
     command: 'vitest run test/e2e/chaos.test.ts',
     limitMinutes: 30,
+    environment: { CHAOS: 'long' },
+  },
+  {
+    name: 'chaos in PostgreSQL, in its long form',
+    command: 'vitest run test/e2e/chaos-postgres.test.ts',
+    limitMinutes: 45,
     environment: { CHAOS: 'long' },
   },
   {

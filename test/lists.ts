@@ -17,6 +17,7 @@ export const nightly: readonly string[] = [
   // Installs Bun.
   'test/e2e/bun.test.ts',
   'test/e2e/chaos.test.ts',
+  'test/e2e/chaos-postgres.test.ts',
   'test/e2e/drains.test.ts',
   'test/e2e/behind-nginx.test.ts',
   'test/e2e/rolling-upgrade.test.ts',
@@ -46,6 +47,8 @@ export const nightly: readonly string[] = [
   'test/store/redis/newer-servers.test.ts',
   // Installs servers of other versions.
   'test/store/postgres/versions.test.ts',
+  // Waits for a look that comes each minute.
+  'test/store/postgres/pooler.test.ts',
   'test/store/redis/topologies.test.ts',
 ]
 
@@ -111,6 +114,7 @@ export const slow: readonly string[] = [
   'test/docs/testing.test.ts',
   'test/e2e/answer-headers.test.ts',
   'test/e2e/ceilings.test.ts',
+  'test/e2e/chaos-postgres.small.test.ts',
   'test/e2e/clocks.test.ts',
   'test/e2e/forward-auth.test.ts',
   'test/e2e/fuzz.test.ts',
@@ -160,6 +164,7 @@ export const slow: readonly string[] = [
   'test/store/redis/operators.test.ts',
   'test/contract/better-auth.test.ts',
   'test/examples/chains.test.ts',
+  'test/store/postgres/failover.test.ts',
   'test/store/postgres/postgres.small.test.ts',
   'test/store/postgres/postgres.test.ts',
   'test/store/redis/redis.test.ts',
@@ -179,6 +184,8 @@ export const slow: readonly string[] = [
 export const measuring: readonly string[] = [
   'test/integrations/backend/restarts.test.ts',
   'test/e2e/chaos.test.ts',
+  'test/e2e/chaos-postgres.test.ts',
+  'test/e2e/chaos-postgres.small.test.ts',
   'test/e2e/drains.test.ts',
   'test/e2e/behind-nginx.test.ts',
   'test/e2e/health.test.ts',

@@ -6,11 +6,10 @@ import { hasPart } from '../support/optional.ts'
 import { killServers } from '../support/redis-server.ts'
 import { ChaosCluster } from './chaos/cluster.ts'
 import type { Death } from './chaos/judge.ts'
-import { isLong, persistently, rehearse, type Topology } from './chaos/rehearsal.ts'
+import { expectNothingUnexplained, persistently, rounds } from './chaos/rehearsal.ts'
 import { ChaosSentinels } from './chaos/sentinels.ts'
 
 const hasServer = hasPart('redis-server') && hasPart('redis-cli')
-const rounds = isLong ? 5 : 1
 const timeout = 240_000 * rounds
 
 afterAll(killServers)
@@ -18,18 +17,6 @@ afterAll(killServers)
 /** Enough keys for each master to have some. */
 function newKeys(): string[] {
   return Array.from({ length: 100 }, () => `test:${randomUUID()}`)
-}
-
-/** Rehearses a disturbance, and expects no violation but those that asynchronous replication explains. */
-async function expectNothingUnexplained(topology: Topology, disturb: () => Promise<Death[]>): Promise<void> {
-  for (let round = 0; round < rounds; round++) {
-    const { summary, unexplained } = await rehearse(topology, disturb)
-    if (isLong) console.log(summary)
-    expect(
-      unexplained.slice(0, 20).map(({ kind, detail }) => `${kind}: ${detail}`),
-      summary,
-    ).toEqual([])
-  }
 }
 
 describe.skipIf(!hasServer)('sign-ins, orders and watches on two instances, while a Redis cluster', () => {

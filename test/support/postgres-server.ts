@@ -1,7 +1,7 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readdirSync } from 'node:fs'
-import { chmod, chown, copyFile, mkdtemp, rm } from 'node:fs/promises'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { appendFile, chmod, chown, copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -34,6 +34,10 @@ export interface PostgresOptions {
   readonly settings?: Readonly<Record<string, string>>
   /** Files of the server's certificate and key, and of the authority of clients' certificates. Default: no TLS. */
   readonly certificate?: { readonly cert: string; readonly key: string; readonly authority?: string }
+  /** The server that it is a standby of; `initdb` does not count then. */
+  readonly primary?: PostgresServer
+  /** An existing folder for its own. Default: one in the folder of temporary files. */
+  readonly parent?: string
 }
 
 /** A PostgreSQL server of our own on a loopback port, in a folder of its own. */
@@ -53,9 +57,9 @@ export class PostgresServer {
   }
 
   static async start(options: PostgresOptions = {}): Promise<PostgresServer> {
-    const { programs = debianServer, initdb = [], settings = {}, certificate } = options
+    const { programs = debianServer, initdb = [], settings = {}, certificate, primary, parent = tmpdir() } = options
     if (programs === undefined) throw new Error('there is no PostgreSQL server on this machine')
-    const folder = await mkdtemp(join(tmpdir(), 'countersign-postgres-'))
+    const folder = await mkdtemp(join(parent, 'countersign-postgres-'))
     const user = await serverUser()
     if (user !== undefined) await chown(folder, user.uid, user.gid)
     await chmod(folder, 0o700)
@@ -73,12 +77,14 @@ export class PostgresServer {
       Object.assign(tls, { ssl: 'on', [setting]: own })
     }
     const server = new PostgresServer(await freePort(), folder, programs, { ...tls, ...settings })
-    // Nothing is synced: what these servers keep ends with them.
-    await run(
-      join(programs, 'initdb'),
-      ['-D', server.data, '-U', superuser, '--no-sync', '-A', 'trust', '--no-instructions', ...initdb],
-      { ...user, env: { ...process.env, LC_ALL: 'C.UTF-8' } },
-    )
+    // Nothing is synced: what these servers keep ends with them. It outlives their processes, for the kernel has it.
+    const [program, ...args] = primary
+      ? ['pg_basebackup', '-R', '-d', primary.url(), '-c', 'fast']
+      : ['initdb', '-U', superuser, '-A', 'trust', '--no-instructions', ...initdb]
+    await run(join(programs, program!), ['-D', server.data, '--no-sync', ...args], {
+      ...user,
+      env: { ...process.env, LC_ALL: 'C.UTF-8' },
+    })
     await server.start()
     return server
   }
@@ -108,6 +114,14 @@ export class PostgresServer {
     await said(child, 'ready to accept')
   }
 
+  /** Starts the server again, after a stop in good order, as a standby of the one that has taken its place. */
+  async startAsStandbyOf(primary: PostgresServer): Promise<void> {
+    const address = `host=127.0.0.1 port=${primary.port} user=${superuser}`
+    await appendFile(join(this.data, 'postgresql.auto.conf'), `primary_conninfo = '${address}'\n`)
+    await writeFile(join(this.data, 'standby.signal'), '')
+    await this.start()
+  }
+
   /** Ends the server as a crash does: its processes are killed by the first that sees it. */
   async kill(): Promise<void> {
     await this.#end('SIGQUIT')
@@ -116,6 +130,22 @@ export class PostgresServer {
   /** Ends the server, and all connections to it, in good order. */
   async stop(): Promise<void> {
     await this.#end('SIGINT')
+  }
+
+  /** Stops all processes of the server from answering, while their connections stay open. */
+  freeze(): void {
+    const { pid } = this.#process ?? {}
+    if (pid === undefined) return
+    // First the one that makes the others.
+    process.kill(pid, 'SIGSTOP')
+    for (const child of childrenOf(pid)) process.kill(child, 'SIGSTOP')
+  }
+
+  /** Lets a frozen server go on. */
+  thaw(): void {
+    const { pid } = this.#process ?? {}
+    if (pid === undefined) return
+    for (const one of [...childrenOf(pid), pid]) process.kill(one, 'SIGCONT')
   }
 
   /** Runs psql as the superuser and returns what it prints, unaligned and without headings. */
@@ -167,6 +197,10 @@ async function serverUser(): Promise<{ uid: number; gid: number } | undefined> {
     run('id', ['-g', 'postgres']),
   ])
   return { uid: Number(uid), gid: Number(gid) }
+}
+
+function childrenOf(pid: number): number[] {
+  return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number)
 }
 
 function findDebianServer(): string | undefined {

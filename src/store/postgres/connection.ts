@@ -58,11 +58,14 @@ export interface Access {
 /** The connections for calls. */
 export class Calls {
   readonly #access: Access
+  readonly #onServer: (server: string) => void
   #pool: Pool
   #closed = false
 
-  constructor(access: Access) {
+  /** `onServer` is called with the identity of the server that a new connection has reached. */
+  constructor(access: Access, onServer: (server: string) => void = () => undefined) {
     this.#access = access
+    this.#onServer = onServer
     this.#pool = this.#newPool()
   }
 
@@ -141,7 +144,7 @@ export class Calls {
       Client: clientClass(tls),
       max: target.connections,
       idleTimeoutMillis: idleMs,
-      onConnect: prepareSession,
+      onConnect: async (client) => this.#onServer(await prepareSession(client)),
     })
     // A connection that is lost while it is not used; the next call makes another one.
     pool.on('error', () => undefined)
@@ -151,11 +154,16 @@ export class Calls {
   }
 }
 
+/**
+ * Errors of the server after which a connection is closed: it ends by itself (57P), the server has become a standby
+ * (25006), or what was prepared there is gone (26000) or is of others (42P05), as behind a pooler.
+ */
+const endOfConnection = /^(?:57P|25006|26000|42P05)/
+
 /** Whether the server has answered, even if with an error: the connection can go on. */
 function isAnswer(error: unknown): boolean {
-  // Class 57P: the server ends the connection, as when it shuts down. 25006: it has become a standby.
   const code = sqlStateOf(error)
-  return code !== undefined && !code.startsWith('57P') && code !== '25006'
+  return code !== undefined && !endOfConnection.test(code)
 }
 
 /** The code of an error that the server answered with; five characters. */
@@ -167,13 +175,17 @@ export function sqlStateOf(error: unknown): string | undefined {
 /** A connection of its own that listens to a channel. */
 export class Listener implements Linked {
   readonly lost: Promise<unknown>
+  /** Identity of the server. */
+  server = ''
   readonly #client: Client
   readonly #timer: NodeJS.Timeout
+  readonly #lose: (reason: unknown) => void
 
   private constructor(client: Client) {
     this.#client = client
     const { promise, resolve } = Promise.withResolvers<unknown>()
     this.lost = promise
+    this.#lose = resolve
     client.on('error', resolve)
     client.on('end', () => resolve(new Error('the connection was closed')))
     // A network that breaks closes no connection, and this one sends nothing of its own.
@@ -192,7 +204,7 @@ export class Listener implements Linked {
     client.on('notification', ({ payload = '' }) => onPayload(payload))
     try {
       await client.connect()
-      await withinTimeLimit(prepareSession(client))
+      listener.server = await withinTimeLimit(prepareSession(client))
       await withinTimeLimit(client.query(`LISTEN ${channel}`))
       return listener
     } catch (error) {
@@ -203,6 +215,8 @@ export class Listener implements Linked {
 
   close(): void {
     clearInterval(this.#timer)
+    // A server that does not answer does not say goodbye either.
+    this.#lose(new Error('the connection was closed'))
     // With a query in flight this closes the socket at once.
     void this.#client.end().catch(() => undefined)
   }
@@ -245,6 +259,7 @@ function clientClass(tls: TlsFiles | undefined): new (config?: ClientConfig) => 
 
 /** What each connection is set to, whatever the defaults of the server, database and user are. */
 const sessionSettings = `SELECT pg_is_in_recovery() AS standby,
+    extract(epoch FROM pg_postmaster_start_time())::text AS server,
     current_setting('server_version_num')::integer AS version,
     set_config('search_path', 'pg_catalog', false),
     set_config('default_transaction_isolation', 'read committed', false),
@@ -253,11 +268,13 @@ const sessionSettings = `SELECT pg_is_in_recovery() AS standby,
     set_config('synchronous_commit',
       CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, false)`
 
-async function prepareSession(client: ClientBase): Promise<void> {
-  const { rows } = await client.query<{ standby: boolean; version: number }>(sessionSettings)
-  const [{ standby, version } = { standby: true, version: 0 }] = rows
+/** Prepares a session, and resolves with the identity of its server: when it started, to the microsecond. */
+async function prepareSession(client: ClientBase): Promise<string> {
+  const { rows } = await client.query<{ standby: boolean; version: number; server: string }>(sessionSettings)
+  const [{ standby, version, server } = { standby: true, version: 0, server: '' }] = rows
   if (version < oldestVersion) {
     throw new UnfitServerError(`the server is PostgreSQL ${Math.floor(version / 10_000)}, and 14 or later is needed`)
   }
   if (standby) throw new UnfitServerError('the server is a standby and takes no writes')
+  return server
 }

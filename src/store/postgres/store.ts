@@ -22,8 +22,9 @@ const retryAfterMs = 1000
 /** How often a step is done again that the server took back because of another one. */
 const maxTries = 5
 
-/** Interval in milliseconds in which the store makes sure that sessions of the server are its own. */
+/** From one look whether sessions of the server are its own to the next, in milliseconds; and while they are not. */
 const fitnessIntervalMs = 60_000
+const unfitIntervalMs = 5000
 
 /** From the end of one sweep to the next, in milliseconds; between two steps of one, there is more to remove. */
 const sweepIntervalMs = 5000
@@ -70,7 +71,7 @@ class PostgresStore implements Store {
   readonly #watchers = new Watchers()
   readonly #link: Link<Listener>
   readonly #clock: ServerClock
-  readonly #fitnessTimer: NodeJS.Timeout
+  #fitnessTimer: NodeJS.Timeout
   #sweepTimer: NodeJS.Timeout
   /** Resolves once notifications are heard. */
   #listening = Promise.withResolvers<void>()
@@ -86,7 +87,10 @@ class PostgresStore implements Store {
     this.#prefix = `${keyPrefix}:`
     this.#tls = access.tls
     this.description = describeTarget(access.target)
-    this.#calls = new Calls(access)
+    this.#calls = new Calls(access, (server) => {
+      // The server that is listened to has lost its address, and may go on without it: nothing of it counts any more.
+      if (this.#link.up !== undefined && this.#link.up.server !== server) this.#link.drop()
+    })
     this.#clock = new ServerClock({
       name: 'the PostgreSQL server',
       ask: async (sent) => Number((await this.#calls.run<{ now: number }>(statements.time, [], sent)).rows[0]?.now),
@@ -105,7 +109,7 @@ class PostgresStore implements Store {
         this.#calls.renew()
       },
     })
-    this.#fitnessTimer = setInterval(() => this.#lookAfterSessions(), fitnessIntervalMs).unref()
+    this.#fitnessTimer = this.#lookIn(fitnessIntervalMs)
     this.#sweepTimer = this.#sweepIn(sweepIntervalMs)
   }
 
@@ -114,7 +118,8 @@ class PostgresStore implements Store {
     await this.#calls.on(prepareSchema)
     await withinTimeLimit(this.#link.connection)
     await withinTimeLimit(this.#clock.measure())
-    await this.#requireOwnSessions()
+    const unfit = await this.#findUnfit()
+    if (unfit !== undefined) throw unfit
     await exerciseStore(this, `ping:${randomUUID()}`)
     if (log !== undefined) await this.#warnOfStandbys(log)
   }
@@ -220,7 +225,7 @@ class PostgresStore implements Store {
 
   async close(): Promise<void> {
     this.#closed = true
-    clearInterval(this.#fitnessTimer)
+    clearTimeout(this.#fitnessTimer)
     clearTimeout(this.#sweepTimer)
     this.#clock.close()
     this.#watchers.clear()
@@ -267,41 +272,54 @@ class PostgresStore implements Store {
     this.#watchers.wake(payload)
   }
 
-  #lookAfterSessions(): void {
-    // A file that cannot be read leaves the one before in use.
-    this.#tls?.read().catch(() => undefined)
-    this.#requireOwnSessions().then(
-      () => {
-        this.#unfit = undefined
-      },
-      (cause) => {
-        if (cause instanceof UnfitServerError) this.#unfit = cause
-      },
-    )
+  #lookIn(delayMs: number): NodeJS.Timeout {
+    return setTimeout(async () => {
+      // A file that cannot be read leaves the one before in use.
+      await this.#tls?.read().catch(() => undefined)
+      // A server that cannot be reached makes calls fail anyway, and is found again by them.
+      await this.#lookAfterSessions().catch(() => undefined)
+      const next = this.#unfit === undefined ? fitnessIntervalMs : unfitIntervalMs
+      if (!this.#closed) this.#fitnessTimer = this.#lookIn(next)
+    }, delayMs).unref()
+  }
+
+  async #lookAfterSessions(): Promise<void> {
+    const before = this.#unfit
+    this.#unfit = await this.#findUnfit()
+    if (before === undefined && this.#unfit === undefined) return
+    // What was prepared, set or listened to may be lost with the sessions: the next look and calls take new ones.
+    this.#calls.renew()
+    if (this.#unfit !== undefined) this.#link.drop()
   }
 
   /**
-   * Makes sure that a connection here is a session there, and that notifications come. Behind a pooler that gives each
-   * transaction another session, watchers would sleep and settings would be lost.
-   *
-   * @throws UnfitServerError if it is not so.
+   * Finds out whether a connection here is a session there, and notifications come. Behind a pooler that gives each
+   * transaction another session, watchers would sleep and settings would be lost. Resolves with what is wrong; rejects
+   * if the server cannot be asked.
    */
-  async #requireOwnSessions(): Promise<void> {
+  async #findUnfit(): Promise<UnfitServerError | undefined> {
+    await withinTimeLimit(this.#listening.promise)
+    const link = this.#link.up
     const probe = randomUUID()
     const { promise: heard, resolve } = Promise.withResolvers<void>()
     this.#probes.set(probe, resolve)
     try {
-      await this.#calls.on(async (client) => {
+      const lasts = await this.#calls.on(async (client) => {
         await client.query("SELECT set_config('countersign.probe', $1, false)", [probe])
         const { rows } = await client.query<{ kept: string }>(
           "SELECT current_setting('countersign.probe', true) AS kept",
         )
-        if (rows[0]?.kept !== probe) throw pooled('a setting of a session does not last')
         await client.query(statements.notify.text, [probe])
+        return rows[0]?.kept === probe
       })
-      await withinTimeLimit(heard).catch(() => {
-        throw pooled('notifications do not arrive')
-      })
+      if (!lasts) return pooled('a setting of a session does not last')
+      const arrives = await withinTimeLimit(heard).then(
+        () => true,
+        () => false,
+      )
+      if (arrives) return undefined
+      if (this.#link.up !== link) throw new Error('the connection that listens was lost')
+      return pooled('notifications do not arrive')
     } finally {
       this.#probes.delete(probe)
     }
@@ -335,7 +353,9 @@ class PostgresStore implements Store {
       const { rowCount: entries } = await this.#calls.run(statements.sweepEntries, [])
       const { rowCount: members } = await this.#calls.run(statements.sweepMembers, [])
       return Math.max(entries ?? 0, members ?? 0) < rowsPerSweep ? sweepIntervalMs : sweepPauseMs
-    } catch {
+    } catch (cause) {
+      // Also an instance that only reads finds so that its server takes no writes any more.
+      this.#learnFrom(cause)
       return sweepIntervalMs
     }
   }

@@ -1,4 +1,4 @@
-import { onTestFinished } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import type { CountersignOptions } from '../../../src/service/config.ts'
 import { startService } from '../../support/service.ts'
 import { Caller, origin } from './caller.ts'
@@ -8,7 +8,10 @@ import { Load } from './load.ts'
 import { until } from './until.ts'
 
 /** Whether this is the long form, for `npm run nightly`: more users, and each disturbance several times. */
-export const isLong = process.env.CHAOS === 'long'
+const isLong = process.env.CHAOS === 'long'
+
+/** How often a disturbance is rehearsed. */
+export const rounds = isLong ? 5 : 1
 
 const users = isLong ? { signIns: 16, orders: 12 } : { signIns: 8, orders: 6 }
 const patientOrders = 10
@@ -30,11 +33,23 @@ export interface Topology extends AsyncDisposable {
   settled(): Promise<void>
 }
 
+/** Rehearses a disturbance, and expects no violation but those that asynchronous replication explains. */
+export async function expectNothingUnexplained(topology: Topology, disturb: () => Promise<Death[]>): Promise<void> {
+  for (let round = 0; round < rounds; round++) {
+    const { summary, unexplained } = await rehearse(topology, disturb)
+    if (isLong) console.log(summary)
+    expect(
+      unexplained.slice(0, 20).map(({ kind, detail }) => `${kind}: ${detail}`),
+      summary,
+    ).toEqual([])
+  }
+}
+
 /**
  * Lets something happen to the servers while users use two services on them, until the servers agree again, and judges
  * what the users saw.
  */
-export async function rehearse(topology: Topology, disturb: () => Promise<Death[]>): Promise<Outcome> {
+async function rehearse(topology: Topology, disturb: () => Promise<Death[]>): Promise<Outcome> {
   await topology.settled()
   const options = { store: topology.url, secret: 'a secret for tests and for nothing else', trustedOrigins: [origin] }
   const urls = [await startPersistently(options), await startPersistently(options)] as const

@@ -11,7 +11,8 @@ import { schemaSql } from '../../../src/store/postgres/schema.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { Authority } from '../../support/certificates.ts'
 import { hasPart } from '../../support/optional.ts'
-import { killPostgresServers, PostgresServer, spawnAsServerUser } from '../../support/postgres-server.ts'
+import { startPgBouncer } from '../../support/pgbouncer.ts'
+import { killPostgresServers, PostgresServer } from '../../support/postgres-server.ts'
 import { freePort } from '../../support/redis-server.ts'
 import { startTcpProxy } from '../../support/tcp-proxy.ts'
 import { healed } from '../healed.ts'
@@ -334,42 +335,16 @@ describe.skipIf(!hasPart('postgresql'))('a PostgreSQL store', () => {
     ).toBe('t')
   })
 
-  test.skipIf(!hasPart('pgbouncer')).each(['transaction', 'session'])('behind PgBouncer in %s mode', async (mode) => {
-    const url = await startPgBouncer(server, mode, await newDatabase())
-    if (mode === 'session') {
-      const store = await open(url)
-      expect(await store.create('k', 'a', life)).toBe(true)
-    } else {
-      expect(await refusalOf(url)).toMatch(/pooler/)
-    }
-  })
-})
-
-/** Starts PgBouncer before a server; it ends with the test. Resolves with the URL of the database. */
-async function startPgBouncer(server: PostgresServer, mode: string, database: string): Promise<string> {
-  const port = await freePort()
-  const folder = await mkdtemp(join(tmpdir(), 'countersign-pgbouncer-'))
-  const config = join(folder, 'pgbouncer.ini')
-  await writeFile(
-    config,
-    `[databases]
-${database} = host=127.0.0.1 port=${server.port} user=postgres
-[pgbouncer]
-listen_addr = 127.0.0.1
-listen_port = ${port}
-unix_socket_dir =
-auth_type = any
-pool_mode = ${mode}
-`,
-    { mode: 0o644 },
+  test.skipIf(!hasPart('pgbouncer')).each(['transaction', 'session'] as const)(
+    'behind PgBouncer in %s mode',
+    async (mode) => {
+      const { url } = await startPgBouncer(server, mode, await newDatabase())
+      if (mode === 'session') {
+        const store = await open(url)
+        expect(await store.create('k', 'a', life)).toBe(true)
+      } else {
+        expect(await refusalOf(url)).toMatch(/pooler/)
+      }
+    },
   )
-  const child = await spawnAsServerUser('pgbouncer', [config], folder)
-  onTestFinished(async () => {
-    child.kill('SIGKILL')
-    await rm(folder, { recursive: true, force: true })
-  })
-  const url = `postgres://postgres@127.0.0.1:${port}/${database}`
-  const answers = () => server.psqlAt(url, 'SELECT 1').catch(() => undefined)
-  await expect.poll(answers, { timeout: 10_000 }).toBe('1')
-  return url
-}
+})

@@ -1,0 +1,114 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { openStore } from '../../../src/store/open.ts'
+import type { Store } from '../../../src/store/store.ts'
+import { connectionsTo, waitForStandbys } from '../../e2e/chaos/postgres.ts'
+import { keptLog } from '../../support/log-lines.ts'
+import { hasPart } from '../../support/optional.ts'
+import { killPostgresServers, PostgresServer } from '../../support/postgres-server.ts'
+import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.ts'
+import { healed } from '../healed.ts'
+
+const mainFile = fileURLToPath(new URL('../../../src/main.ts', import.meta.url))
+const life = { ttlMs: 600_000 }
+
+afterAll(killPostgresServers)
+
+describe.skipIf(!hasPart('postgresql'))('a PostgreSQL store', () => {
+  let server: PostgresServer
+  let other: PostgresServer
+  beforeAll(async () => {
+    server = await PostgresServer.start()
+    other = await PostgresServer.start()
+  })
+  afterAll(async () => {
+    await server[Symbol.asyncDispose]()
+    await other[Symbol.asyncDispose]()
+  })
+
+  /** A store behind an address that leads to the first server. */
+  async function openMovable(): Promise<{ store: Store; proxy: TcpProxy }> {
+    const proxy = await startTcpProxy(server.port)
+    const store = await openStore(`postgres://postgres@127.0.0.1:${proxy.port}/postgres`)
+    onTestFinished(() => store.close())
+    await Promise.all(Array.from({ length: 10 }, () => store.ping()))
+    return { store, proxy }
+  }
+
+  test('leaves a server that has lost its address and goes on, as soon as a new connection reaches another', async () => {
+    await (await openStore(other.url())).close()
+    const { store, proxy } = await openMovable()
+    let wakes = 0
+    await store.watch('k', () => wakes++)
+    proxy.targetPort = other.port
+    await server.psql(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'countersign' LIMIT 1",
+    )
+    // All at once, so that one of them needs a new connection.
+    await Promise.all(Array.from({ length: 10 }, () => healed(store)))
+    await expect.poll(() => connectionsTo(server), { timeout: 3000 }).toBe(0)
+    await expect.poll(() => wakes).toBe(1)
+    await healed(store, () => store.create('k', 'a', life))
+    await store.compareAndSet('k', 1, 'b', life, { wake: true })
+    await expect.poll(() => wakes).toBe(2)
+    expect(await other.psql("SELECT version FROM countersign.entries WHERE key = 'countersign:k'")).toBe('2')
+  })
+
+  test('leaves a server that takes no writes any more within ten seconds, also if it only reads', async () => {
+    await (await openStore(other.url())).close()
+    const { store, proxy } = await openMovable()
+    proxy.targetPort = other.port
+    await server.psql('ALTER SYSTEM SET default_transaction_read_only = on')
+    await server.psql('SELECT pg_reload_conf()')
+    await expect.poll(() => connectionsTo(server), { timeout: 10_000 }).toBe(0)
+    await server.psql('ALTER SYSTEM RESET default_transaction_read_only')
+    await server.psql('SELECT pg_reload_conf()')
+    expect(await healed(store, () => store.get('none'))).toBeUndefined()
+  })
+
+  describe('with a standby', () => {
+    let standby: PostgresServer
+    beforeAll(async () => {
+      standby = await PostgresServer.start({ primary: server })
+    })
+    afterAll(() => standby[Symbol.asyncDispose]())
+
+    test('warns at its start, and in doctor, while nothing waits for the standby', async () => {
+      const warning = /PostgreSQL has standbys and waits for none of them.*synchronous_standby_names/
+      expect(await warningsOfStart()).toEqual([expect.stringMatching(warning)])
+      expect(await doctor(server.url())).toMatch(warning)
+      await waitForStandbys(server, '*')
+      expect(await warningsOfStart()).toEqual([])
+      expect(await doctor(server.url())).not.toMatch(warning)
+      await waitForStandbys(server, '')
+    })
+
+    test('refuses the standby in one line, as doctor does', async () => {
+      const refusal = /the server is a standby and takes no writes/
+      await expect(openStore(standby.url())).rejects.toThrow(
+        new RegExp(`^Cannot open the store, PostgreSQL at [^\n]*: ${refusal.source}\\. Name another server [^\n]*$`),
+      )
+      expect(await doctor(standby.url())).toMatch(refusal)
+    })
+  })
+
+  async function warningsOfStart(): Promise<string[]> {
+    const { logger, lines } = keptLog()
+    const store = await openStore(server.url(), { log: logger })
+    await store.close()
+    return lines.map((line) => line.text)
+  }
+})
+
+/** What doctor says of a store. */
+async function doctor(store: string): Promise<string> {
+  const child = spawn(process.execPath, [mainFile, 'doctor'], {
+    env: { COUNTERSIGN_STORE: store, COUNTERSIGN_SECRET: 'a-secret-for-tests-and-for-nothing-else', PORT: '0' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const [said] = await Promise.all([text(child.stdout), once(child, 'close')])
+  return said.replaceAll(/\s+/g, ' ')
+}
