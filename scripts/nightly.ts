@@ -162,6 +162,11 @@ const steps: readonly Step[] = [
     environment: { TEST_STORES: 'postgresql' },
   },
   {
+    name: "an operator's first day on PostgreSQL",
+    command: 'vitest run test/docs/operator-day.test.ts',
+    limitMinutes: 5,
+  },
+  {
     name: '100,000 inputs of damaged bytes',
     command: 'vitest run test/e2e/fuzz.test.ts',
     limitMinutes: 40,

@@ -26,8 +26,8 @@ const machinePath = (process.env.PATH ?? '')
 export interface RunningCommand {
   /** All that it has printed. */
   output(): string
-  /** Presses Ctrl+C, and resolves once the command has ended. */
-  interrupt(): Promise<void>
+  /** Presses Ctrl+C, or sends another signal, and resolves once the command has ended. */
+  interrupt(signal?: NodeJS.Signals): Promise<void>
 }
 
 /** A shell in a folder, into which commands are typed. */
@@ -68,9 +68,9 @@ export class Terminal {
     })
     return {
       output: () => output,
-      async interrupt() {
+      async interrupt(signal = 'SIGINT') {
         // A terminal sends it to all processes of the command.
-        if (child.pid !== undefined) process.kill(-child.pid, 'SIGINT')
+        if (child.pid !== undefined) process.kill(-child.pid, signal)
         await exited
       },
     }
