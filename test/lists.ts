@@ -41,6 +41,8 @@ export const nightly: readonly string[] = [
   'test/oidc/applications.test.ts',
   // Installs applications.
   'test/oidc/whole-applications.test.ts',
+  // Needs Roundcube and Dovecot.
+  'test/oidc/roundcube.test.ts',
   // Installs an SDK and a conformance suite.
   'test/oidc/mcp-sdk.test.ts',
   // Downloads a library of Debian's next release, and compiles it.

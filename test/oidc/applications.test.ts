@@ -15,6 +15,7 @@ import { makeWallet } from '../support/wallet.ts'
 import {
   AppBrowser,
   appUrl,
+  askedIn,
   clientSecret,
   install,
   minuteMs,
@@ -41,8 +42,8 @@ interface Application {
   readonly begin?: (browser: Browser) => Promise<URL>
   /** Does not send PKCE. */
   readonly isWithoutPkce?: true
-  /** Asks for `openid` only, so that it learns no e-mail address. */
-  readonly asksNoEmail?: true
+  /** What it asks for. */
+  readonly scope?: string | ((hasEmail: boolean) => string)
   /** What its last address has if there is no e-mail address, without which it signs nobody in. */
   readonly refusal?: string
 }
@@ -80,16 +81,23 @@ const applications: readonly Application[] = [
     command: node('better-auth-sso.mjs'),
     callback: '/api/auth/sso/callback/countersign',
     begin: betterAuth('/api/auth/sign-in/sso', { providerId: 'countersign' }),
+    scope: 'openid email profile offline_access',
     refusal: 'error=invalid_provider',
   },
   { name: 'Fastify', command: node('fastify.mjs'), callback: '/callback' },
-  { name: 'Hono', command: node('hono.mjs'), callback: '/callback' },
+  {
+    name: 'Hono',
+    command: node('hono.mjs'),
+    callback: '/callback',
+    // All scopes that the issuer has. Without a setting for e-mail, that one is not among them.
+    scope: (hasEmail) => `openid offline_access profile wallet groups${hasEmail ? ' email' : ''}`,
+  },
   {
     name: 'passport-openidconnect',
     command: node('passport-openidconnect.mjs'),
     callback: '/callback',
     isWithoutPkce: true,
-    asksNoEmail: true,
+    scope: 'openid',
   },
   {
     name: 'social-auth',
@@ -172,7 +180,8 @@ describe.skipIf(!isComplete).each(settings)('$name', ({ options, email }) => {
   test.each(applications)(
     '$name shows one page of consent, knows the user, and shows none the next time',
     async (application) => {
-      const { command, callback, begin = login, isWithoutPkce, asksNoEmail, refusal } = application
+      const { command, callback, begin = login, scope = 'openid profile email', ...others } = application
+      const { isWithoutPkce, refusal } = others
       const metadata = {
         client_id: 'app',
         client_name: application.name,
@@ -186,10 +195,12 @@ describe.skipIf(!isComplete).each(settings)('$name', ({ options, email }) => {
       const issuer = new Browser(url)
       for (const expectedConsents of [1, 0]) {
         const app = new AppBrowser(port)
-        const { consents, address } = await signIn(app, issuer, wallet, begin)
+        const { request, consents, address } = await signIn(app, issuer, wallet, begin)
+        const asked = typeof scope === 'string' ? scope : scope(email !== undefined)
+        expect(askedIn(request)).toEqual({ scope: asked, hasPkce: !isWithoutPkce })
         expect(consents).toBe(expectedConsents)
         const { session } = await (await issuer.fetch('/api/auth/session')).json()
-        const mail = asksNoEmail ? undefined : email?.(session.userId)
+        const mail = scope === 'openid' ? undefined : email?.(session.userId)
         if (refusal !== undefined && mail === undefined) {
           expect(address.href).toContain(refusal)
           continue

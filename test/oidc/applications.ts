@@ -37,16 +37,16 @@ export async function install(folder: string, packages: readonly string[]): Prom
   })
 }
 
-/** Starts an issuer over TLS, with one client. Resolves with its address. */
+/** Starts an issuer over TLS. Resolves with its address. */
 export async function startIssuer(
   authority: TrustedAuthority,
   options: CountersignOptions,
-  client: object,
+  ...clients: readonly object[]
 ): Promise<string> {
   const tls = await authority.issue('localhost')
   const port = await freePort()
   const publicUrl = `https://localhost:${port}`
-  await startService({ publicUrl, port, tls, ...options, oidc: { ...options.oidc, clients: clientsFile(client) } })
+  await startService({ publicUrl, port, tls, ...options, oidc: { ...options.oidc, clients: clientsFile(...clients) } })
   return publicUrl
 }
 
@@ -127,12 +127,13 @@ export async function startProgram({ command, folder, authority, environment }: 
 
 /**
  * Plays the browser of a user from an application to the issuer and back, signing the wallet in where the issuer asks,
- * and going back where the account may not use the application. Resolves with how often there was a page of consent, and
- * with what the application showed at the end.
+ * and going back where the account may not use the application. Resolves with what the application asked for, with how
+ * often there was a page of consent, and with what the application showed at the end.
  */
 export async function signIn(app: Browser, issuer: Browser, wallet: TestWallet, begin: (app: Browser) => Promise<URL>) {
   let consents = 0
-  let address = await begin(app)
+  const request = await begin(app)
+  let address = request
   for (let step = 0; step < 10; step++) {
     const browser = address.origin === issuer.url ? issuer : app
     const opened = await browser.open(address.href)
@@ -141,7 +142,7 @@ export async function signIn(app: Browser, issuer: Browser, wallet: TestWallet, 
     if (opened.address.origin !== browser.url) {
       address = opened.address
     } else if (browser === app) {
-      return { consents, ...opened }
+      return { request, consents, ...opened }
     } else if (kind === 'consent') {
       consents++
       address = await decide(issuer, opened)
@@ -156,4 +157,9 @@ export async function signIn(app: Browser, issuer: Browser, wallet: TestWallet, 
     }
   }
   throw new Error(`no end in ten steps, ${consents} times consent`)
+}
+
+/** What an application's request asks for. */
+export function askedIn({ searchParams }: URL): { readonly scope: string | null; readonly hasPkce: boolean } {
+  return { scope: searchParams.get('scope'), hasPkce: searchParams.has('code_challenge') }
 }

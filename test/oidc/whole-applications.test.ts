@@ -9,6 +9,7 @@ import { makeWallet, type TestWallet } from '../support/wallet.ts'
 import {
   AppBrowser,
   appUrl,
+  askedIn,
   clientSecret,
   install,
   minuteMs,
@@ -72,7 +73,8 @@ describe.skipIf(!isComplete)('Node-RED', () => {
     return async (wallet: TestWallet) => {
       const [app, issuer] = [new AppBrowser(port), new Browser(url)]
       const begin = async () => (await app.open('/auth/strategy')).address
-      const { address, consents } = await signIn(app, issuer, wallet, begin)
+      const { request, address, consents } = await signIn(app, issuer, wallet, begin)
+      expect(askedIn(request)).toEqual({ scope: 'openid groups', hasPkce: false })
       // As its own script reads it: it is not encoded.
       const [, code] = /[?&]code=(.*?)(?:$|&)/.exec(address.search) ?? []
       const exchanged = await (await post(app, '/auth/token', { code })).json()
@@ -143,39 +145,50 @@ describe.skipIf(!isComplete)('Actual Budget', () => {
         const answer = await post(app, '/account/login', { loginMethod: 'openid', returnUrl: appUrl })
         return new URL((await answer.json()).data.returnUrl)
       }
-      const { address, text, consents } = await signIn(app, issuer, wallet, begin)
+      const { request, address, text, consents } = await signIn(app, issuer, wallet, begin)
+      expect(askedIn(request)).toEqual({ scope: 'openid email profile', hasPkce: true })
       const token = address.searchParams.get('token')
       if (token === null) return { consents, refusal: JSON.parse(text).reason }
       const headers = { 'x-actual-token': token }
+      /** Adds a user by the name that the application knows a wallet by. */
+      const add = async (userName: string) => {
+        const body = JSON.stringify({ userName, role: 'BASIC', enabled: true })
+        const json = { ...headers, 'content-type': 'application/json' }
+        return (await app.fetch('/admin/users', { method: 'POST', headers: json, body })).status
+      }
       const { data } = await (await app.fetch('/account/validate', { headers })).json()
       const users: { userName: string; owner: boolean }[] = await (await app.fetch('/admin/users/', { headers })).json()
       const isOwner = users.find(({ userName }) => userName === data.userName)?.owner
-      return { consents, user: { name: data.userName, shown: data.displayName, role: data.permission, isOwner } }
+      return { consents, add, user: { name: data.userName, shown: data.displayName, role: data.permission, isOwner } }
     }
   }
 
   test(
-    'the first wallet is the owner by its address, and others do not get in',
+    'the first wallet is the owner by its address, and others get in once it adds theirs',
     async () => {
       const enter = await start({}, {})
       const name = ada.address.replaceAll(' ', '')
-      expect(await enter(ada)).toEqual({ consents: 1, user: { name, shown: name, role: 'ADMIN', isOwner: true } })
+      const owner = await enter(ada)
+      expect(owner).toMatchObject({ consents: 1, user: { name, shown: name, role: 'ADMIN', isOwner: true } })
       expect(await enter(bob)).toEqual({ consents: 1, refusal: 'openid-grant-failed' })
-      expect(await enter(ada)).toMatchObject({ consents: 0, user: { name, role: 'ADMIN' } })
+      expect(await owner.add?.(bob.address.replaceAll(' ', ''))).toBe(200)
+      expect(await enter(bob)).toMatchObject({ consents: 0, user: { isOwner: false } })
+      expect(await enter(eve)).toMatchObject({ refusal: 'openid-grant-failed' })
     },
     3 * minuteMs,
   )
 
   test(
-    'with groups at the client the first wallet of them is the owner, and further ones get in if it lets them',
+    'with groups at the client their first wallet is the owner, by the names of the people file, and further ones get in',
     async () => {
-      const person = { groups: ['family'], name: 'Ada', email: 'ada@company.example' }
+      const person = { groups: ['family'], name: 'Ada', preferred_username: 'ada', email: 'ada@company.example' }
       const people = peopleFile([ada, person], [bob, { groups: ['family'] }])
       const enter = await start({ groups: ['family'] }, { people }, { ACTUAL_USER_CREATION_MODE: 'login' })
-      const name = ada.address.replaceAll(' ', '')
       expect(await enter(eve)).toEqual({ consents: 0, refusal: 'missing-authorization-code' })
-      expect(await enter(ada)).toMatchObject({ user: { name, shown: 'Ada', role: 'ADMIN', isOwner: true } })
+      const owner = { name: 'ada', shown: 'Ada', role: 'ADMIN', isOwner: true }
+      expect(await enter(ada)).toMatchObject({ user: owner })
       expect(await enter(bob)).toMatchObject({ user: { role: 'BASIC', isOwner: false } })
+      expect(await enter(ada)).toMatchObject({ user: owner })
     },
     3 * minuteMs,
   )

@@ -32,6 +32,12 @@ const checks: Readonly<Record<string, readonly [string, ...string[]]>> = {
   'libapache2-mod-auth-openidc': ['sh', '-c', 'apache2 -v && test -e /usr/lib/apache2/modules/mod_auth_openidc.so'],
   'go-oidc': ['test', '-d', '/usr/share/gocode/src/github.com/coreos/go-oidc'],
   'python3-social-django': [systemPython, '-c', 'import django, jose, social_django'],
+  // Dovecot as in the test runs as root only.
+  'Roundcube and Dovecot': [
+    'sh',
+    '-c',
+    'dovecot --version && test -e /usr/share/roundcube/index.php && php -m | grep -q pdo_sqlite && test "$(id -u)" = 0',
+  ],
   nginx: ['nginx', '-v'],
   caddy: ['caddy', 'version'],
   haproxy: ['haproxy', '-v'],
