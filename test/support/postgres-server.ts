@@ -132,6 +132,11 @@ export class PostgresServer {
     await this.#end('SIGINT')
   }
 
+  /** Whether it has not ended, be it by itself. */
+  get isRunning(): boolean {
+    return this.#process !== undefined && this.#process.exitCode === null && this.#process.signalCode === null
+  }
+
   /** Stops all processes of the server from answering, while their connections stay open. */
   freeze(): void {
     const { pid } = this.#process ?? {}

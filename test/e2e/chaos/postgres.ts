@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type PostgresOptions, PostgresServer } from '../../support/postgres-server.ts'
+import type { SmallDisk } from '../../support/small-disk.ts'
 import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.ts'
 import type { Death } from './judge.ts'
 import type { Topology } from './rehearsal.ts'
@@ -85,8 +86,28 @@ export class ChaosPostgres implements Topology {
   /** Takes the standby away for a while. The primary commits nothing meanwhile. */
   async loseStandby(): Promise<Death[]> {
     await this.#standby.kill()
-    await pause(6000)
+    await pause(15_000)
     await this.#standby.start()
+    return []
+  }
+
+  /** Leaves the primary no room on its disk for a while, so that it takes nothing new. */
+  async fillDisk(disk: SmallDisk): Promise<Death[]> {
+    await disk.fill()
+    await pause(6000)
+    await disk.free()
+    return []
+  }
+
+  /** Leaves it none for its log either, so that it ends. An operator makes room and starts it. */
+  async fillDiskUntilItEnds(disk: SmallDisk): Promise<Death[]> {
+    await disk.fill()
+    const log = "SELECT pg_logical_emit_message(false, 'full', repeat('x', 1000000)) FROM generate_series(1, 1000)"
+    await this.#primary.psql(log).catch(() => undefined)
+    await until('the primary has ended', () => !this.#primary.isRunning)
+    await pause(1000)
+    await disk.free()
+    await this.#primary.start()
     return []
   }
 

@@ -270,9 +270,22 @@ describe.skipIf(!hasPart('postgresql'))('a PostgreSQL store', () => {
     let wakes = 0
     await store.watch('k', () => wakes++)
     await store.create('k', 'a', life)
-    // Nothing of what is sent from now on arrives, and no connection is closed.
+    // Nothing of what is answered from now on arrives, and no connection is closed.
     proxy.answer = () => Buffer.alloc(0)
-    await expect(store.get('k')).rejects.toMatchObject(unavailable)
+    const cutAt = performance.now()
+    const calls = [
+      store.get('k'),
+      store.create('other', 'a', life),
+      store.take('other'),
+      store.compareAndSet('other', 1, 'b', life, { wake: true }),
+      store.addMember('set', 'm', life, 5),
+      store.removeMember('set', 'm'),
+      store.members('set'),
+      store.ping(),
+    ]
+    const failure = expect.objectContaining(unavailable)
+    expect(await Promise.allSettled(calls)).toEqual(calls.map(() => ({ status: 'rejected', reason: failure })))
+    expect(performance.now() - cutAt).toBeLessThan(3500)
     await sleep(8000)
     proxy.answer = (chunk) => chunk
     // A try to connect that is under way still has its 2.5 seconds, and the next one comes after a pause.
