@@ -203,7 +203,7 @@ describe('in the course of time', () => {
   const pass = (seconds: number) => void vi.setSystemTime(Date.now() + seconds * 1000)
 
   test('a revoked session gets no more tokens, and those that it has are dead five minutes after; introspection knows at once', async () => {
-    const { url, service } = await startService(options)
+    const { url, service } = await startService({ ...inMemory, ...options })
     const wallet = makeWallet()
     const [stolen, own] = [await signIn(url, wallet), await signIn(url, wallet)]
     const verify = backendOf(url)
