@@ -215,18 +215,41 @@ describe.skipIf(!isComplete).each(settings)('$name', ({ options, email }) => {
   )
 })
 
+describe.skipIf(!isComplete)('with the scope groups', () => {
+  test.each(applications)(
+    '$name finds the groups of the user',
+    async ({ name, command, callback, begin = login, isWithoutPkce, refusal }) => {
+      const metadata = {
+        client_id: 'app',
+        client_name: name,
+        client_secret: clientSecret,
+        redirect_uris: [appUrl + callback],
+      }
+      const people = peopleFile([wallet, { groups: ['staff', 'admins'], email: 'ada@company.example' }])
+      const url = await startIssuer(authority!, { people }, { metadata, ...(isWithoutPkce && { pkce: 'optional' }) })
+      const scope = refusal === undefined ? 'openid profile groups' : 'openid profile email groups'
+      const environment = { ISSUER: url, CLIENT_ID: 'app', SCOPE: scope }
+      const port = await startProgram({ command: () => command(folder), folder, authority: authority!, environment })
+      const app = new AppBrowser(port)
+      await signIn(app, new Browser(url), wallet, begin)
+      expect((await (await app.fetch('/')).json()).groups).toEqual(['staff', 'admins'])
+    },
+    3 * minuteMs,
+  )
+})
+
 describe.skipIf(!isComplete || !hasBrowser)('oidc-client-ts', () => {
   const browser = useBrowser()
 
   /** A server of files that knows no user. */
-  async function startPage(issuer: () => string): Promise<string> {
+  async function startPage(issuer: () => string, scope?: string): Promise<string> {
     const { cert, key } = await authority!.issue('localhost')
     const files: Record<string, () => [string, string]> = {
       '/oidc-client-ts.js': () => [
         'text/javascript',
         readFileSync(join(folder, 'node_modules/oidc-client-ts/dist/browser/oidc-client-ts.min.js'), 'utf8'),
       ],
-      '/settings.json': () => ['application/json', JSON.stringify({ issuer: issuer(), clientId: 'page' })],
+      '/settings.json': () => ['application/json', JSON.stringify({ issuer: issuer(), clientId: 'page', scope })],
     }
     const page = (): [string, string] => ['text/html', readFileSync(join(folder, 'oidc-client-ts.html'), 'utf8')]
     const server = createServer({ cert: readFileSync(cert), key: readFileSync(key) }, (asked, response) => {
@@ -238,28 +261,37 @@ describe.skipIf(!isComplete || !hasBrowser)('oidc-client-ts', () => {
     return `https://localhost:${(server.address() as AddressInfo).port}`
   }
 
+  /** Signs the wallet in at a page. Resolves with the user's id and with what the page shows. */
+  async function visit(options: CountersignOptions, scope?: string) {
+    let issuer = ''
+    const own = await startPage(() => issuer, scope)
+    const metadata = { client_id: 'page', redirect_uris: [`${own}/callback`], token_endpoint_auth_method: 'none' }
+    issuer = await startIssuer(authority!, options, { metadata })
+    const { page } = await browser.open({ ignoreHTTPSErrors: true })
+    const elsewhere = new Browser(issuer)
+    const { session } = await elsewhere.signIn(wallet)
+    const kept = [...elsewhere.cookies.values()].map(({ name, value }) => ({ name, value, url: issuer, secure: true }))
+    await page.context().addCookies(kept)
+    await page.goto(`${own}/login`)
+    await page.getByRole('button', { name: 'Allow' }).click()
+    await page.waitForURL(`${own}/`)
+    return { userId: session.userId, shown: () => page.textContent('body') }
+  }
+
   test.each(settings)(
     '$name, a page without a server shows one page of consent and knows the user',
     async ({ options }) => {
-      let issuer = ''
-      const own = await startPage(() => issuer)
-      const metadata = { client_id: 'page', redirect_uris: [`${own}/callback`], token_endpoint_auth_method: 'none' }
-      issuer = await startIssuer(authority!, options(), { metadata })
-      const { page } = await browser.open({ ignoreHTTPSErrors: true })
-      const elsewhere = new Browser(issuer)
-      const { session } = await elsewhere.signIn(wallet)
-      const kept = [...elsewhere.cookies.values()].map(({ name, value }) => ({
-        name,
-        value,
-        url: issuer,
-        secure: true,
-      }))
-      await page.context().addCookies(kept)
-      const user = JSON.stringify({ sub: session.userId })
-      await page.goto(`${own}/login`)
-      await page.getByRole('button', { name: 'Allow' }).click()
-      await page.waitForURL(`${own}/`)
-      await expect.poll(() => page.textContent('body')).toBe(user)
+      const { userId, shown } = await visit(options())
+      await expect.poll(shown).toBe(JSON.stringify({ sub: userId }))
+    },
+    3 * minuteMs,
+  )
+
+  test(
+    'finds the groups of the user',
+    async () => {
+      const { userId, shown } = await visit({ people: peopleFile([wallet, { groups: ['staff'] }]) }, 'openid groups')
+      await expect.poll(shown).toBe(JSON.stringify({ sub: userId, groups: ['staff'] }))
     },
     3 * minuteMs,
   )

@@ -1,7 +1,7 @@
 import { ExpressAuth, getSession } from '@auth/express'
 import express from 'express'
 
-const { ISSUER, CLIENT_ID, CLIENT_SECRET, APP_SECRET, PORT } = process.env
+const { ISSUER, CLIENT_ID, CLIENT_SECRET, APP_SECRET, PORT, SCOPE } = process.env
 
 const config = {
   providers: [
@@ -12,14 +12,15 @@ const config = {
       issuer: ISSUER,
       clientId: CLIENT_ID,
       clientSecret: CLIENT_SECRET,
+      ...(SCOPE && { authorization: { params: { scope: SCOPE } } }),
     },
   ],
   secret: APP_SECRET,
   trustHost: true,
   callbacks: {
     // Without these the session has no id of the user.
-    jwt: ({ token, profile }) => (profile ? { ...token, sub: profile.sub } : token),
-    session: ({ session, token }) => ({ ...session, user: { ...session.user, id: token.sub } }),
+    jwt: ({ token, profile }) => (profile ? { ...token, sub: profile.sub, groups: profile.groups } : token),
+    session: ({ session, token: { sub, groups } }) => ({ ...session, user: { ...session.user, id: sub, groups } }),
   },
 }
 
@@ -28,6 +29,7 @@ app.set('trust proxy', true)
 app.use('/auth', ExpressAuth(config))
 app.get('/', async (request, response) => {
   const session = await getSession(request, config)
-  response.json({ sub: session?.user.id, email: session?.user.email })
+  const { id, email, groups } = session?.user ?? {}
+  response.json({ sub: id, email, groups })
 })
 app.listen(Number(PORT), '127.0.0.1')

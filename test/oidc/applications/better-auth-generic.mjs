@@ -3,7 +3,10 @@ import { betterAuth } from 'better-auth'
 import { fromNodeHeaders, toNodeHandler } from 'better-auth/node'
 import { genericOAuth } from 'better-auth/plugins'
 
-const { ISSUER, CLIENT_ID, CLIENT_SECRET, APP_URL, APP_SECRET, PORT } = process.env
+const { ISSUER, CLIENT_ID, CLIENT_SECRET, APP_URL, APP_SECRET, PORT, SCOPE } = process.env
+
+/** By account id. */
+const groupsOf = new Map()
 
 const auth = betterAuth({
   baseURL: APP_URL,
@@ -16,7 +19,8 @@ const auth = betterAuth({
           clientId: CLIENT_ID,
           clientSecret: CLIENT_SECRET,
           discoveryUrl: `${ISSUER}/.well-known/openid-configuration`,
-          scopes: ['openid', 'profile', 'email'],
+          scopes: SCOPE?.split(' ') ?? ['openid', 'profile', 'email'],
+          mapProfileToUser: ({ sub, groups }) => void groupsOf.set(sub, groups),
         },
       ],
     }),
@@ -29,5 +33,6 @@ createServer(async (request, response) => {
   const headers = fromNodeHeaders(request.headers)
   const session = await auth.api.getSession({ headers })
   const [account] = session ? await auth.api.listUserAccounts({ headers }) : []
-  response.end(JSON.stringify({ sub: account?.accountId, email: session?.user.email }))
+  const { accountId: sub } = account ?? {}
+  response.end(JSON.stringify({ sub, email: session?.user.email, groups: groupsOf.get(sub) }))
 }).listen(Number(PORT), '127.0.0.1')

@@ -3,7 +3,10 @@ import { sso } from '@better-auth/sso'
 import { betterAuth } from 'better-auth'
 import { fromNodeHeaders, toNodeHandler } from 'better-auth/node'
 
-const { ISSUER, CLIENT_ID, CLIENT_SECRET, APP_URL, APP_SECRET, PORT } = process.env
+const { ISSUER, CLIENT_ID, CLIENT_SECRET, APP_URL, APP_SECRET, PORT, SCOPE } = process.env
+
+/** By user id. */
+const groupsOf = new Map()
 
 const auth = betterAuth({
   baseURL: APP_URL,
@@ -11,6 +14,7 @@ const auth = betterAuth({
   trustedOrigins: [ISSUER],
   plugins: [
     sso({
+      provisionUser: async ({ user, userInfo }) => void groupsOf.set(user.id, userInfo.groups),
       defaultSSO: [
         {
           providerId: 'countersign',
@@ -22,6 +26,8 @@ const auth = betterAuth({
             clientId: CLIENT_ID,
             clientSecret: CLIENT_SECRET,
             pkce: true,
+            ...(SCOPE && { scopes: SCOPE.split(' ') }),
+            mapping: { id: 'sub', email: 'email', name: 'name', extraFields: { groups: 'groups' } },
           },
         },
       ],
@@ -35,5 +41,6 @@ createServer(async (request, response) => {
   const headers = fromNodeHeaders(request.headers)
   const session = await auth.api.getSession({ headers })
   const [account] = session ? await auth.api.listUserAccounts({ headers }) : []
-  response.end(JSON.stringify({ sub: account?.accountId, email: session?.user.email }))
+  const { id, email } = session?.user ?? {}
+  response.end(JSON.stringify({ sub: account?.accountId, email, groups: groupsOf.get(id) }))
 }).listen(Number(PORT), '127.0.0.1')

@@ -1,7 +1,7 @@
 import express from 'express'
 import { auth } from 'express-openid-connect'
 
-const { ISSUER, CLIENT_ID, CLIENT_SECRET, APP_URL, APP_SECRET, PORT } = process.env
+const { ISSUER, CLIENT_ID, CLIENT_SECRET, APP_URL, APP_SECRET, PORT, SCOPE } = process.env
 
 const app = express()
 app.use(
@@ -12,8 +12,11 @@ app.use(
     clientSecret: CLIENT_SECRET,
     secret: APP_SECRET,
     authRequired: false,
-    authorizationParams: { response_type: 'code' },
+    authorizationParams: { response_type: 'code', ...(SCOPE && { scope: SCOPE }) },
   }),
 )
-app.get('/', ({ oidc }, response) => void response.json({ sub: oidc.user?.sub, email: oidc.user?.email }))
+app.get('/', ({ oidc }, response) => {
+  const { sub, email, groups } = oidc.user ?? {}
+  response.json({ sub, email, groups })
+})
 app.listen(Number(PORT), '127.0.0.1')

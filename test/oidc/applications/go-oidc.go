@@ -9,6 +9,7 @@ import (
 	"log"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 
 	oidc "github.com/coreos/go-oidc"
@@ -34,6 +35,9 @@ func main() {
 		Endpoint:     provider.Endpoint(),
 		RedirectURL:  os.Getenv("APP_URL") + "/callback",
 		Scopes:       []string{oidc.ScopeOpenID, "profile", "email"},
+	}
+	if scope := os.Getenv("SCOPE"); scope != "" {
+		config.Scopes = strings.Fields(scope)
 	}
 	verifier := provider.Verifier(&oidc.Config{ClientID: config.ClientID})
 	// By the value of a cookie.
@@ -75,7 +79,17 @@ func main() {
 			http.Error(w, err.Error(), http.StatusBadGateway)
 			return
 		}
-		user := map[string]string{"sub": idToken.Subject}
+		var claims struct {
+			Groups []string `json:"groups"`
+		}
+		if err := userInfo.Claims(&claims); err != nil {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+			return
+		}
+		user := map[string]any{"sub": idToken.Subject}
+		if claims.Groups != nil {
+			user["groups"] = claims.Groups
+		}
 		if userInfo.Email != "" {
 			user["email"] = userInfo.Email
 		}

@@ -2,7 +2,7 @@ import { serve } from '@hono/node-server'
 import { getAuth, initOidcAuthMiddleware, oidcAuthMiddleware, processOAuthCallback } from '@hono/oidc-auth'
 import { Hono } from 'hono'
 
-const { ISSUER, CLIENT_ID, CLIENT_SECRET, APP_URL, APP_SECRET, PORT } = process.env
+const { ISSUER, CLIENT_ID, CLIENT_SECRET, APP_URL, APP_SECRET, PORT, SCOPE } = process.env
 
 const app = new Hono()
 app.use(
@@ -13,12 +13,16 @@ app.use(
     OIDC_AUTH_SECRET: APP_SECRET,
     OIDC_REDIRECT_URI: `${APP_URL}/callback`,
     OIDC_AUTH_EXTERNAL_URL: APP_URL,
+    ...(SCOPE && { OIDC_SCOPES: SCOPE }),
   }),
 )
-app.get('/callback', (c) => processOAuthCallback(c))
+app.get('/callback', (c) => {
+  c.set('oidcClaimsHook', async (_before, { sub, email, groups } = {}) => ({ sub, email, groups }))
+  return processOAuthCallback(c)
+})
 app.get('/login', oidcAuthMiddleware(), (c) => c.redirect('/'))
 app.get('/', async (c) => {
   const user = await getAuth(c)
-  return c.json({ sub: user?.sub, email: user?.email || undefined })
+  return c.json({ sub: user?.sub, email: user?.email || undefined, groups: user?.groups })
 })
 serve({ fetch: app.fetch, port: Number(PORT), hostname: '127.0.0.1' })

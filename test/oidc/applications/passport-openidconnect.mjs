@@ -3,7 +3,7 @@ import session from 'express-session'
 import passport from 'passport'
 import OpenIDConnectStrategy from 'passport-openidconnect'
 
-const { ISSUER, CLIENT_ID, CLIENT_SECRET, APP_URL, APP_SECRET, PORT } = process.env
+const { ISSUER, CLIENT_ID, CLIENT_SECRET, APP_URL, APP_SECRET, PORT, SCOPE } = process.env
 
 passport.use(
   new OpenIDConnectStrategy(
@@ -15,8 +15,11 @@ passport.use(
       clientID: CLIENT_ID,
       clientSecret: CLIENT_SECRET,
       callbackURL: `${APP_URL}/callback`,
+      ...(SCOPE && { scope: SCOPE.replace('openid ', '') }),
     },
-    (_issuer, { id, emails }, done) => done(null, { sub: id, email: emails?.[0]?.value }),
+    // With nine parameters it reads userinfo.
+    (_issuer, { id, emails, _json }, _idProfile, _context, _idToken, _accessToken, _refreshToken, _params, done) =>
+      done(null, { sub: id, email: emails?.[0]?.value, groups: _json.groups }),
   ),
 )
 passport.serializeUser((user, done) => done(null, user))

@@ -25,6 +25,10 @@ settings.configure(
     SOCIAL_AUTH_OIDC_OIDC_ENDPOINT=os.environ['ISSUER'],
     SOCIAL_AUTH_OIDC_KEY=os.environ['CLIENT_ID'],
     SOCIAL_AUTH_OIDC_SECRET=os.environ['CLIENT_SECRET'],
+    SOCIAL_AUTH_OIDC_SCOPE=['groups'] if 'SCOPE' in os.environ else [],
+    SOCIAL_AUTH_OIDC_EXTRA_DATA=['groups'],
+    # Django's user has a field of this name, for something else.
+    SOCIAL_AUTH_PROTECTED_USER_FIELDS=['groups'],
 )
 django.setup()
 
@@ -32,8 +36,9 @@ django.setup()
 def home(request):
     if not request.user.is_authenticated:
         return JsonResponse({})
-    sub = request.user.social_auth.get(provider='oidc').uid
-    return JsonResponse({'sub': sub, **({'email': request.user.email} if request.user.email else {})})
+    account = request.user.social_auth.get(provider='oidc')
+    claims = {'sub': account.uid, 'email': request.user.email, 'groups': account.extra_data.get('groups')}
+    return JsonResponse({name: value for name, value in claims.items() if value})
 
 
 urlpatterns = [path('', home), path('', include('social_django.urls', namespace='social'))]
