@@ -1,7 +1,7 @@
 import { afterAll, describe, test } from 'vitest'
 import { hasPart } from '../support/optional.ts'
 import { killPostgresServers } from '../support/postgres-server.ts'
-import { ChaosPostgres } from './chaos/postgres.ts'
+import { ChaosPostgres, crashAfterLag } from './chaos/postgres.ts'
 import { expectNothingUnexplained, rounds } from './chaos/rehearsal.ts'
 
 afterAll(killPostgresServers)
@@ -9,6 +9,6 @@ afterAll(killPostgresServers)
 describe.skipIf(!hasPart('postgresql'))('sign-ins, orders and watches on two instances, while PostgreSQL', () => {
   test('fails over after a crash', { timeout: 120_000 * rounds }, async () => {
     await using servers = await ChaosPostgres.start()
-    await expectNothingUnexplained(servers, () => servers.failOver((old) => old.kill()))
+    await expectNothingUnexplained(servers, () => servers.failOver(crashAfterLag))
   })
 })

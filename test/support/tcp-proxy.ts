@@ -18,12 +18,21 @@ export interface TcpProxy {
   stallAfter(text: string): Promise<void>
 }
 
-export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
+/**
+ * Starts one, until the test ends. With `allowHalfOpen` a connection that one side has ended stays until the other side
+ * ends it, too; otherwise this proxy does.
+ */
+export async function startTcpProxy(
+  targetPort: number,
+  { allowHalfOpen = false }: { allowHalfOpen?: boolean } = {},
+): Promise<TcpProxy> {
   const pairs = new Set<[Socket, Socket]>()
   let trigger: { text: string; fired: () => void } | undefined
   let stalled = false
-  const server = createServer((client) => {
-    const upstream = connect(proxy.targetPort, '127.0.0.1')
+  const server = createServer({ allowHalfOpen }, (client) => {
+    const upstream = connect({ port: proxy.targetPort, host: '127.0.0.1', allowHalfOpen })
+    client.on('end', () => upstream.end())
+    upstream.on('end', () => client.end())
     const pair: [Socket, Socket] = [client, upstream]
     pairs.add(pair)
     client.on('data', (chunk) => {

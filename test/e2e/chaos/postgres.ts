@@ -9,6 +9,9 @@ import { until } from './until.ts'
 /** How the old primary is kept from acknowledging anything before the standby takes its place. */
 type Fence = (old: PostgresServer) => Promise<void>
 
+/** With these of the server, what is acknowledged can be lost: each connection has to say otherwise. */
+const settings = { synchronous_commit: 'off' }
+
 /** Time in milliseconds for which the old primary is frozen: longer than it takes to notice that. */
 const frozenMs = 12_000
 
@@ -32,8 +35,8 @@ export class ChaosPostgres implements Topology {
 
   /** Starts them within a test, at whose end the address goes. */
   static async start(options: PostgresOptions = {}): Promise<ChaosPostgres> {
-    const primary = await PostgresServer.start(options)
-    const standby = await PostgresServer.start({ primary })
+    const primary = await PostgresServer.start({ ...options, settings: { ...settings, ...options.settings } })
+    const standby = await PostgresServer.start({ primary, settings })
     await waitForStandbys(primary, '*')
     return new ChaosPostgres(primary, standby, await startTcpProxy(primary.port))
   }
@@ -176,9 +179,22 @@ export class ChaosPostgres implements Topology {
   /** Ends the old primary, and makes another standby. */
   async #replace(old: PostgresServer): Promise<void> {
     await old[Symbol.asyncDispose]()
-    this.#standby = await PostgresServer.start({ primary: this.#primary })
+    this.#standby = await PostgresServer.start({ primary: this.#primary, settings })
     await waitForStandbys(this.#primary, '*')
   }
+}
+
+/**
+ * A fence: a crash, before which the log of the primary does not reach the standby for a moment. What it acknowledged
+ * then would be lost.
+ */
+export async function crashAfterLag(old: PostgresServer): Promise<void> {
+  const sender = Number(await old.psql('SELECT pid FROM pg_stat_replication'))
+  process.kill(sender, 'SIGSTOP')
+  await pause(1000)
+  const killed = old.kill()
+  process.kill(sender, 'SIGKILL')
+  await killed
 }
 
 /** How many connections services have to a server. */

@@ -31,7 +31,7 @@ describe.skipIf(!hasPart('postgresql'))('a PostgreSQL store', () => {
 
   /** A store behind an address that leads to the first server. */
   async function openMovable(): Promise<{ store: Store; proxy: TcpProxy }> {
-    const proxy = await startTcpProxy(server.port)
+    const proxy = await startTcpProxy(server.port, { allowHalfOpen: true })
     const store = await openStore(`postgres://postgres@127.0.0.1:${proxy.port}/postgres`)
     onTestFinished(() => store.close())
     await Promise.all(Array.from({ length: 10 }, () => store.ping()))
@@ -48,13 +48,30 @@ describe.skipIf(!hasPart('postgresql'))('a PostgreSQL store', () => {
       "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'countersign' LIMIT 1",
     )
     // All at once, so that one of them needs a new connection.
-    await Promise.all(Array.from({ length: 10 }, () => healed(store)))
-    await expect.poll(() => connectionsTo(server), { timeout: 3000 }).toBe(0)
+    const callAll = () => Promise.all(Array.from({ length: 10 }, () => healed(store)))
+    await expect.poll(() => callAll().then(() => connectionsTo(server)), { timeout: 3000 }).toBe(0)
     await expect.poll(() => wakes).toBe(1)
     await healed(store, () => store.create('k', 'a', life))
     await store.compareAndSet('k', 1, 'b', life, { wake: true })
     await expect.poll(() => wakes).toBe(2)
     expect(await other.psql("SELECT version FROM countersign.entries WHERE key = 'countersign:k'")).toBe('2')
+  })
+
+  test('leaves a server that has lost its address and does not answer, before its network would say so', async () => {
+    await (await openStore(other.url())).close()
+    const { store, proxy } = await openMovable()
+    let wakes = 0
+    await store.watch('frozen', () => wakes++)
+    proxy.targetPort = other.port
+    server.freeze()
+    onTestFinished(() => server.thaw())
+    // All connections for calls are closed by that.
+    const calls = Array.from({ length: 10 }, () => store.get('frozen'))
+    expect((await Promise.allSettled(calls)).map(({ status }) => status)).toContain('rejected')
+    await healed(store)
+    await expect.poll(() => wakes, { timeout: 1500 }).toBe(1)
+    server.thaw()
+    await expect.poll(() => connectionsTo(server)).toBe(0)
   })
 
   test('leaves a server that takes no writes any more within ten seconds, also if it only reads', async () => {
