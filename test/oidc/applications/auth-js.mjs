@@ -3,6 +3,9 @@ import express from 'express'
 
 const { ISSUER, CLIENT_ID, CLIENT_SECRET, APP_SECRET, PORT, SCOPE } = process.env
 
+/** By user id. */
+const groupsOf = new Map()
+
 const config = {
   providers: [
     {
@@ -19,9 +22,10 @@ const config = {
   trustHost: true,
   callbacks: {
     // Without these the session has no id of the user.
-    jwt: ({ token, profile }) => (profile ? { ...token, sub: profile.sub, groups: profile.groups } : token),
-    session: ({ session, token: { sub, groups } }) => ({ ...session, user: { ...session.user, id: sub, groups } }),
+    jwt: ({ token, profile }) => (profile ? { ...token, sub: profile.sub } : token),
+    session: ({ session, token }) => ({ ...session, user: { ...session.user, id: token.sub } }),
   },
+  events: { signIn: ({ profile }) => void groupsOf.set(profile.sub, profile.groups) },
 }
 
 const app = express()
@@ -29,7 +33,7 @@ app.set('trust proxy', true)
 app.use('/auth', ExpressAuth(config))
 app.get('/', async (request, response) => {
   const session = await getSession(request, config)
-  const { id, email, groups } = session?.user ?? {}
-  response.json({ sub: id, email, groups })
+  const { id, email } = session?.user ?? {}
+  response.json({ sub: id, email, groups: groupsOf.get(id) })
 })
 app.listen(Number(PORT), '127.0.0.1')
