@@ -175,8 +175,12 @@ describe.each(stores)('handing orders over on $name', ({ open }) => {
     test('can only reject', async () => {
       const { orders } = makeInstance(store)
       const order = await handedOver()
-      const refused = [orders.readChallenge(order, phone), orders.approve(order, phone), orders.handOver(order, phone)]
-      for (const call of refused) expect(await reasonOf(call)).toBe('ORDER_TOKEN_INVALID')
+      const calls = [
+        () => orders.readChallenge(order, phone),
+        () => orders.approve(order, phone),
+        () => orders.handOver(order, phone),
+      ]
+      for (const call of calls) expect(await reasonOf(call())).toBe('ORDER_TOKEN_INVALID')
       expect((await orders.reject(order, phone)).status).toBe('rejected')
       const taken = { ...order, challengeToken: order.newToken }
       expect(await reasonOf(orders.approve(taken, phone))).toBe('ORDER_REJECTED')
