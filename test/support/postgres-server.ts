@@ -80,7 +80,7 @@ export class PostgresServer {
     // Nothing is synced: what these servers keep ends with them. It outlives their processes, for the kernel has it.
     const [program, ...args] = primary
       ? ['pg_basebackup', '-R', '-d', primary.url(), '-c', 'fast']
-      : ['initdb', '-U', superuser, '-A', 'trust', '--no-instructions', ...initdb]
+      : ['initdb', '-U', superuser, '-A', 'trust', ...initdb]
     await run(join(programs, program!), ['-D', server.data, '--no-sync', ...args], {
       ...user,
       env: { ...process.env, LC_ALL: 'C.UTF-8' },
