@@ -75,7 +75,7 @@ describe('openStore', () => {
       })
       const { openStore } = await import(${JSON.stringify(import.meta.resolve('../../src/store/open.ts'))})
       await (await openStore('sqlite::memory:')).close()
-      await openStore('postgres://host/database').catch((error) => console.log(error.name, error.message))`
+      await openStore('postgres://user@host/database').catch((error) => console.log(error.name, error.message))`
     const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script])
     expect(stdout).toBe('TypeError A store in PostgreSQL needs the package pg: npm install pg@8\n')
   })

@@ -1,19 +1,8 @@
 import type { Client, ClientBase, ClientConfig, Pool, PoolClient, QueryResult } from 'pg'
 import { TimeLimit } from '../../base/timing/time-limit.ts'
 import { type Linked, TimeLimitError, timeLimitMs, withinTimeLimit } from '../link.ts'
-import type { TlsFiles } from './tls.ts'
-import type { PostgresTarget } from './url.ts'
-
-/** The package pg. Imported where its absence is an error to catch: bundlers refuse any other import of it. */
-const library = await loadLibrary()
-
-async function loadLibrary(): Promise<typeof import('pg')> {
-  try {
-    return await import('pg')
-  } catch (cause) {
-    throw new TypeError('A store in PostgreSQL needs the package pg: npm install pg@8', { cause })
-  }
-}
+import { TlsFiles } from './tls.ts'
+import { type PostgresTarget, parsePostgresUrl } from './url.ts'
 
 /** A prepared statement. The name is the server's for it; each connection prepares it once. */
 export interface Statement {
@@ -50,9 +39,33 @@ export class UnfitServerError extends Error {
 
 /** How to make a connection. */
 export interface Access {
+  /** The package pg. */
+  readonly library: typeof import('pg')
   readonly target: PostgresTarget
   /** Undefined means without TLS. */
   readonly tls: TlsFiles | undefined
+}
+
+/**
+ * Resolves with how to reach the server of a URL.
+ *
+ * @throws TypeError if the URL is malformed, a file that it names is missing or not what it should be, or the package pg
+ * is not installed.
+ */
+export async function accessOf(url: string): Promise<Access> {
+  const target = parsePostgresUrl(url)
+  const tls = target.tls && new TlsFiles(target.tls)
+  await tls?.read()
+  return { library: await loadLibrary(), target, tls }
+}
+
+/** Imports pg where its absence is an error to catch: bundlers refuse any other import of it. */
+async function loadLibrary(): Promise<typeof import('pg')> {
+  try {
+    return await import('pg')
+  } catch (cause) {
+    throw new TypeError('A store in PostgreSQL needs the package pg: npm install pg@8', { cause })
+  }
 }
 
 /** The connections for calls. */
@@ -138,10 +151,10 @@ export class Calls {
   }
 
   #newPool(): Pool {
-    const { target, tls } = this.#access
+    const { library, target } = this.#access
     const pool = new library.Pool({
       ...basicConfig(target),
-      Client: clientClass(tls),
+      Client: clientClass(this.#access),
       max: target.connections,
       idleTimeoutMillis: idleMs,
       onConnect: async (client) => this.#onServer(await prepareSession(client)),
@@ -199,7 +212,7 @@ export class Listener implements Linked {
   /** Connects and listens. `onPayload` is called for each notification. */
   static async dial(access: Access, channel: string, onPayload: (payload: string) => void): Promise<Listener> {
     const config = { ...basicConfig(access.target), application_name: watchingName }
-    const client = new (clientClass(access.tls))(config)
+    const client = new (clientClass(access))(config)
     const listener = new Listener(client)
     client.on('notification', ({ payload = '' }) => onPayload(payload))
     try {
@@ -242,7 +255,7 @@ function basicConfig({ host, port, database, user, password }: PostgresTarget): 
 const readAnyway = ['PGOPTIONS', 'PGREPLICATION', 'PGSSLNEGOTIATION']
 
 /** Clients with TLS take the files as they are when they connect. */
-function clientClass(tls: TlsFiles | undefined): new (config?: ClientConfig) => Client {
+function clientClass({ library, tls }: Access): new (config?: ClientConfig) => Client {
   return class extends library.Client {
     constructor(config?: ClientConfig) {
       const kept = readAnyway.map((name) => [name, process.env[name]] as const)

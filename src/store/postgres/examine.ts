@@ -1,6 +1,4 @@
-import { Calls, watchingName } from './connection.ts'
-import { TlsFiles } from './tls.ts'
-import { parsePostgresUrl } from './url.ts'
+import { accessOf, Calls, watchingName } from './connection.ts'
 
 /** What a server says of itself, and of the tables of Countersign. */
 export interface PostgresFacts {
@@ -45,10 +43,9 @@ const facts = `SELECT current_setting('server_version') AS version, current_sett
  * open there, which is not counted among the instances.
  */
 export async function examinePostgres(url: string): Promise<PostgresFacts> {
-  const target = parsePostgresUrl(url)
-  const tls = target.tls && new TlsFiles(target.tls)
-  await tls?.read()
-  const calls = new Calls({ target: { ...target, connections: 1 }, tls })
+  const access = await accessOf(url)
+  const { target } = access
+  const calls = new Calls({ ...access, target: { ...target, connections: 1 } })
   try {
     const { rows } = await calls.on((client) => client.query<Answer>(facts))
     const [asked] = rows

@@ -9,12 +9,12 @@ import { defaultKeyPrefix } from '../map-store.ts'
 import type { StoreOptions } from '../open.ts'
 import type { Life, ScannedValue, Store, VersionedValue } from '../store.ts'
 import { Watchers } from '../watchers.ts'
-import { type Access, Calls, Listener, type Statement, sqlStateOf, UnfitServerError } from './connection.ts'
+import { type Access, accessOf, Calls, Listener, type Statement, sqlStateOf, UnfitServerError } from './connection.ts'
 import { explainProblem, withoutDetails } from './problem.ts'
 import { lockClass, prepareSchema } from './schema.ts'
 import { channel, rowsPerSweep, statements, valuesPerScan } from './statements.ts'
-import { TlsFiles } from './tls.ts'
-import { describeTarget, parsePostgresUrl } from './url.ts'
+import type { TlsFiles } from './tls.ts'
+import { describeTarget } from './url.ts'
 
 /** Time in ms after which a caller may try again when the store does not answer. */
 const retryAfterMs = 1000
@@ -40,16 +40,14 @@ const maxVersion = 2 ** 31 - 1
  * A process has up to `connections` of the URL for its calls and another for its watches. Each call is answered or
  * fails within 2.5 seconds. A call whose answer was lost is not repeated, because a second `take` would find nothing.
  *
- * @throws TypeError if the URL is malformed, or a file that it names is missing or not what it should be.
+ * @throws TypeError if the URL is malformed, a file that it names is missing or not what it should be, or the package pg is
+ * not installed.
  * @throws StoreOpenError if no suitable server answers in time, or it cannot be used. The message is one line that says
  * what to do, without credentials.
  */
 export async function openPostgresStore(url: string, options: StoreOptions = {}): Promise<Store> {
   const { keyPrefix = defaultKeyPrefix, log } = options
-  const target = parsePostgresUrl(url)
-  const tls = target.tls && new TlsFiles(target.tls)
-  await tls?.read()
-  const store = new PostgresStore({ target, tls }, keyPrefix)
+  const store = new PostgresStore(await accessOf(url), keyPrefix)
   try {
     await store.prove(log)
     return store
