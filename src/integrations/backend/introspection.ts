@@ -35,6 +35,12 @@ const uncached: RequestInit = 'cache' in Request.prototype ? { cache: 'no-store'
 const path = '/countersign.v1.SessionService/IntrospectSession'
 
 /**
+ * Time in milliseconds by which the header `Date` may be behind: it has whole seconds, and Node.js takes the next one
+ * when its event loop gets to it.
+ */
+const maxDateLagMs = 2000
+
+/**
  * Most calls that are under way at once. Without a ceiling, a service that hangs would be sent connections without end.
  */
 const maxCalls = 100
@@ -92,8 +98,8 @@ function read({ status, headers }: Response, text: string): LiveSession | undefi
   if (active === false) return undefined
   if (active !== true || typeof session !== 'object' || session === null) throw unexpected('no session')
   const date = Date.parse(headers.get('date') ?? '')
-  // The header has whole seconds.
-  return { session: sessionIn({ ...session, groups }), now: Math.max(Date.now(), Number.isNaN(date) ? 0 : date + 1000) }
+  const now = Math.max(Date.now(), Number.isNaN(date) ? 0 : date + maxDateLagMs)
+  return { session: sessionIn({ ...session, groups }), now }
 }
 
 function sessionIn(fields: object): Session {
