@@ -143,6 +143,9 @@ const hostile: readonly (readonly [string, Readonly<Record<string, string>>])[] 
   ],
 ]
 
+/** What those headers name, and no random text of an answer has. */
+const foreign = /evil\.example|\/evil/i
+
 describe.each([
   ['', {}],
   [', behind a proxy that is trusted', { trustProxy: 1 }],
@@ -151,7 +154,7 @@ describe.each([
     const { url } = await startIssuer([shop], options)
     for (const [name, wanted] of Object.entries(await documentsOf(url))) {
       const got = await ask(url, { ...wanted, headers: { ...wanted.headers, ...headers } })
-      expect(got.all, name).not.toMatch(/evil/i)
+      expect(got.all, name).not.toMatch(foreign)
       expect(foreignIn(url, got), name).toEqual([])
     }
   })
@@ -174,7 +177,7 @@ test('no authority of HTTP/2 and no target in absolute form puts an address into
       await ask(url, { ...wanted, path: `http://evil.example${wanted.path}` }),
     ]
     for (const got of both) {
-      expect(got.all, name).not.toMatch(/evil/i)
+      expect(got.all, name).not.toMatch(foreign)
       expect(foreignIn(url, got), name).toEqual([])
     }
   }
