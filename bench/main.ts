@@ -13,9 +13,18 @@ import { measureFlood } from './flood.ts'
 import { application, codeExchange, countersignIssuer, floorIssuer, refreshes } from './issuers.ts'
 import { orderPaths, type Path, peerPaths, sessionCheckOver, signInOver, type TurnSize } from './paths.ts'
 import { changedReadme, type Ratios, readRatios, tooLow } from './ratios.ts'
-import { type Floor, hasRedis, pin, root, type ServerProcess, startCountersign, startFloor } from './servers.ts'
+import {
+  type Floor,
+  hasRedis,
+  pin,
+  root,
+  type ServerProcess,
+  startCountersign,
+  startFloor,
+  startPostgres,
+} from './servers.ts'
 import { type Contestant, formatMs, median, printTable, ratios, type Turn, takeTurns } from './turns.ts'
-import { measureNotify, measureWakeUps, startPostgres } from './wake-ups.ts'
+import { measureNotify, measureWakeUps } from './wake-ups.ts'
 import { measureWatchers } from './watchers.ts'
 
 const { values, positionals } = parseArgs({

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { PostgresServer } from '../test/support/postgres-server.ts'
 import type { LoopTurns, Usage, UsageQuestion } from './probe.ts'
 
 /** A server in a process of its own, on a loopback port. */
@@ -77,6 +78,11 @@ export async function startCountersign(
     ...(store.startsWith('sqlite:') ? {} : { COUNTERSIGN_SECRET: 'a secret for benchmarks and for nothing else' }),
   }
   return await start([join(folder, 'src/main.ts')], environment, core)
+}
+
+/** A PostgreSQL as Debian sets it up, which waits for the disk at each commit. */
+export function startPostgres(): Promise<PostgresServer> {
+  return PostgresServer.start({ settings: { fsync: 'on' } })
 }
 
 /** A server to compare with. */

@@ -2,13 +2,12 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { create, toBinary } from '@bufbuild/protobuf'
 import { OrderKind, OrderService } from '../gen/server/countersign/v1/order_service_pb.ts'
 import { openPostgresStore } from '../src/store/postgres/store.ts'
-import { PostgresServer } from '../test/support/postgres-server.ts'
 import { RedisServer } from '../test/support/redis-server.ts'
 import { nextWallet } from './clients.ts'
 import { GrpcConnection } from './grpc.ts'
 import { Http1Pool, rpc } from './http1.ts'
 import type { Ratios } from './ratios.ts'
-import { startCountersign } from './servers.ts'
+import { startCountersign, startPostgres } from './servers.ts'
 import { formatMs, percentile, printTable } from './turns.ts'
 
 const { startOrder, claimOrder, getOrderChallenge, approveOrder, finalizeOrder, watchOrder } = OrderService.method
@@ -19,11 +18,6 @@ const atOnce = 32
 const life = { ttlMs: 600_000 }
 /** What a slower disk, or a standby that is waited for, adds to each commit, in microseconds. */
 const commitDelays = [0, 1000, 2000]
-
-/** A PostgreSQL as Debian sets it up, which waits for the disk at each commit. */
-export function startPostgres(): Promise<PostgresServer> {
-  return PostgresServer.start({ settings: { fsync: 'on' } })
-}
 
 /** The time from a step on one instance to its event on another, at 100 steps a second. */
 export async function measureWakeUps(core: number | undefined, short: boolean): Promise<Ratios> {

@@ -5,9 +5,8 @@ import { RedisServer } from '../test/support/redis-server.ts'
 import { pathOf, sharedConnections } from './grpc.ts'
 import { Http1Pool, rpc } from './http1.ts'
 import type { Ratios } from './ratios.ts'
-import { type ServerProcess, startCountersign, startFloor } from './servers.ts'
+import { type ServerProcess, startCountersign, startFloor, startPostgres } from './servers.ts'
 import { formatMs, printTable } from './turns.ts'
-import { startPostgres } from './wake-ups.ts'
 
 const { startOrder, watchOrder } = OrderService.method
 /** Streams that are opened at once. */

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { measuring, nightly, slow } from './lists.ts'
 import { linesAbout } from './support/slow-files.ts'
@@ -14,6 +14,12 @@ test('every entry of the lists is there, and no file is in both', () => {
 test('every nightly file is named by a step of scripts/nightly.ts', () => {
   const steps = readFileSync(new URL('scripts/nightly.ts', root), 'utf8')
   expect(nightly.filter((path) => !steps.includes(path))).toEqual([])
+})
+
+test.each(['.ci/run', 'scripts/nightly.ts'])('every file of tests that %s names is there', (path) => {
+  const named = readFileSync(new URL(path, root), 'utf8').match(/\btest\/[\w./-]*\w/g) ?? []
+  const files = globSync('test/**', { cwd: root })
+  expect(named.filter((name) => !files.some((file) => file.startsWith(name)))).toEqual([])
 })
 
 test('a file that takes three times eight seconds is named with the list where it belongs, unless it is in one', () => {

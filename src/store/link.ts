@@ -19,7 +19,7 @@ export class TimeLimitError extends Error {
 }
 
 /** The time of all calls. A tenth of a second is left for the checks of it. */
-const callTime = new TimeLimit(timeLimitMs - 100, 100)
+export const callTime = new TimeLimit(timeLimitMs - 100, 100)
 
 /**
  * Waits for work for at most 2.5 seconds, then rejects with a TimeLimitError. The work goes on, but its result is

@@ -118,11 +118,13 @@ export class UserAdministration {
       if (places.size > limit + keptBeyond) keepNewest()
     }
     keepNewest()
-    const [ids, users] = [[...places.keys()], [] as (AdministeredUser | undefined)[]]
-    for (let at = 0; at < ids.length; at += readAtOnce) {
-      users.push(...(await Promise.all(ids.slice(at, at + readAtOnce).map((id) => this.find(id)))))
+    const ids = [...places.keys()]
+    const users: AdministeredUser[] = []
+    while (ids.length > 0) {
+      const found = await Promise.all(ids.splice(0, readAtOnce).map((id) => this.find(id)))
+      users.push(...found.filter((user) => user !== undefined))
     }
-    return users.filter((user) => user !== undefined)
+    return users
   }
 
   /** Number of users and of their live sessions. Reads all of both. */

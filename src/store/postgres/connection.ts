@@ -1,6 +1,5 @@
 import type { Client, ClientBase, ClientConfig, Pool, PoolClient, QueryResult } from 'pg'
-import { TimeLimit } from '../../base/timing/time-limit.ts'
-import { type Linked, TimeLimitError, timeLimitMs, withinTimeLimit } from '../link.ts'
+import { callTime, type Linked, TimeLimitError, timeLimitMs, withinTimeLimit } from '../link.ts'
 import { TlsFiles } from './tls.ts'
 import { type PostgresTarget, parsePostgresUrl } from './url.ts'
 
@@ -28,9 +27,6 @@ export const watchingName = 'countersign watches'
 
 /** Oldest server, as `server_version_num` has it: `date_bin` came with it. */
 const oldestVersion = 140_000
-
-/** The time of all calls. A tenth of a second is left for the checks of it. */
-const callTime = new TimeLimit(timeLimitMs - 100, 100)
 
 /** The server cannot be used as it is. The message is for operators. */
 export class UnfitServerError extends Error {
@@ -228,7 +224,7 @@ export class Listener implements Linked {
 
   close(): void {
     clearInterval(this.#timer)
-    // A server that does not answer does not say goodbye either.
+    // A server that does not answer does not end the connection either.
     this.#lose(new Error('the connection was closed'))
     // With a query in flight this closes the socket at once.
     void this.#client.end().catch(() => undefined)

@@ -352,7 +352,7 @@ class PostgresStore implements Store {
       const { rowCount: members } = await this.#calls.run(statements.sweepMembers, [])
       return Math.max(entries ?? 0, members ?? 0) < rowsPerSweep ? sweepIntervalMs : sweepPauseMs
     } catch (cause) {
-      // Also an instance that only reads finds so that its server takes no writes any more.
+      // So an instance that only reads finds out, too, that its server takes no writes any more.
       this.#learnFrom(cause)
       return sweepIntervalMs
     }
