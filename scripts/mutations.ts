@@ -172,6 +172,7 @@ const rows: Readonly<
     ],
   ],
   12: [
+    ['cookiesBeginning', 'else if (values.size < most)', 'else', 'shared/header-text oidc/navigations'],
     ['take', 'waitUs > 0', 'false', 'limits/rate'],
     ['tryTake', 'this.#taken + slots > this.most', 'false', 'limits/ceilings'],
     ['tryTake', 'this.#held.of(network) + slots > this.mostOfNetwork', 'false', 'http/port/ceilings e2e/ceilings'],

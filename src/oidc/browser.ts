@@ -1,5 +1,5 @@
 import { equalInConstantTime, hashToken, randomText } from '../base/token.ts'
-import { cookieNames, cookieValue } from '../shared/header-text.ts'
+import { cookiesBeginning } from '../shared/header-text.ts'
 import { interactionSeconds } from './parts.ts'
 
 /** A cookie with a secret of a browser. */
@@ -10,6 +10,9 @@ export interface BrowserCookie {
 
 /** Most cookies by which an interaction recognises its browser. */
 export const mostCookies = 5
+
+/** Most cookies of a request that are read: those of a browser that has just opened as many tabs at once. */
+const mostRead = 50
 
 /**
  * Cookies by which an interaction recognises the browser that began it. A browser has one. Several tabs that open at
@@ -25,14 +28,10 @@ export class BrowserCookies {
     this.#isSecure = isSecure
   }
 
-  /** Those of a request, the oldest first. */
+  /** Those of a request, the oldest first. A browser sends the oldest first, too, and at most 50 are read. */
   in(header: string | undefined): readonly BrowserCookie[] {
-    return cookieNames(header, this.#beginning)
-      .sort()
-      .flatMap((name) => {
-        const secret = cookieValue(header, name)
-        return secret === undefined ? [] : [{ name, secret }]
-      })
+    const found = [...cookiesBeginning(header, this.#beginning, mostRead)].map(([name, secret]) => ({ name, secret }))
+    return found.sort((one, other) => (one.name < other.name ? -1 : 1))
   }
 
   /** A new one. Its name begins with the time, epoch milliseconds. */

@@ -36,10 +36,21 @@ export function cookieValue(header: string | undefined, name: string): string | 
   return others.length === 0 && value !== '' ? value : undefined
 }
 
-/** The names of the cookies in a Cookie header that begin so. */
-export function cookieNames(header: string | undefined, beginning: string): string[] {
-  const names = (header ?? '').split(';').map((pair) => withoutOws(pair).split('=', 1)[0] ?? '')
-  return names.filter((name) => name.startsWith(beginning))
+/**
+ * The values of the cookies in a Cookie header whose names begin so, by name, each as {@link cookieValue} has it. Of
+ * more than `most` names those that come first count. One pass: the header is read once, however many there are.
+ */
+export function cookiesBeginning(header: string | undefined, beginning: string, most: number): Map<string, string> {
+  const values = new Map<string, string>()
+  for (const pair of (header ?? '').split(';').map(withoutOws)) {
+    const end = pair.indexOf('=')
+    if (end === -1 || !pair.startsWith(beginning)) continue
+    const name = pair.slice(0, end)
+    if (values.has(name)) values.set(name, '')
+    else if (values.size < most) values.set(name, pair.slice(end + 1))
+  }
+  for (const [name, value] of values) if (value === '') values.delete(name)
+  return values
 }
 
 /**

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { BrowserCookies } from '../../src/oidc/browser.ts'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { navigate } from '../support/navigate.ts'
 import { inMemory } from '../support/ordinary-store.ts'
@@ -61,6 +62,13 @@ describe('a browser', () => {
     expect(own(browser).length).toBeLessThanOrEqual(5)
     const answers = await times(40, (index) => decide(browser, pages[index]!))
     expect(answers.filter(({ searchParams }) => searchParams.has('code'))).toHaveLength(40)
+  })
+
+  test('that sends 480 cookies is recognised by the 50 that come first', () => {
+    const cookies = new BrowserCookies(true)
+    const made = Array.from({ length: 480 }, (_unused, index) => cookies.make(Date.now() + index))
+    const found = cookies.in(made.map(({ name, secret }) => `${name}=${secret}`).join('; '))
+    expect(found).toEqual(made.slice(0, 50))
   })
 })
 

@@ -2,7 +2,7 @@ import { request as httpRequest } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
 import { createSessionVerifier } from '../../src/integrations/backend/index.ts'
-import { bearerTokenOf, cookieValue, withoutOws } from '../../src/shared/header-text.ts'
+import { bearerTokenOf, cookiesBeginning, cookieValue, withoutOws } from '../../src/shared/header-text.ts'
 import { signIn } from '../integrations/backend/support.ts'
 import { startService } from '../support/service.ts'
 
@@ -24,6 +24,17 @@ test.each(foreignSpace)('%j is no white space of HTTP (RFC 9110, 5.6.3)', (space
 test('a run of white space within a value takes time in proportion to its length', () => {
   const long = `a${' '.repeat(1_000_000)}b`
   expect(withoutOws(long)).toBe(long)
+})
+
+test('of many cookies whose names begin alike the first count, and none that comes twice or is empty', () => {
+  const read = (header: string, most: number) => [...cookiesBeginning(header, 'own_', most)]
+  expect(read('a=1; own_a=1;own_b==2=; own_; xown_c=3', 9)).toEqual([
+    ['own_a', '1'],
+    ['own_b', '=2='],
+  ])
+  expect(read('own_a=1; own_b=; own_c=3; own_a=1; own_a=1; own_b=2', 9)).toEqual([['own_c', '3']])
+  expect(read('own_a=1; own_b=2; own_c=3; own_a=4', 2)).toEqual([['own_b', '2']])
+  expect(cookiesBeginning(undefined, 'own_', 9).size).toBe(0)
 })
 
 /**
