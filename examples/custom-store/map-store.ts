@@ -10,6 +10,7 @@ type Entry = VersionedValue & { readonly endsAt: number }
 type Members = Map<string, number>
 
 const maxTtlMs = 10 * 365 * 86_400_000
+const maxValueBytes = 64 * 1024
 const sweepEveryMs = 60_000
 
 /**
@@ -37,6 +38,7 @@ export class MapStore implements Store {
 
   async create(key: string, value: string, life: Life): Promise<boolean> {
     const endsAt = endOf(life)
+    requireFits(value)
     if (this.#read(key) !== undefined) return false
     this.#values.set(key, { value, version: 1, endsAt })
     return true
@@ -56,6 +58,7 @@ export class MapStore implements Store {
     { wake = false }: { wake?: boolean } = {},
   ): Promise<boolean> {
     const endsAt = endOf(life)
+    requireFits(value)
     if (this.#read(key)?.version !== version) return false
     this.#values.set(key, { value, version: version + 1, endsAt })
     if (wake) {
@@ -145,4 +148,9 @@ function endOf(life: Life): number {
     throw new TypeError(`ttlMs must be a whole number from 1 to ${maxTtlMs}, but is ${ttlMs}`)
   }
   return Date.now() + ttlMs
+}
+
+/** A value that is too large is a RangeError: what grows without a bound must not pass for stored. */
+function requireFits(value: string): void {
+  if (Buffer.byteLength(value) > maxValueBytes) throw new RangeError(`a value has at most ${maxValueBytes} bytes`)
 }

@@ -32,10 +32,24 @@ function ttlMsOf(life: Life): number | undefined {
   return ttlMs
 }
 
+/** Largest value in bytes of UTF-8. */
+const maxValueBytes = 64 * 1024
+
 /**
  * Does a step with a life in milliseconds, or rejects if the life is out of bounds: the methods of a store never throw.
  */
 export async function withTtl<T>(life: Life, step: (ttlMs: number | undefined) => Promise<T>): Promise<T> {
+  return step(ttlMsOf(life))
+}
+
+/** As {@link withTtl}, for a step that stores a value. Rejects with a RangeError if the value is too large. */
+export async function withValue<T>(
+  value: string,
+  life: Life,
+  step: (ttlMs: number | undefined) => Promise<T>,
+): Promise<T> {
+  const bytes = Buffer.byteLength(value)
+  if (bytes > maxValueBytes) throw new RangeError(`a value has at most ${maxValueBytes} bytes, but this has ${bytes}`)
   return step(ttlMsOf(life))
 }
 

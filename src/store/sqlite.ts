@@ -5,7 +5,7 @@ import { resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Logger } from '../base/log.ts'
 import { CountersignError, refused } from '../shared/errors.ts'
-import { exerciseStore, StoreOpenError, withTtl } from './implementation.ts'
+import { exerciseStore, StoreOpenError, withTtl, withValue } from './implementation.ts'
 import { Batcher } from './sqlite-batcher.ts'
 import { prepareFormat } from './sqlite-format.ts'
 import type { Life, ScannedValue, Store, VersionedValue } from './store.ts'
@@ -266,7 +266,7 @@ class SqliteStore implements Store {
   }
 
   create(key: string, value: string, life: Life): Promise<boolean> {
-    return withTtl(life, (ttlMs) =>
+    return withValue(value, life, (ttlMs) =>
       this.#steps.write(() => {
         const now = Date.now()
         return this.#statements.create.run(key, value, expiryOf(ttlMs, now), now).changes === 1
@@ -289,7 +289,7 @@ class SqliteStore implements Store {
     options: { wake?: boolean } = {},
   ): Promise<boolean> {
     const wake = options.wake === true
-    return withTtl(life, (ttlMs) =>
+    return withValue(value, life, (ttlMs) =>
       this.#steps.write(
         () => {
           const now = Date.now()

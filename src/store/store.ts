@@ -11,8 +11,9 @@
  * used either for a value or for a set, never for both.
  *
  * **Values** are Unicode text of at most 64 KiB in UTF-8. A store returns exactly what it was given, including empty
- * text, line breaks and NUL. **Members** of a set are ASCII of at most 200 characters. Callers keep these bounds, so a
- * store does not have to check them.
+ * text, line breaks and NUL. It refuses a larger one: `create` and `compareAndSet` reject with a RangeError and change
+ * nothing, so that no list grows until a call takes seconds. **Members** of a set are ASCII of at most 200 characters.
+ * Callers keep the bounds of keys and members, so a store does not have to check them.
  *
  * **Expiry.** A value or member is expired from the millisecond in which its life ends on the store's own clock. From
  * then on it is absent for every method, even if the store has not removed it yet. Expiry does not wake watchers.

@@ -170,7 +170,7 @@ describe('steps of a SQLite file that are begun in one turn', () => {
     const settled = await Promise.allSettled([
       store.get('a'),
       store.create('a', 'one', long),
-      store.create('b', null as unknown as string, long),
+      store.create(Symbol() as unknown as string, 'one', long),
       store.addMember('set', 'whole', long, 5),
       store.addMember('set', 'half', long, Number.NaN),
       store.compareAndSet('a', 1, 'two', long),

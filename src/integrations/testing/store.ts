@@ -107,7 +107,7 @@ export function describeStoreContract({ describe, test }: TestRunner, options: S
           const key = newKey()
           await store.create(key, value, long)
           await assertHolds(other, key, value, 1)
-          const next = `${value}!`.slice(-65_536)
+          const next = `${[...value].slice(1).join('')}!`
           assert.equal(await other.compareAndSet(key, 1, next, long), true)
           assert.equal(await store.take(key), next)
         })
@@ -273,6 +273,27 @@ export function describeStoreContract({ describe, test }: TestRunner, options: S
       for (const life of ['', 'Forever', null, 60_000]) {
         check(`written as ${JSON.stringify(life)} is a TypeError`, async (store) => {
           await assert.rejects(store.create(newKey(), 'a', life as unknown as Life), TypeError)
+        })
+      }
+    })
+
+    describe('a value', () => {
+      for (const [kind, value] of [
+        ['64 KiB and a byte', 'x'.repeat(65_537)],
+        ['64 KiB of four-byte characters and a byte', `${'😀'.repeat(16_384)}x`],
+      ] as const) {
+        check(`of ${kind} is a RangeError, changes nothing and wakes no watcher`, async (store, other) => {
+          const [key, absent] = [await keyOf(store), newKey()]
+          let calls = 0
+          const unwatch = await other.watch(key, () => calls++)
+          await assert.rejects(store.create(absent, value, long), RangeError)
+          await assertAbsent(other, absent)
+          await assert.rejects(store.compareAndSet(key, 1, value, short, { wake: true }), RangeError)
+          await sleep(afterShortMs)
+          await assertHolds(other, key, 'a', 1)
+          await fence(store, other)
+          assert.equal(calls, 0)
+          unwatch()
         })
       }
     })

@@ -3,7 +3,7 @@ import type { QueryResult } from 'pg'
 import type { Logger } from '../../base/log.ts'
 import { type CountersignError, refused } from '../../shared/errors.ts'
 import { ServerClock } from '../clock.ts'
-import { exerciseStore, StoreOpenError, withTtl } from '../implementation.ts'
+import { exerciseStore, StoreOpenError, withTtl, withValue } from '../implementation.ts'
 import { Link, withinTimeLimit } from '../link.ts'
 import { defaultKeyPrefix } from '../map-store.ts'
 import type { StoreOptions } from '../open.ts'
@@ -132,7 +132,7 @@ class PostgresStore implements Store {
   }
 
   create(key: string, value: string, life: Life): Promise<boolean> {
-    return withTtl(life, async (ttlMs) => {
+    return withValue(value, life, async (ttlMs) => {
       const { rowCount } = await this.#run(statements.create, [this.#prefix + key, Buffer.from(value), ttlMs])
       return rowCount === 1
     })
@@ -150,7 +150,7 @@ class PostgresStore implements Store {
     life: Life,
     options: { wake?: boolean } = {},
   ): Promise<boolean> {
-    return withTtl(life, async (ttlMs) => {
+    return withValue(value, life, async (ttlMs) => {
       if (!Number.isInteger(version) || version < 1 || version >= maxVersion) return false
       const name = this.#prefix + key
       const values = [name, version, Buffer.from(value), ttlMs]

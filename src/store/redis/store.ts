@@ -4,7 +4,7 @@ import type { Logger } from '../../base/log.ts'
 import { TimeLimit } from '../../base/timing/time-limit.ts'
 import { CountersignError, refused } from '../../shared/errors.ts'
 import { ServerClock } from '../clock.ts'
-import { exerciseStore, StoreOpenError, withTtl } from '../implementation.ts'
+import { exerciseStore, StoreOpenError, withTtl, withValue } from '../implementation.ts'
 import { TimeLimitError, withinTimeLimit } from '../link.ts'
 import { defaultKeyPrefix } from '../map-store.ts'
 import type { StoreOptions } from '../open.ts'
@@ -151,7 +151,7 @@ class RedisStore implements Store {
   }
 
   create(key: string, value: string, life: Life): Promise<boolean> {
-    return withTtl(life, (ttlMs) => {
+    return withValue(value, life, (ttlMs) => {
       const expiry = ttlMs === undefined ? [] : ['PX', String(ttlMs)]
       return this.#run(
         key,
@@ -176,7 +176,7 @@ class RedisStore implements Store {
     life: Life,
     options: { wake?: boolean } = {},
   ): Promise<boolean> {
-    return withTtl(life, (ttlMs) => {
+    return withValue(value, life, (ttlMs) => {
       const change = { version, value, ttlMs, wake: options.wake === true }
       return this.#run(key, (client, name) => client.compareAndSet(name, change), identity)
     })
