@@ -438,6 +438,12 @@ const rows: Readonly<
     ],
     ['decide', '|| session.id !== sessionId', '', 'oidc/security'],
     ['isGranted', '!keepsConsent(client) || ', '', 'oidc/security'],
+    [
+      'isHintOfAnother',
+      'if (wallet === undefined) return /^usr_[\\w-]{22}$/.test(hint)',
+      'if (wallet === undefined) return true',
+      'oidc/hints',
+    ],
     ['connect', 'isAllowed ? union(allowed, scopes) : allowed', 'union(allowed, scopes)', 'oidc/scopes'],
     ['give', 'if (asked.size === 0) return undefined', '', 'oidc/adapter'],
   ],

@@ -103,32 +103,21 @@ async function claimsIn(
 interface Hinted {
   readonly hint: string
   readonly session: AccountSession
-  readonly clientId: string
 }
 
 /**
- * Whether a hint (`login_hint`) means another user than the one who is signed in: by the id, a wallet, or a claim by
- * which applications name users. One that is none of these for anyone here says nothing.
+ * Whether a hint (`login_hint`) names another user than the one who is signed in: by a wallet, or by an id of the form
+ * that the service makes. Anything else says nothing. So the answer follows from the hint and the user alone: clients
+ * cannot find out who is in the people file.
  */
 export async function isHintOfAnother(
-  { hint, session, clientId }: Hinted,
-  parts: AccountParts & Pick<SharedParts, 'readWallet'>,
-  people: People,
+  { hint, session }: Hinted,
+  { host, readWallet }: Pick<SharedParts, 'host' | 'readWallet'>,
 ): Promise<boolean> {
-  const { userId } = session
-  if (hint === userId) return false
-  const wallet = parts.readWallet(hint)
-  if (wallet !== undefined && [session, ...(await parts.host.walletsOf(userId))].some(wallet.fits)) return false
-  if (namesIn(await claimsIn(session, clientId, parts, people)).includes(hint)) return false
-  const [before = '', after = ''] = parts.settings.oidc.email?.split('{user_id}') ?? []
-  const isByTemplate = after !== '' && hint.startsWith(before) && hint.endsWith(after)
-  const isOfPerson = people.all.some((claims) => namesIn(claims).includes(hint))
-  return wallet !== undefined || isByTemplate || isOfPerson || /^usr_[\w-]{22}$/.test(hint)
-}
-
-/** What claims name a user by. */
-function namesIn({ preferred_username, name, email }: Fields): readonly unknown[] {
-  return [preferred_username, name, email]
+  if (hint === session.userId) return false
+  const wallet = readWallet(hint)
+  if (wallet === undefined) return /^usr_[\w-]{22}$/.test(hint)
+  return ![session, ...(await host.walletsOf(session.userId))].some(wallet.fits)
 }
 
 function walletClaim({ adapterId, address, publicKeyHex }: ClaimsWallet): object {

@@ -44,7 +44,7 @@ export function policyOf({ base, Check, Prompt }: typeof interactionPolicy, part
       const { login_hint: hint } = ctx.oidc.params ?? {}
       const session = requestState.getStore()?.session
       if (typeof hint !== 'string' || session === undefined || confirmationOf(ctx) !== undefined) return false
-      return await isHintOfAnother({ hint, session, clientId: String(ctx.oidc.client?.clientId) }, parts, loaded.people)
+      return await isHintOfAnother({ hint, session }, parts)
     }),
   )
   policy.add(

@@ -25,21 +25,28 @@ async function start() {
   return { answered, userId: session.userId as string }
 }
 
-test('a hint is the user who is signed in, another, or none that can be read', async () => {
+test('a hint that names another wallet or user asks for a sign-in, and any other tells nothing about people', async () => {
   const { answered, userId } = await start()
   const own = [userId, 'Ada', 'ada@company.example', compact(wallet.address), wallet.address, `nimiq:${wallet.address}`]
   for (const hint of own) expect([hint, await answered(hint)]).toEqual([hint, true])
   const others = [
     `usr_${'x'.repeat(22)}`,
-    'Bob',
-    'bob@company.example',
+    compact(other.address),
     compact(stranger.address),
     `nimiq:${compact(stranger.address)}`,
     `ed25519:${wallet.publicKeyHex}`,
-    `usr_${'x'.repeat(22)}@users.example`,
   ]
   for (const hint of others) expect([hint, await answered(hint)]).toEqual([hint, 'login_required'])
-  for (const hint of ['', 'eve', 'eve@elsewhere.example', '42', '<script>', 'mailto:eve@elsewhere.example']) {
+  const ofPeople = ['Bob', 'bob@company.example', `usr_${'x'.repeat(22)}@users.example`]
+  for (const hint of [
+    ...ofPeople,
+    '',
+    'eve',
+    'eve@elsewhere.example',
+    '42',
+    '<script>',
+    'mailto:eve@elsewhere.example',
+  ]) {
     expect([hint, await answered(hint)]).toEqual([hint, true])
   }
 })
