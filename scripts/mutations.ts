@@ -558,6 +558,10 @@ const rows: Readonly<
     ['readDocument', 'fields.client_id === id', 'true', 'oidc/client-documents'],
     ['keepsConsent', 'documentHost === undefined &&', '', 'oidc/client-documents'],
   ],
+  54: [
+    ['schemaSql', "'BEGIN', builtInNamesOnly,", "'BEGIN',", 'store/postgres/postgres'],
+    ['tellOwners', 'owners.length === 0', 'true', 'store/postgres/postgres'],
+  ],
 }
 
 /** Every defence that SECURITY.md names. */

@@ -141,6 +141,22 @@ describe.skipIf(!hasPart('postgresql'))('doctor, with a store in PostgreSQL', ()
     ])
   })
 
+  test('an owner of the tables is named, and warned of unless it is a superuser', async () => {
+    await (await openStore(server.url('service', 'plain'))).close()
+    await server.psql('ALTER TABLE countersign.entries OWNER TO postgres', 'service')
+    await server.psql('GRANT ALL ON countersign.entries TO plain', 'service')
+    onTestFinished(async () => void (await server.psql('ALTER TABLE countersign.entries OWNER TO plain', 'service')))
+    const owned = 'the schema countersign or what is in it belongs to'
+    expect(await serverFindings()).toEqual([
+      expect.stringMatching(new RegExp(`^ok .*; ${owned} postgres \\(a superuser\\)$`)),
+    ])
+    await server.psql('CREATE ROLE other; ALTER TABLE countersign.entries OWNER TO other', 'service')
+    await server.psql('GRANT ALL ON countersign.entries TO plain', 'service')
+    expect(await serverFindings()).toEqual([
+      expect.stringMatching(new RegExp(`^warning .*${owned} other \\| Make sure that they are your administrators`)),
+    ])
+  })
+
   test('a server that does not wait for its disk is warned of', async () => {
     await using quick = await PostgresServer.start({ settings: { fsync: 'off' } })
     expect(await doctor(quick.url())).toContainEqual(

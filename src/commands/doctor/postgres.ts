@@ -16,10 +16,16 @@ export const postgres: Check<Setup> = {
   applies: ({ postgresUrl }) => postgresUrl !== undefined,
   async run({ postgresUrl = '' }) {
     // Loaded on demand, because other stores do not need the package pg.
-    const { examinePostgres } = await import('../../store/postgres/examine.ts')
+    const [{ examinePostgres }, { describeOwners, ownersAdvice }] = await Promise.all([
+      import('../../store/postgres/examine.ts'),
+      import('../../store/postgres/schema.ts'),
+    ])
     const facts = await examinePostgres(postgresUrl)
+    const owned = describeOwners(facts.owners)
     const findings = judge(facts)
-    return findings.length > 0 ? findings : ok(describe(facts))
+    if (facts.owners.some(({ isSuperuser }) => !isSuperuser)) findings.push(warning(owned, `${ownersAdvice}.`))
+    if (findings.length > 0) return findings
+    return ok(describe(facts) + (facts.owners.length > 0 ? `; ${owned}` : ''))
   },
   advice: 'Let the user read pg_stat_activity and pg_stat_replication, as every user may by default.',
 }

@@ -266,16 +266,19 @@ function clientClass({ library, tls }: Access): new (config?: ClientConfig) => C
   }
 }
 
-/** What each connection is set to, whatever the defaults of the server, database and user are. */
-const sessionSettings = `SELECT pg_is_in_recovery() AS standby,
-    extract(epoch FROM pg_postmaster_start_time())::text AS server,
-    current_setting('server_version_num')::integer AS version,
-    set_config('search_path', 'pg_catalog', false),
-    set_config('default_transaction_isolation', 'read committed', false),
-    set_config('statement_timeout', '${statementTimeoutMs}', false),
-    set_config('lock_timeout', '${lockTimeoutMs}', false),
-    set_config('synchronous_commit',
-      CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, false)`
+/**
+ * What each connection is set to, whatever the defaults of the server, database and user are. Until then, names without
+ * a schema could be those of others' functions.
+ */
+const sessionSettings = `SELECT pg_catalog.pg_is_in_recovery() AS standby,
+    extract(epoch FROM pg_catalog.pg_postmaster_start_time())::text AS server,
+    pg_catalog.current_setting('server_version_num')::integer AS version,
+    pg_catalog.set_config('search_path', 'pg_catalog', false),
+    pg_catalog.set_config('default_transaction_isolation', 'read committed', false),
+    pg_catalog.set_config('statement_timeout', '${statementTimeoutMs}', false),
+    pg_catalog.set_config('lock_timeout', '${lockTimeoutMs}', false),
+    pg_catalog.set_config('synchronous_commit',
+      CASE pg_catalog.current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, false)`
 
 /** Prepares a session, and resolves with the identity of its server: when it started, to the microsecond. */
 async function prepareSession(client: ClientBase): Promise<string> {

@@ -1,4 +1,5 @@
 import { accessOf, Calls, watchingName } from './connection.ts'
+import { type Owner, otherOwners } from './schema.ts'
 
 /** What a server says of itself, and of the tables of Countersign. */
 export interface PostgresFacts {
@@ -20,6 +21,8 @@ export interface PostgresFacts {
   readonly instances: number
   /** How long ago the oldest row expired that is still there, in seconds; 0 if there is none. */
   readonly unsweptSeconds: number
+  /** Owners of the schema, tables and functions that are neither the user nor one of its roles. */
+  readonly owners: readonly Owner[]
 }
 
 type Answer = Omit<PostgresFacts, 'ownConnections' | 'instances'> & { readonly watching: number }
@@ -36,7 +39,8 @@ const facts = `SELECT current_setting('server_version') AS version, current_sett
   coalesce(extract(epoch FROM clock_timestamp() - least(
     (SELECT min(sweep_at) FROM countersign.entries WHERE sweep_at < clock_timestamp() - interval '10 minutes'),
     (SELECT min(sweep_at) FROM countersign.members WHERE sweep_at < clock_timestamp() - interval '10 minutes')
-  )), 0)::float8 AS "unsweptSeconds"`
+  )), 0)::float8 AS "unsweptSeconds",
+  (${otherOwners}) AS owners`
 
 /**
  * Asks the server of a URL about itself, over a connection of its own, and changes nothing. This process has a store

@@ -4,7 +4,14 @@ import type { ClientBase } from 'pg'
 const schemaVersion = 1
 
 /**
- * The tables. Names are qualified, because the `search_path` of a session names no schema of ours.
+ * Without it, names in the statements could be those of another user's functions in the schema `public`. The service's
+ * own sessions have this `search_path`, an administrator's have not.
+ */
+const builtInNamesOnly = 'SET LOCAL search_path = pg_catalog'
+
+/**
+ * The tables. Names are qualified, because the `search_path` of a session names no schema of ours. Literals have types,
+ * because one without fits functions of any argument.
  *
  * `sweep_at` is the expiry in steps of ten minutes: an index on the expiry itself would change with each update of a
  * live key, and PostgreSQL could then not update the row in place (HOT). Of two tables the second is for sets, whose
@@ -18,19 +25,24 @@ const statements: readonly string[] = [
   value bytea NOT NULL,
   version integer NOT NULL,
   expires_at timestamptz NOT NULL,
-  sweep_at timestamptz NOT NULL GENERATED ALWAYS AS (date_bin('10 minutes', expires_at, timestamptz 'epoch')) STORED
+  sweep_at timestamptz NOT NULL GENERATED ALWAYS AS (
+    date_bin(interval '10 minutes', expires_at, timestamptz 'epoch')
+  ) STORED
 ) WITH (fillfactor = 70, toast_tuple_target = 8160, autovacuum_vacuum_scale_factor = 0.02)`,
-  `CREATE INDEX entries_sweep ON countersign.entries (sweep_at) WHERE sweep_at < 'infinity'`,
+  `CREATE INDEX entries_sweep ON countersign.entries (sweep_at) WHERE sweep_at < timestamptz 'infinity'`,
   `CREATE TABLE countersign.members (
   set_key text COLLATE "C" NOT NULL,
   member text COLLATE "C" NOT NULL,
   expires_at timestamptz NOT NULL,
-  sweep_at timestamptz NOT NULL GENERATED ALWAYS AS (date_bin('10 minutes', expires_at, timestamptz 'epoch')) STORED,
+  sweep_at timestamptz NOT NULL GENERATED ALWAYS AS (
+    date_bin(interval '10 minutes', expires_at, timestamptz 'epoch')
+  ) STORED,
   PRIMARY KEY (set_key, member)
 ) WITH (autovacuum_vacuum_scale_factor = 0.02)`,
-  `CREATE INDEX members_sweep ON countersign.members (sweep_at) WHERE sweep_at < 'infinity'`,
+  `CREATE INDEX members_sweep ON countersign.members (sweep_at) WHERE sweep_at < timestamptz 'infinity'`,
   `CREATE FUNCTION countersign.expiry(ttl_ms bigint) RETURNS timestamptz LANGUAGE sql VOLATILE AS
-  $$ SELECT CASE WHEN ttl_ms IS NULL THEN 'infinity' ELSE clock_timestamp() + ttl_ms * interval '1 ms' END $$`,
+  $$ SELECT CASE WHEN ttl_ms IS NULL THEN timestamptz 'infinity'
+    ELSE clock_timestamp() + ttl_ms * interval '1 ms' END $$`,
   // The lock is a statement of its own: the snapshot of the statements after it is taken once it is held.
   `CREATE FUNCTION countersign.add_member(
   added_set text, added text, ttl_ms bigint, most integer, lock_class integer, lock_key integer
@@ -71,7 +83,7 @@ export function schemaSql(user: string): string {
     `GRANT SELECT, INSERT, UPDATE, DELETE ON countersign.entries, countersign.members TO ${role}`,
     `GRANT SELECT ON countersign.format TO ${role}`,
   ]
-  return ['BEGIN', ...statements, ...grants, 'COMMIT'].map((statement) => `${statement};\n`).join('')
+  return ['BEGIN', builtInNamesOnly, ...statements, ...grants, 'COMMIT'].map((statement) => `${statement};\n`).join('')
 }
 
 /** Class of the advisory locks of Countersign: "CSGN". The second number is of what is locked. */
@@ -98,6 +110,30 @@ export async function prepareSchema(client: ClientBase): Promise<void> {
     throw error
   }
 }
+
+/** A role that owns the schema, tables or functions, and could so change what the service's statements do. */
+export interface Owner {
+  readonly name: string
+  readonly isSuperuser: boolean
+}
+
+/** A query for the owners that are neither the user nor a role whose rights it has, as one JSON array. */
+export const otherOwners = `SELECT coalesce(json_agg(json_build_object('name', rolname, 'isSuperuser', rolsuper)
+    ORDER BY rolname), json '[]') AS owners
+  FROM pg_roles WHERE NOT pg_has_role(oid, 'MEMBER') AND oid IN (
+    SELECT nspowner FROM pg_namespace WHERE nspname = 'countersign'
+    UNION SELECT relowner FROM pg_class WHERE relnamespace = regnamespace 'countersign'
+    UNION SELECT proowner FROM pg_proc WHERE pronamespace = regnamespace 'countersign')`
+
+/** Says for operators whose the tables are. */
+export function describeOwners(owners: readonly Owner[]): string {
+  const names = owners.map(({ name, isSuperuser }) => (isSuperuser ? `${name} (a superuser)` : name))
+  return `the schema countersign or what is in it belongs to ${names.join(', ')}`
+}
+
+/** What to do if an owner is not a superuser, who could change everything anyway. */
+export const ownersAdvice =
+  'Make sure that they are your administrators: owners can change what the service runs and reads'
 
 async function isPrepared(client: ClientBase): Promise<boolean> {
   // Not to_regclass, which can answer from a cache that another session's tables are not in yet.

@@ -11,7 +11,7 @@ import type { Life, ScannedValue, Store, VersionedValue } from '../store.ts'
 import { Watchers } from '../watchers.ts'
 import { type Access, accessOf, Calls, Listener, type Statement, sqlStateOf, UnfitServerError } from './connection.ts'
 import { explainProblem, withoutDetails } from './problem.ts'
-import { lockClass, prepareSchema } from './schema.ts'
+import { describeOwners, lockClass, type Owner, otherOwners, ownersAdvice, prepareSchema } from './schema.ts'
 import { channel, rowsPerSweep, statements, valuesPerScan } from './statements.ts'
 import type { TlsFiles } from './tls.ts'
 import { describeTarget } from './url.ts'
@@ -119,7 +119,9 @@ class PostgresStore implements Store {
     const unfit = await this.#findUnfit()
     if (unfit !== undefined) throw unfit
     await exerciseStore(this, `ping:${randomUUID()}`)
-    if (log !== undefined) await this.#warnOfStandbys(log)
+    if (log === undefined) return
+    await this.#warnOfStandbys(log)
+    await this.#tellOwners(log)
   }
 
   now(): number {
@@ -336,6 +338,16 @@ class PostgresStore implements Store {
         'synchronous_standby_names',
       { store: this.description },
     )
+  }
+
+  async #tellOwners(log: Logger): Promise<void> {
+    const { rows } = await this.#calls.on((client) => client.query<{ owners: Owner[] }>(otherOwners))
+    const [{ owners } = { owners: [] }] = rows
+    if (owners.length === 0) return
+    const said = `In PostgreSQL, ${describeOwners(owners)}`
+    const fields = { store: this.description }
+    if (owners.every(({ isSuperuser }) => isSuperuser)) log.info(said, fields)
+    else log.warn(`${said}. ${ownersAdvice}`, fields)
   }
 
   #sweepIn(delayMs: number): NodeJS.Timeout {

@@ -5,8 +5,10 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { silentLogger } from '../../../src/base/log.ts'
 import { StoreOpenError } from '../../../src/store/implementation.ts'
 import { openStore } from '../../../src/store/open.ts'
+import { examinePostgres } from '../../../src/store/postgres/examine.ts'
 import { schemaSql } from '../../../src/store/postgres/schema.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { Authority } from '../../support/certificates.ts'
@@ -152,6 +154,60 @@ describe.skipIf(!hasPart('postgresql'))('a PostgreSQL store', () => {
     await store.create('k', 'a', life)
     await store.addMember('set', 'm', life, 1)
     expect(await store.members('set')).toEqual(['m'])
+  })
+
+  test.each([
+    ['"$user", public', 'text'],
+    ['public, pg_catalog', 'interval'],
+  ])('runs no function that another user has put into the way of an administrator with %s', async (path, argument) => {
+    const database = await newDatabase()
+    const [kept, stranger] = [`${database}_kept`, `${database}_stranger`]
+    await server.psql(`CREATE ROLE ${kept} LOGIN; CREATE ROLE ${stranger} LOGIN`)
+    await server.psql(`GRANT CREATE ON SCHEMA public TO ${stranger}`, database)
+    // It fits a call of the statements, and says as whom it runs.
+    const trap = `CREATE TABLE public.seen (who text);
+      GRANT INSERT ON public.seen TO PUBLIC;
+      CREATE FUNCTION public.see() RETURNS void VOLATILE LANGUAGE sql AS 'INSERT INTO public.seen VALUES (current_user)';
+      CREATE FUNCTION public.date_bin(${argument}, timestamptz, timestamptz) RETURNS timestamptz IMMUTABLE
+        LANGUAGE plpgsql AS 'BEGIN PERFORM public.see(); RETURN $2; END'`
+    await server.psqlAt(server.url(database, stranger), trap)
+    await server.psql(`SET search_path = ${path}; ${schemaSql(kept)}`, database)
+    const store = await open(server.url(database, kept))
+    await store.create('k', 'a', life)
+    await store.addMember('set', 'm', life, 1)
+    expect(await server.psql('SELECT DISTINCT who FROM public.seen', database)).toBe('')
+  })
+
+  test('the start says to whom else the tables belong, and warns of one who is no superuser', async () => {
+    const database = await newDatabase()
+    await server.psql('CREATE ROLE guest LOGIN; CREATE ROLE squatter LOGIN; CREATE ROLE shared; GRANT shared TO guest')
+    const said = async (): Promise<[level: string, text: string][]> => {
+      const lines: [string, string][] = []
+      const log = {
+        ...silentLogger,
+        info: (text: string) => void lines.push(['info', text]),
+        warn: (text: string) => void lines.push(['warn', text]),
+      }
+      await (await openStore(server.url(database, 'guest'), { log })).close()
+      return lines
+    }
+    await server.psql(schemaSql('guest'), database)
+    expect(await said()).toEqual([['info', expect.stringMatching(/belongs to postgres \(a superuser\)$/)]])
+    const owned = (role: string) =>
+      `ALTER SCHEMA countersign OWNER TO ${role}; ALTER FUNCTION countersign.expiry OWNER TO ${role}`
+    await server.psql(owned('squatter'), database)
+    const belongs = /belongs to postgres \(a superuser\), squatter\. Make sure that they are your administrators/
+    expect(await said()).toEqual([['warn', expect.stringMatching(belongs)]])
+    const found = await examinePostgres(server.url(database, 'guest'))
+    expect(found.owners).toEqual([
+      { name: 'postgres', isSuperuser: true },
+      { name: 'squatter', isSuperuser: false },
+    ])
+    for (const table of ['entries', 'members', 'format'])
+      await server.psql(`ALTER TABLE countersign.${table} OWNER TO shared`, database)
+    await server.psql('ALTER FUNCTION countersign.add_member OWNER TO guest', database)
+    await server.psql(owned('shared'), database)
+    expect(await said()).toEqual([])
   })
 
   test.each([
