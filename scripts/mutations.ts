@@ -379,6 +379,9 @@ const rows: Readonly<
   33: [
     ['readSignedText', 'lines.has(name)', 'false', 'integrations/proof/vectors'],
     ['verifyProofArtifact', 'requireAccount(text, identity, adapter)', '', 'integrations/proof/vectors'],
+    ['requirePayload', "isMissing && expected.payloadLine === 'required'", 'false', 'integrations/proof/vectors'],
+    ['requirePayload', 'hashOf(payload) !== payloadHash ||', '', 'integrations/proof/vectors'],
+    ['requirePayload', '|| payloadLine(payload) !== line', '', 'integrations/proof/vectors'],
   ],
   34: [['rules', 'secureOptions: constants.SSL_OP_NO_RENEGOTIATION', '', 'http/port/tls']],
   35: [['observeCall', 'answersOnce === undefined ? other :', '', 'observe/metrics/metrics']],
@@ -535,6 +538,7 @@ const rows: Readonly<
     ['giveOut', 'if (this.#givenOut.has(id)) throw alreadyUsed()', '', 'integrations/approvals/answers'],
     ['verify', '!includesWallet(wallets, wallet, this.#adapters)', 'false', 'integrations/approvals/answers'],
     ['verify', 'payload, adapters: this.#adapters', 'adapters: this.#adapters', 'integrations/approvals/answers'],
+    ['newOrder', 'payload, confirmationCode', 'confirmationCode', 'integrations/approvals/refusals'],
     [
       'object',
       'prototype !== null && Object.getPrototypeOf(prototype) !== null',

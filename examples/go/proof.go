@@ -4,6 +4,7 @@ package proof
 import (
 	"crypto/ed25519"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -20,15 +21,16 @@ type Artifact struct {
 	PublicKeyHex string `json:"publicKeyHex"`
 }
 
-// Expected is what the application knows. PublicKey is the owner's, 32 bytes, and never taken from an artifact.
+// Expected is what the application knows. PublicKey is the owner's, 32 bytes, and never taken from an artifact. Payload is
+// in its canonical form; if it is empty, PayloadHash counts.
 type Expected struct {
-	AppName, Origin, AdapterID, PayloadHash string
-	PublicKey                               ed25519.PublicKey
-	NotBefore                               time.Time
+	AppName, Origin, AdapterID, Payload, PayloadHash string
+	PublicKey                                        ed25519.PublicKey
+	NotBefore                                        time.Time
 }
 
 var required = []string{"Action", "Origin", "Challenge ID", "Nonce", "Issued At", "Expires At", "Order ID", "Kind"}
-var optional = []string{"Code", "Payload Hash", "Title", "Summary"}
+var optional = []string{"Code", "Payload Hash", "Payload", "Title", "Summary"}
 
 // Verify returns the lines of the text if the owner of the key signed it.
 func Verify(artifact Artifact, expected Expected) (map[string]string, error) {
@@ -51,14 +53,43 @@ func Verify(artifact Artifact, expected Expected) (map[string]string, error) {
 	if heading != expected.AppName+" requests approval" || lines["Origin"] != expected.Origin {
 		return nil, errors.New("application")
 	}
-	if lines["Payload Hash"] != expected.PayloadHash {
-		return nil, errors.New("payload")
+	if err := checkPayload(lines, expected); err != nil {
+		return nil, err
 	}
 	issued, err := time.Parse("2006-01-02T15:04:05.000Z", lines["Issued At"])
 	if err != nil || issued.Before(expected.NotBefore) {
 		return nil, errors.New("too old")
 	}
 	return lines, nil
+}
+
+// checkPayload makes the line Payload anew: a wallet may have shown nothing else of the payload.
+func checkPayload(lines map[string]string, expected Expected) error {
+	hash := expected.PayloadHash
+	if expected.Payload != "" {
+		hash = hashOf(expected.Payload)
+	}
+	line := lines["Payload"]
+	differs := line != "" && (hashOf(line) != hash || lineOf(line) != line)
+	isOther := expected.Payload != "" && line != lineOf(expected.Payload)
+	if lines["Payload Hash"] != hash || differs || isOther {
+		return errors.New("payload")
+	}
+	return nil
+}
+
+func hashOf(payload string) string {
+	digest := sha256.Sum256([]byte(payload))
+	return "sha256:" + base64.RawURLEncoding.EncodeToString(digest[:])
+}
+
+// lineOf returns what the line Payload says of a payload in its canonical form, which is nothing if it does not fit.
+func lineOf(payload string) string {
+	other := func(r rune) bool { return r != ' ' && unicode.IsSpace(r) }
+	if len(payload) > 400 || strings.Contains(payload, "  ") || strings.IndexFunc(payload, other) != -1 {
+		return ""
+	}
+	return payload
 }
 
 // signedBytes returns the bytes that a wallet signs for a text.

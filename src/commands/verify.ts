@@ -15,6 +15,7 @@ not or cannot be checked, and 2 for wrong usage.
   --origin ORIGIN          origin of the page that starts the orders, such as https://app.example
   --payload-hash HASH      hash that the order was started with
   --payload FILE           JSON that the order was started with
+  --payload-line optional  accepts a text that lacks the payload, of which its signer saw the hash only
   --adapter ID             wallet adapter that it must be a proof of; default: any built-in one
   --owner-address ADDRESS  address of the wallet that must have signed; needs --adapter
   --owner-key HEX          public key of the wallet that must have signed; needs --adapter
@@ -30,6 +31,7 @@ const options = {
   origin: { type: 'string' },
   'payload-hash': { type: 'string' },
   payload: { type: 'string' },
+  'payload-line': { type: 'string' },
   adapter: { type: 'string' },
   'owner-address': { type: 'string' },
   'owner-key': { type: 'string' },
@@ -128,6 +130,7 @@ async function optionsOf(values: VerifyArguments['values'], stdin: Readable): Pr
     ...given({
       payloadHash,
       payload,
+      payloadLine: payloadLineOf(values['payload-line']),
       notBefore: notBefore === undefined ? undefined : timeOf(notBefore),
       evmRpc: evmRpc && rpcsOf(evmRpc),
       adapters: adapterId === undefined ? undefined : [adapterId],
@@ -140,6 +143,11 @@ function required(values: VerifyArguments['values'], name: 'app-name' | 'origin'
   const value = values[name]
   if (value === undefined) throw new UsageError(`--${name} is needed`)
   return value
+}
+
+function payloadLineOf(value: string | undefined): ProofOptions['payloadLine'] | undefined {
+  if (value === undefined || value === 'required' || value === 'optional') return value
+  throw new UsageError('--payload-line must be required or optional')
 }
 
 const timeForm = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d))?$/

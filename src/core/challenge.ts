@@ -22,6 +22,27 @@ export interface OrderLines {
   /** Absent if the phone's user has to enter it, which the message would give away, and with return codes. */
   readonly confirmationCode?: string | undefined
   readonly payloadHash?: string | undefined
+  /** The payload in its canonical form; the text has it as a line if it fits ({@link payloadLine}). */
+  readonly payload?: string | undefined
+}
+
+/**
+ * Most bytes (UTF-8) of a payload in the text. With them, a text without a summary stays below the 1,024 bytes that the
+ * smallest hardware wallets sign.
+ */
+const maxPayloadLineBytes = 400
+
+/** White space other than a single U+0020, which a screen shows like a single one. */
+const otherSpace = /[^\S ]| {2}/u
+
+/**
+ * What the line `Payload` says of a payload in its canonical form (RFC 8785), so that a wallet shows what it signs;
+ * `undefined` for a payload that the text has as a hash only: one of more than 400 bytes, or with white space that looks
+ * like other white space.
+ */
+export function payloadLine(canonical: string): string | undefined {
+  if (new TextEncoder().encode(canonical).length > maxPayloadLineBytes || otherSpace.test(canonical)) return undefined
+  return canonical
 }
 
 /** What the challenge for adding a wallet to a user says in addition. */
@@ -57,6 +78,8 @@ export function challengeMessage(
     lines.push(`Order ID: ${order.orderId}`, `Kind: ${order.kind}`)
     if (order.confirmationCode !== undefined) lines.push(`Code: ${order.confirmationCode}`)
     if (order.payloadHash !== undefined) lines.push(`Payload Hash: ${order.payloadHash}`)
+    const payload = order.payload === undefined ? undefined : payloadLine(order.payload)
+    if (payload !== undefined) lines.push(`Payload: ${payload}`)
     // Last, because they are the requester's own words.
     if (order.displayTitle !== undefined) lines.push(`Title: ${order.displayTitle}`)
     if (order.displaySummary !== undefined) lines.push(`Summary: ${order.displaySummary}`)

@@ -276,6 +276,18 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
     })
   })
 
+  test('a payload without a space is whole in the exact text, and scrolls nothing sideways', async () => {
+    const { url } = await startService()
+    const payload = `{"a":"${'b'.repeat(392)}"}`
+    const desktop = await Desktop.start(url, { kind: 'sign', payload })
+    const { page } = await browser.open({ viewport: { width: 320, height: 640 } })
+    await page.goto(desktop.order.claimUrl)
+    await page.getByRole('button', { name: 'Review the request' }).click()
+    await page.getByText('The exact text that is signed').click()
+    expect(await page.locator('pre').textContent()).toContain(`\nPayload: ${payload}`)
+    await expectNoSidewaysScroll(page, 'a payload without a space')
+  })
+
   test('a request for another wallet says so before it can be approved, and another one can be chosen', async () => {
     const { url } = await startService()
     const expected = { adapterId: 'nimiq', expectedAddress: makeWallet().address }

@@ -49,6 +49,8 @@ function fileOf(content: unknown): string {
 }
 
 const { artifact, owner } = accepted[0]!
+/** As services signed before the text had the payload. */
+const withoutLine = accepted.find(({ name }) => name === 'nimiq')!.artifact
 const context = ['--app-name', 'Example', '--origin', 'https://app.example']
 const ownerArgs = ['--adapter', 'nimiq', '--owner-address', owner.address!, '--owner-key', owner.publicKeyHex!]
 const payload = '{"to":"Green Bakery", "currency":"NIM", "amount":250}'
@@ -82,7 +84,8 @@ describe('as a process, without settings or a store', () => {
 test('the help names every option', async () => {
   const { code, stdout } = await run(['--help'])
   expect(code).toBe(0)
-  for (const name of [...context, ...ownerArgs, '--payload', '--payload-hash', '--not-before', '--evm-rpc', '--json']) {
+  const others = ['--payload', '--payload-hash', '--payload-line', '--not-before', '--evm-rpc', '--json']
+  for (const name of [...context, ...ownerArgs, ...others]) {
     if (name.startsWith('--')) expect(stdout).toContain(`${name} `)
   }
 })
@@ -95,6 +98,7 @@ describe('a proof holds', () => {
     ['behind a byte order mark', `\uFEFF${JSON.stringify(artifact)}`, []],
     ['with the hash', artifact, ['--payload-hash', artifact.payload_hash!]],
     ['with the payload', artifact, ['--payload', fileOf(payload)]],
+    ['whose text lacks the payload', withoutLine, ['--payload', fileOf(payload), '--payload-line', 'optional']],
     ['with its adapter', artifact, ['--adapter', 'nimiq']],
     ['with its owner', artifact, ownerArgs],
     ['with a day', artifact, ['--not-before', '2026-01-01']],
@@ -109,6 +113,11 @@ describe('a proof holds', () => {
     const { code, stderr } = await run([fileOf(content), ...context, ...args])
     expect(stderr).toBe('')
     expect(code).toBe(0)
+  })
+
+  test('whose text lacks the payload only if the option says so', async () => {
+    const { code, stderr } = await run([fileOf(withoutLine), ...context])
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/^PAYLOAD_MISMATCH: /)])
   })
 
   test('and JSON has all that it says', async () => {
@@ -166,6 +175,7 @@ describe('the usage is wrong', () => {
     ['unknown adapter "bitcoin"', [file, ...context, '--adapter', 'bitcoin']],
     ['origin must be one such as', [file, '--app-name', 'Example', '--origin', 'app.example']],
     ['--not-before must be a time', [file, ...context, '--not-before', 'yesterday']],
+    ['--payload-line must be required or optional', [file, ...context, '--payload-line', 'no']],
     ['--evm-rpc must be CHAIN=URL', [file, ...context, '--evm-rpc', 'https://rpc.example/key']],
     [
       '--evm-rpc has a chain twice',

@@ -39,6 +39,39 @@ Title: Pay
 Summary: 3 tulips`)
 })
 
+const sampleOrder = { orderId: 'o'.repeat(22), kind: 'sign' } as const
+
+test.each([
+  ['400 bytes', `{"a":"${'b'.repeat(392)}"}`, true],
+  ['401 bytes', `{"a":"${'b'.repeat(393)}"}`, false],
+  ['401 bytes in fewer characters', `{"a":"ü${'b'.repeat(391)}"}`, false],
+  ['single spaces', '{"a":"b c d"}', true],
+  ['two spaces in a row', '{"a":"b  c"}', false],
+  ['a space that does not break', '{"a":"b\u00a0c"}', false],
+  ['a wide space', '{"a":"b\u3000c"}', false],
+  ['a narrow space', '{"a":"b\u202fc"}', false],
+])('a payload with %s is a line of the text: %s', (_name, payload, isLine) => {
+  const order = { ...sampleOrder, payloadHash: 'h', payload, displayTitle: 'Title' }
+  const lines = challengeMessage('Shop', challenge, { order }).split('\n').slice(9)
+  expect(lines).toEqual(['Payload Hash: h', ...(isLine ? [`Payload: ${payload}`] : []), 'Title: Title'])
+})
+
+test('the longest payload that is a line leaves a text without a summary below 1,024 bytes', () => {
+  const whole = {
+    ...challenge,
+    challengeId: 'c'.repeat(22),
+    nonce: 'n'.repeat(43),
+    origin: `https://${'a'.repeat(30)}.example`,
+  }
+  const payload = `{"a":"${'b'.repeat(392)}"}`
+  const order = { ...sampleOrder, payload, payloadHash: `sha256:${'h'.repeat(43)}`, displayTitle: 't'.repeat(120) }
+  const bytes = (more: object) =>
+    Buffer.byteLength(challengeMessage('An application', whole, { order: { ...order, ...more } }))
+  expect(bytes({ confirmationCode: '42' })).toBeLessThan(1024)
+  expect(bytes({ displayTitle: 't'.repeat(60), displaySummary: 's'.repeat(140) })).toBeLessThan(1024)
+  expect(bytes({ displaySummary: 's'.repeat(141) })).toBeGreaterThan(1024)
+})
+
 test('the text for adding a wallet names the user and the wallet of the session', () => {
   const link: Challenge = { ...challenge, action: 'auth.link', challengeId: 'link' }
   const common = `Shop requests authentication

@@ -5,12 +5,14 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { canonicalPayload } from '../../src/core/order/canonical-payload.ts'
 import {
   type ProofArtifact,
   ProofError,
   type ProofOptions,
   verifyProofArtifact,
 } from '../../src/integrations/proof/index.ts'
+import { given } from '../../src/shared/given.ts'
 import { hasPart, systemPython } from '../support/optional.ts'
 import { accepted, inCamelCase, refused } from '../support/proofs.ts'
 
@@ -59,7 +61,7 @@ test("the page's command runs", async () => {
   const command = codeIn('sh').replace(/^countersign/, '"$NODE" "$MAIN"')
   const env = { NODE: process.execPath, MAIN: join(root, 'src/main.ts') }
   const { stdout } = await run('sh', ['-c', command], { cwd: folder, env })
-  expect(stdout).toMatch(/^valid: NQ21 /)
+  expect(stdout).toMatch(/^valid: NQ02 /)
 })
 
 /** What a recipe is asked about: what it reads of an artifact, and what that has to agree with. */
@@ -70,7 +72,8 @@ interface Question {
   readonly origin: string
   readonly adapterId: string
   readonly publicKeyHex: string
-  readonly payloadHash: string
+  readonly payloadHash: string | null
+  readonly payload: string | null
   /** Epoch milliseconds. */
   readonly notBefore: number
 }
@@ -82,20 +85,24 @@ interface Question {
 async function questions(): Promise<{ readonly question: Question; readonly holds: boolean }[]> {
   const asked = []
   for (const { name, artifact, options } of [...accepted, ...refused]) {
+    const owners = accepted.map(({ owner }) => owner).filter(({ adapterId }) => adapterId === artifact.adapter_id)
     const { publicKeyHex = '', address } =
-      accepted.find(({ owner }) => owner.adapterId === artifact.adapter_id)?.owner ?? {}
-    const { payloadHash, appName, origin, notBefore = 0 } = options
-    if (!/^(nimiq|ed25519)$/.test(artifact.adapter_id) || payloadHash === undefined) continue
+      owners.find((owner) => owner.publicKeyHex === artifact.public_key_hex.toLowerCase()) ?? owners[0] ?? {}
+    const { payloadHash, payload, payloadLine, appName, origin, notBefore = 0 } = options
+    const isAsked = payload === undefined ? payloadHash !== undefined : payloadLine === 'required'
+    if (!/^(nimiq|ed25519)$/.test(artifact.adapter_id) || !isAsked) continue
     const { message, signatureHex, adapterId, publicKeyHex: key } = inCamelCase(artifact)
     const signed = { message, signatureHex, adapterId, publicKeyHex: key }
     const holds = await doesHold(
       { ...signed, address: address! },
-      { appName, origin, payloadHash, notBefore, owner: { adapterId, publicKeyHex } },
+      { appName, origin, ...given({ payloadHash, payload }), notBefore, owner: { adapterId, publicKeyHex } },
     )
-    asked.push({
-      question: { name, artifact: signed, appName, origin, adapterId, publicKeyHex, payloadHash, notBefore },
-      holds,
-    })
+    const known = {
+      payloadHash: payloadHash ?? null,
+      payload: payload === undefined ? null : canonicalPayload(payload),
+    }
+    const question = { name, artifact: signed, appName, origin, adapterId, publicKeyHex, ...known, notBefore }
+    asked.push({ question, holds })
   }
   return asked
 }
@@ -139,7 +146,7 @@ for question in json.load(sys.stdin):
     name, artifact, not_before = question["name"], question["artifact"], question["notBefore"]
     try:
         verify_proof(artifact, app_name=question["appName"], origin=question["origin"], adapter_id=question["adapterId"],
-                     public_key_hex=question["publicKeyHex"], payload_hash=question["payloadHash"],
+                     public_key_hex=question["publicKeyHex"], payload_hash=question["payloadHash"], payload=question["payload"],
                      not_before=datetime.fromtimestamp(not_before / 1000, timezone.utc))
         holding.append(name)
     except ValueError:
@@ -170,9 +177,9 @@ import (
 )
 
 type question struct {
-	Name, AppName, Origin, AdapterID, PublicKeyHex, PayloadHash string
-	Artifact                                                    proof.Artifact
-	NotBefore                                                   int64
+	Name, AppName, Origin, AdapterID, PublicKeyHex, PayloadHash, Payload string
+	Artifact                                                             proof.Artifact
+	NotBefore                                                            int64
 }
 
 func main() {
@@ -184,7 +191,7 @@ func main() {
 	for _, q := range questions {
 		key, _ := hex.DecodeString(q.PublicKeyHex)
 		expected := proof.Expected{AppName: q.AppName, Origin: q.Origin, AdapterID: q.AdapterID, PayloadHash: q.PayloadHash,
-			PublicKey: key, NotBefore: time.UnixMilli(q.NotBefore)}
+			Payload: q.Payload, PublicKey: key, NotBefore: time.UnixMilli(q.NotBefore)}
 		if _, err := proof.Verify(q.Artifact, expected); err == nil {
 			holding = append(holding, q.Name)
 		}

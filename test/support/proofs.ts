@@ -14,7 +14,7 @@ export interface ProofCase {
 }
 
 /** What every case of the vectors has to agree with. */
-export const baseOptions: ProofOptions = vectors.options
+export const baseOptions = vectors.options as ProofOptions
 
 /** Artifacts that hold, with their owners. */
 export const accepted: readonly (ProofCase & { readonly owner: NonNullable<ProofOptions['owner']> })[] =
@@ -22,7 +22,7 @@ export const accepted: readonly (ProofCase & { readonly owner: NonNullable<Proof
     name,
     artifact,
     owner,
-    options: { ...baseOptions, ...options, owner },
+    options: { ...baseOptions, ...(options as Partial<ProofOptions>), owner },
   }))
 
 /** Artifacts that do not. */
@@ -31,7 +31,7 @@ export const refused: readonly (ProofCase & { readonly reason: ProofErrorReason 
     name,
     reason: reason as ProofErrorReason,
     artifact,
-    options: { ...baseOptions, ...options },
+    options: { ...baseOptions, ...(options as Partial<ProofOptions>) },
   }),
 )
 

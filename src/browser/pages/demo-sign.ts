@@ -1,4 +1,5 @@
 import { sha256 } from '@noble/hashes/sha2.js'
+import { payloadLine } from '../../core/challenge.ts'
 import { portableVerifier } from '../../core/wallet/ed25519.ts'
 import { ed25519, nimiq } from '../../core/wallet/nimiq.ts'
 import { hexToBytes } from '../../shared/hex.ts'
@@ -83,8 +84,17 @@ function isValid({ adapterId, publicKeyHex, signatureHex, message, payload, addr
   if (adapter === undefined || publicKey === undefined || signature === undefined) return false
   return (
     portableVerifier.verify(signature, adapter.signedBytes(message), publicKey) &&
-    (payload === undefined || message.split('\n').includes(`Payload Hash: ${hashOf(payload)}`)) &&
+    (payload === undefined || isAbout(message, payload)) &&
     adapter.readAddress(address) === adapter.deriveAddress(publicKey)
+  )
+}
+
+/** Whether a text is about a content: it has the hash, and the content itself if it fits. */
+function isAbout(message: string, payload: string): boolean {
+  const lines = message.split('\n')
+  const line = payloadLine(payload)
+  return (
+    lines.includes(`Payload Hash: ${hashOf(payload)}`) && (line === undefined || lines.includes(`Payload: ${line}`))
   )
 }
 

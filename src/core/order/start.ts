@@ -96,6 +96,7 @@ export function newOrder(
       displayTitle,
       displaySummary,
       payloadHash,
+      payload,
       confirmationCode: confirmationCode || undefined,
     },
     link: starter && { userId: starter.userId, sessionAddress: starter.address || undefined },

@@ -109,7 +109,7 @@ function isPresent(value: unknown): boolean {
  * | `ADDRESS_MISMATCH` | The address is missing, or not that of the wallet that signed; or the text names another. |
  * | `MESSAGE_MALFORMED` | The text is not one of a sign order: a line is missing, stands twice or is not known. |
  * | `APP_NAME_MISMATCH`, `ORIGIN_MISMATCH` | The text is for another application or for a page of another origin. |
- * | `PAYLOAD_MISMATCH` | The text is about another payload than the artifact or the options say. |
+ * | `PAYLOAD_MISMATCH` | The text is about another payload than artifact or options say, or lacks one that fits. |
  * | `WRONG_WALLET` | The wallet that signed is not that of the owner. |
  * | `TOO_OLD` | The text was issued before `notBefore`. |
  * | `ADAPTER_UNKNOWN` | The artifact names no wallet adapter, or one that is not among `adapters`. |

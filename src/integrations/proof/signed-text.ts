@@ -18,6 +18,8 @@ export interface SignedText {
   /** Two digits that the signer compared. */
   readonly confirmationCode?: string
   readonly payloadHash?: string
+  /** The payload in its canonical form (RFC 8785), if the text has it. */
+  readonly payload?: string
   /** The requester's own words, which the signer saw. */
   readonly displayTitle?: string
   readonly displaySummary?: string
@@ -39,6 +41,7 @@ const lineNames = [
   'Kind',
   'Code',
   'Payload Hash',
+  'Payload',
   'Title',
   'Summary',
   'Account',
@@ -90,6 +93,7 @@ export function readSignedText(message: string): SignedText {
     ...given({
       confirmationCode: lines.get('Code'),
       payloadHash: lines.get('Payload Hash'),
+      payload: lines.get('Payload'),
       displayTitle: lines.get('Title'),
       displaySummary: lines.get('Summary'),
       account: lines.get('Account'),

@@ -1,5 +1,6 @@
 import { sha256 } from '@noble/hashes/sha2.js'
 import { base64urlnopad } from '@scure/base'
+import { payloadLine } from '../../core/challenge.ts'
 import { canonicalPayload } from '../../core/order/canonical-payload.ts'
 import { walletAdapters } from '../../core/wallet/adapters.ts'
 import { portableVerifier } from '../../core/wallet/ed25519.ts'
@@ -14,7 +15,7 @@ import { readSignedText, type SignedText } from './signed-text.ts'
 
 /** What a proof artifact proves: which wallet signed, and what its holder was shown. */
 export interface VerifiedProof extends SignedText, ProvenIdentity {
-  /** Canonical form (RFC 8785) of what `payloadHash` is the hash of, if the artifact or the options have it. */
+  /** Canonical form (RFC 8785) of what `payloadHash` is the hash of, if text, artifact or options have it. */
   readonly payload?: string
 }
 
@@ -140,10 +141,10 @@ function requireAccount({ account }: SignedText, { address }: ProvenIdentity, ad
 
 /**
  * Compares everything that is known of the payload with the text, and returns the payload in its canonical form if it
- * is known.
+ * is known. The line `Payload` is made anew: a signer may have seen nothing else of the payload.
  */
 function requirePayload(
-  { payloadHash }: SignedText,
+  { payloadHash, payload: line }: SignedText,
   artifact: ProofArtifact,
   expected: CheckedOptions,
 ): string | undefined {
@@ -153,14 +154,22 @@ function requirePayload(
   if (!isOf(hashOf(inArtifact))) throw otherPayload("the artifact's payload")
   if (!isOf(expected.payloadHash)) throw otherPayload('the payloadHash that is expected')
   if (!isOf(hashOf(expected.payload))) throw otherPayload('the payload that is expected')
-  return expected.payload ?? inArtifact
+  const known = expected.payload ?? inArtifact
+  if (line === undefined) {
+    const isMissing = known !== undefined && payloadLine(known) !== undefined
+    if (isMissing && expected.payloadLine === 'required') throw otherPayload('a payload that it shows')
+    return known
+  }
+  const payload = known ?? canonicalOf(line, "The signed text's line Payload")
+  if (hashOf(payload) !== payloadHash || payloadLine(payload) !== line) throw otherPayload('what its line Payload says')
+  return payload
 }
 
-function canonicalOf(payload: string): string {
+function canonicalOf(payload: string, whose = "The artifact's payload"): string {
   try {
     return canonicalPayload(payload)
   } catch (cause) {
-    throw new ProofError('PAYLOAD_MISMATCH', "The artifact's payload is not one that an order can have", { cause })
+    throw new ProofError('PAYLOAD_MISMATCH', `${whose} is not one that an order can have`, { cause })
   }
 }
 
@@ -218,6 +227,12 @@ export interface ProofOptions {
   readonly payloadHash?: string
   /** The same as JSON text, in any form that has one meaning (RFC 7493), at most 8 KiB. Default: any. */
   readonly payload?: string
+  /**
+   * Whether a text about a payload that fits its line `Payload` must have the line, where the payload is known: by the
+   * option `payload` or the artifact's own. `optional` accepts texts of services that did not write it, whose wallets
+   * showed the payload's hash only, and orders that were started with a hash. Default: required.
+   */
+  readonly payloadLine?: 'required' | 'optional'
   /** Who must have signed. Default: anyone. */
   readonly owner?: ProofOwner
   /** Earliest time at which the text was issued, by the service's clock, in epoch milliseconds. Default: any. */
@@ -255,6 +270,7 @@ const optionNames = {
   origin: true,
   payloadHash: true,
   payload: true,
+  payloadLine: true,
   owner: true,
   notBefore: true,
   adapters: true,
@@ -267,11 +283,14 @@ function checkOptions(options: ProofOptions) {
     if (!Object.hasOwn(optionNames, name)) throw new TypeError(`${name} is not an option`)
     if (value === undefined) throw new TypeError(`${name} is undefined; leave it out if it is not to be checked`)
   }
-  const { payload, owner, notBefore = Number.NEGATIVE_INFINITY, evmRpc = {} } = options
+  const { payload, payloadLine = 'required', owner, notBefore = Number.NEGATIVE_INFINITY, evmRpc = {} } = options
   const origin = parseOrigin(textOf(options, 'origin'))
   if (origin === undefined) throw new TypeError('origin must be one such as https://app.example')
   if (typeof notBefore !== 'number' || Number.isNaN(notBefore)) {
     throw new TypeError('notBefore must be a time in epoch milliseconds')
+  }
+  if (payloadLine !== 'required' && payloadLine !== 'optional') {
+    throw new TypeError("payloadLine must be 'required' or 'optional'")
   }
   for (const [chainId, url] of Object.entries(evmRpc)) {
     // Not repeated: an address can contain a key.
@@ -285,6 +304,7 @@ function checkOptions(options: ProofOptions) {
     origin,
     payloadHash: options.payloadHash === undefined ? undefined : textOf(options, 'payloadHash'),
     payload: payload === undefined ? undefined : canonical(payload),
+    payloadLine,
     owner: owner === undefined ? undefined : checkOwner(owner, adapters),
     notBefore,
     adapters,

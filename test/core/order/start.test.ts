@@ -69,6 +69,11 @@ describe.each(stores)('starting orders on $name', ({ open }) => {
     expect(order.confirmationCode).toMatch(/^\d\d$/)
   })
 
+  test('shows the payload in the text, scanned or of an inbox alike, in its canonical form', async () => {
+    const order = await untilWaiting(makeInstance(store), { kind: 'sign', payload: '{"to": "Ünal", "amount": 2.5e2}' })
+    expect(order.message).toMatch(/\nPayload Hash: sha256:[\w-]{43}\nPayload: {"amount":250,"to":"Ünal"}$/)
+  })
+
   test('is for trusted origins only', async () => {
     const { orders } = makeInstance(store)
     const evil = await outcomeOf(orders.start({ kind: 'login' }, from('https://evil.example')))

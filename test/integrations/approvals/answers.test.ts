@@ -78,6 +78,7 @@ function artifactOf(
     'Order ID: one',
     'Kind: sign',
     `Payload Hash: sha256:${createHash('sha256').update(canonical).digest('base64url')}`,
+    `Payload: ${canonical}`,
     'Title: Delete',
   ]
   const message = text(lines.join('\n'))
@@ -119,6 +120,8 @@ test.each<[string, Parameters<typeof finalized>[0]]>([
   ['another origin', { text: (text) => text.replace('app.example', 'evil.example') }],
   ['another payload', { text: (text) => text.replace(/sha256:./, 'sha256:_') }],
   ['no payload', { text: (text) => text.replace(/\nPayload Hash.*/, '') }],
+  ['the payload’s hash without the payload', { text: (text) => text.replace(/\nPayload: .*/, '') }],
+  ['another payload than its hash', { text: (text) => text.replace('/tmp', '/top') }],
   ['a sign-in', { text: (text) => text.replace('Kind: sign', 'Kind: login') }],
   ['another text than it shows', { artifact: { message: 'Example requests approval' } }],
   ['a forged signature', { artifact: { signatureHex: '00'.repeat(64) } }],

@@ -15,6 +15,7 @@ test.each<[string, object, string]>([
   ['an empty hash', { payloadHash: '' }, 'payloadHash must be a text'],
   ['a payload that was not found', { payload: undefined }, 'payload is undefined'],
   ['a payload that has two meanings', { payload: '{"a":1,"a":2}' }, 'payload has a name twice in an object'],
+  ['a line that may be missing or not', { payloadLine: true }, "payloadLine must be 'required' or 'optional'"],
   ['an owner who was not found', { owner: undefined }, 'owner is undefined'],
   ['an owner without a wallet', { owner: { adapterId: 'nimiq' } }, 'owner needs publicKeyHex or address'],
   ['an owner with an empty key', { owner: { adapterId: 'nimiq', publicKeyHex: '' } }, 'owner needs publicKeyHex or'],

@@ -19,6 +19,7 @@ test('everything that the service writes for a sign order is read back, in any o
     displaySummary: optional(fc.oneof(words, tricky)),
     confirmationCode: optional(fc.stringMatching(/^\d\d$/)),
     payloadHash: optional(fc.stringMatching(/^[A-Za-z0-9+/=_:.-]{1,60}$/)),
+    payload: optional(fc.stringMatching(/^"[A-Za-z0-9: {},]{1,60}"$/).filter((text) => !text.includes('  '))),
   })
   const challenge = fc.record({ challengeId: id, nonce: id, origin: fc.webUrl(), issuedAt: time, expiresAt: time })
   fc.assert(

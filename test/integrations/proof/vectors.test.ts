@@ -1,5 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { type ProofArtifact, ProofError, verifyProofArtifact } from '../../../src/integrations/proof/index.ts'
+import {
+  type ProofArtifact,
+  type ProofArtifactFields,
+  ProofError,
+  verifyProofArtifact,
+} from '../../../src/integrations/proof/index.ts'
 import { accepted, baseOptions, inCamelCase, refused } from '../../support/proofs.ts'
 
 /** The reason for which an artifact is refused, or what it proves. */
@@ -11,6 +16,11 @@ async function verdictOn(...[artifact, options]: Parameters<typeof verifyProofAr
     expect(error.message).toMatch(/^[^\n]+$/)
     return error.reason
   }
+}
+
+/** An artifact without the fields that repeat what the text says. */
+function withoutCopies({ payload, payload_hash, ...artifact }: ProofArtifactFields): ProofArtifactFields {
+  return artifact
 }
 
 describe('an artifact that holds', () => {
@@ -42,14 +52,16 @@ describe('an artifact that holds', () => {
       account: `eip155:8453:${named.artifact.address}`,
       payload: '{"amount":250,"currency":"NIM","to":"Green Bakery"}',
     })
-    const { payload, payload_hash, ...bare } = accepted[0]!.artifact
+    const { payload, payload_hash, ...bare } = named.artifact
     const proof = await verifyProofArtifact(bare, baseOptions)
-    expect(proof).not.toHaveProperty('account')
     expect(proof).not.toHaveProperty('payload')
     expect(proof.payloadHash).toBe(payload_hash)
     // The application has it in a form of its own.
     const own = '{"to":"Green Bakery",\n"currency":"NIM","amount":2.5e2}'
     expect((await verifyProofArtifact(bare, { ...baseOptions, payload: own })).payload).toBe(payload)
+    const shown = await verifyProofArtifact(withoutCopies(accepted[0]!.artifact), baseOptions)
+    expect(shown).not.toHaveProperty('account')
+    expect(shown.payload).toBe(payload)
   })
 })
 
@@ -63,6 +75,16 @@ describe('is refused:', () => {
     const { artifact } = accepted[0]!
     const payload = '{"amount":25,"currency":"NIM","to":"Green Bakery"}'
     expect(await verdictOn(artifact, { ...baseOptions, payload })).toBe('PAYLOAD_MISMATCH')
+  })
+
+  test('a text without the payload that fits, unless the option says that it may lack it', async () => {
+    const { artifact } = accepted.find(({ name }) => name === 'nimiq')!
+    const { payloadLine: _, ...strict } = baseOptions
+    expect(await verdictOn(artifact, strict)).toBe('PAYLOAD_MISMATCH')
+    expect(await verdictOn(withoutCopies(artifact), { ...strict, payload: artifact.payload! })).toBe('PAYLOAD_MISMATCH')
+    expect(await verdictOn(artifact, { ...strict, payloadLine: 'optional' })).toMatchObject({
+      address: artifact.address,
+    })
   })
 
   test('an adapter that is left out of the list', async () => {
@@ -117,7 +139,7 @@ describe('is refused:', () => {
 
 test('optional fields that are null or empty count as absent', async () => {
   const { artifact, options } = accepted[0]!
-  const { payload_hash, payload, ...bare } = artifact
+  const bare = withoutCopies(artifact)
   const filled = { ...bare, payload_hash: '', payload: null, chain_id: null, publicKeyHex: null }
   expect(await verdictOn(filled as unknown as ProofArtifact, options)).toEqual(await verdictOn(bare, options))
 })

@@ -77,6 +77,7 @@ export type StartOrderRequest = Message<"countersign.v1.StartOrderRequest"> & {
   /**
    * What a sign order is about, as I-JSON text (RFC 7493), in place of payload_hash. Its canonical form (RFC 8785), of
    * at most 8 KiB, is kept, shown and returned; the form's SHA-256 becomes the payload hash: `sha256:` and base64url.
+   * A form of at most 400 bytes, without white space but single spaces, is a line of the signed message in addition.
    * Refused with INVALID_REQUEST: names that are `__proto__` or occur twice in an object, lone surrogates and
    * noncharacters, numbers beyond 2^53-1 or with more digits than a double keeps (send them as strings), more than 8
    * levels, control, text-direction and invisible characters, and more than four combining marks in a row.
