@@ -1,6 +1,6 @@
-import type { RequestContext } from '../base/request.ts'
+import { networksOf, type RequestContext } from '../base/request.ts'
 import type { RateLimiter } from '../limits/rate.ts'
-import { ClientDocuments, type DocumentParts } from './client-documents.ts'
+import { ClientDocuments, type DocumentParts, DocumentUnavailable, type DocumentUse } from './client-documents.ts'
 import { type FileClient, type Offered, offeredTo } from './clients.ts'
 import type { IssuerSettings, Loaded } from './parts.ts'
 
@@ -25,10 +25,15 @@ const backendRoutes: ReadonlySet<string | undefined> = new Set([
   ...['token', 'userinfo', 'introspection', 'revocation', 'pushed_authorization_request', 'device_authorization'],
 ])
 
+/** Work of the service itself, which takes the place of no network. */
+const unasked: DocumentUse = { count: () => undefined, networks: [], takesStale: false }
+
 /** All clients: those of the clients file, and those that come with a metadata document. */
 export class ClientDirectory {
   readonly #parts: DirectoryParts
   readonly #documents: ClientDocuments
+  /** Requests that were refused: the library asks again to say so. */
+  readonly #refused = new WeakMap<RequestContext, DocumentUnavailable>()
 
   constructor(parts: DirectoryParts) {
     const { settings, loaded, validate } = parts
@@ -46,13 +51,20 @@ export class ClientDirectory {
    */
   async find(id: string, { request, route }: ClientUse): Promise<FileClient | undefined> {
     const { loaded, limiter } = this.#parts
-    const count = (): Promise<void> | undefined => {
-      if (request === undefined) return undefined
-      return backendRoutes.has(route)
-        ? limiter?.spend('sign-in', request)
-        : limiter?.spendNavigation('sign-in', request)
+    const client = loaded().clients.get(id)
+    if (client !== undefined || request === undefined) return client ?? (await this.#documents.find(id, unasked))
+    const refused = this.#refused.get(request)
+    if (refused !== undefined) throw refused
+    const spend = backendRoutes.has(route) ? 'spend' : 'spendNavigation'
+    const use = {
+      count: () => limiter?.[spend]('sign-in', request),
+      networks: limiter === undefined || request.ip === undefined ? [] : networksOf(request.ip),
+      takesStale: route === 'token',
     }
-    return loaded().clients.get(id) ?? (await this.#documents.find(id, { count, takesStale: route === 'token' }))
+    return await this.#documents.find(id, use).catch((thrown: unknown) => {
+      if (thrown instanceof DocumentUnavailable) this.#refused.set(request, thrown)
+      throw thrown
+    })
   }
 
   /** The client of an id as far as this process has it, for lists and for what errors say. */

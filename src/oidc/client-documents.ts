@@ -3,7 +3,8 @@ import type { Fields } from '../base/json-file.ts'
 import { isLoopbackHost } from '../shared/origin.ts'
 import { isPlainLine } from '../shared/plain-line.ts'
 import { type ClientMetadata, type FileClient, spellings } from './clients.ts'
-import { type FetchedJson, getJson } from './outgoing.ts'
+import { DocumentFetches, FetchesBusy, remember } from './document-fetches.ts'
+import { answerMs, type FetchedJson, getJson } from './outgoing.ts'
 
 /** Largest document or key set in bytes. */
 const maxBytes = 5 * 1024
@@ -16,12 +17,6 @@ const staleMs = 24 * 60 * 60_000
 
 /** Time in ms for which a failure is remembered. */
 const failedMs = 60_000
-
-/** Most documents, and most failures, that are remembered. */
-const mostRemembered = 1_000
-
-/** Most documents that are fetched at once. Each is of another host. */
-const mostAtOnce = 5
 
 /** The document of a client cannot be had now. */
 export class DocumentUnavailable extends Error {}
@@ -45,6 +40,8 @@ interface Failure {
 export interface DocumentUse {
   /** Counts a request to the client's host, for the network that causes it. */
   readonly count: () => Promise<void> | undefined
+  /** Networks that share the places for fetches, narrowest first. None if they are not told apart. */
+  readonly networks: readonly string[]
   /** Whether a document counts that has not been looked at for up to 24 hours, if its host is away. */
   readonly takesStale: boolean
 }
@@ -67,7 +64,7 @@ export class ClientDocuments {
   /** By id, those used last behind the others. */
   readonly #known = new Map<string, Known>()
   readonly #failed = new Map<string, Failure>()
-  readonly #loading = new Map<string, Promise<Known>>()
+  readonly #fetches = new DocumentFetches((id) => this.#fetch(id))
 
   constructor(parts: DocumentParts) {
     this.#parts = parts
@@ -88,26 +85,30 @@ export class ClientDocuments {
    * The client of an id; `undefined` if the id is none that counts. Rejects with {@link DocumentUnavailable} or
    * {@link DocumentInvalid}.
    */
-  async find(id: string, { count, takesStale }: DocumentUse): Promise<FileClient | undefined> {
+  async find(id: string, use: DocumentUse): Promise<FileClient | undefined> {
     if (!this.allows(id)) return undefined
     const known = this.#known.get(id)
     if (known !== undefined) remember(this.#known, id, known)
     if (known !== undefined && performance.now() < known.freshUntil) return known.client
     try {
-      return (await this.#load(id, count)).client
+      return (await this.#load(id, use)).client
     } catch (thrown) {
-      if (takesStale && known !== undefined && performance.now() < known.lastUntil) return known.client
+      if (use.takesStale && known !== undefined && performance.now() < known.lastUntil) return known.client
       throw thrown
     }
   }
 
-  async #load(id: string, count: DocumentUse['count']): Promise<Known> {
+  async #load(id: string, { count, networks }: DocumentUse): Promise<Known> {
     this.#throwFailure(id)
-    if (!this.#loading.has(id)) {
+    if (!this.#fetches.has(id)) {
       await count()
       this.#throwFailure(id)
     }
-    return await (this.#loading.get(id) ?? this.#begin(id))
+    try {
+      return await this.#fetches.get({ id, networks })
+    } catch (thrown) {
+      throw thrown instanceof FetchesBusy ? new DocumentUnavailable(thrown.message, { cause: thrown }) : thrown
+    }
   }
 
   #throwFailure(id: string): void {
@@ -115,29 +116,24 @@ export class ClientDocuments {
     if (failure !== undefined && performance.now() < failure.until) throw failure.error
   }
 
-  async #begin(id: string): Promise<Known> {
-    const { host } = new URL(id)
-    const isBusy = [...this.#loading.keys()].some((each) => new URL(each).host === host)
-    if (isBusy || this.#loading.size >= mostAtOnce) throw new DocumentUnavailable('other documents are being fetched')
-    const loading = this.#fetch(id)
-    this.#loading.set(id, loading)
+  async #fetch(id: string): Promise<Known> {
     try {
-      const known = await loading
+      const known = await this.#read(id)
       this.#failed.delete(id)
       remember(this.#known, id, known)
       return known
     } catch (error) {
       remember(this.#failed, id, { error, until: performance.now() + failedMs })
       throw error
-    } finally {
-      this.#loading.delete(id)
     }
   }
 
-  async #fetch(id: string): Promise<Known> {
-    const document = await fetchJson(id)
+  /** Gets a document and its keys, in the time of one answer, so that no place is taken for longer. */
+  async #read(id: string): Promise<Known> {
+    const signal = AbortSignal.timeout(answerMs)
+    const document = await fetchJson(id, signal)
     const { jwksUri, ...client } = readDocument(id, document.json)
-    const keys = jwksUri === undefined ? undefined : await fetchJson(jwksUri)
+    const keys = jwksUri === undefined ? undefined : await fetchJson(jwksUri, signal)
     const metadata = keys === undefined ? client.metadata : { ...client.metadata, jwks: keys.json }
     await this.#parts.validate(metadata).catch((cause: Error & { readonly error_description?: string }) => {
       throw new DocumentInvalid(cause.error_description ?? cause.message, { cause })
@@ -201,9 +197,9 @@ function isOf(origin: string, address: unknown): address is string {
   return typeof address === 'string' && URL.parse(address)?.origin === origin
 }
 
-async function fetchJson(address: string): Promise<FetchedJson> {
+async function fetchJson(address: string, signal: AbortSignal): Promise<FetchedJson> {
   try {
-    return await getJson(new URL(address), maxBytes)
+    return await getJson(new URL(address), { maxBytes, signal })
   } catch (cause) {
     throw new DocumentUnavailable(cause instanceof Error ? cause.message : String(cause), { cause })
   }
@@ -211,12 +207,4 @@ async function fetchJson(address: string): Promise<FetchedJson> {
 
 function lifeOf({ maxAgeSeconds = 0 }: FetchedJson): number {
   return Math.min(Math.max(maxAgeSeconds * 1000, fresh.least), fresh.most)
-}
-
-/** Puts an entry behind all others, and drops the first if there are too many. */
-function remember<Value>(entries: Map<string, Value>, key: string, value: Value): void {
-  entries.delete(key)
-  entries.set(key, value)
-  const [first] = entries.keys()
-  if (entries.size > mostRemembered && first !== undefined) entries.delete(first)
 }

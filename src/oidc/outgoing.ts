@@ -5,7 +5,7 @@ import { isIP, type LookupFunction } from 'node:net'
 import { isDocumentationAddress, isSpecialAddress } from '../base/special-networks.ts'
 
 /** Time in ms that the other side has to answer, from the look-up of its host to the last byte. */
-const answerMs = 2_500
+export const answerMs = 2_500
 
 /** Whether nothing on the internet can be at an IP address. */
 export function isUnreachable(address: string): boolean {
@@ -55,14 +55,19 @@ export interface FetchedJson {
   readonly maxAgeSeconds: number | undefined
 }
 
+/** Bounds of {@link getJson}. */
+interface JsonBounds {
+  readonly maxBytes: number
+  readonly signal: AbortSignal
+}
+
 /**
  * Gets a JSON document from a public address that a stranger has named: https on port 443. The host is looked up once;
  * the connection goes to the addresses that were checked, whatever the host's name means a moment later. Rejects for
  * redirects, for any status but 200, and for a document beyond `maxBytes`.
  */
-export async function getJson(url: URL, maxBytes: number): Promise<FetchedJson> {
+export async function getJson(url: URL, { maxBytes, signal }: JsonBounds): Promise<FetchedJson> {
   requirePort(url)
-  const signal = AbortSignal.timeout(answerMs)
   const addresses = await publicAddresses(hostOf(url), signal)
   const options: RequestOptions = {
     headers: { accept: 'application/json', 'user-agent': 'countersign' },

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { ClientDocuments } from '../../src/oidc/client-documents.ts'
 import { startInternet } from '../support/internet.ts'
+import { navigate } from '../support/navigate.ts'
 import { authorizeAddress, documentOf, json, publish, startWithDocuments } from './documents.ts'
 import { Browser, contentOf } from './support.ts'
 
@@ -23,7 +24,7 @@ function anyDocuments(): ClientDocuments {
   return new ClientDocuments({ prefixes: ['*'], isTaken: () => false, validate: async () => {} })
 }
 
-const uncounted = { count: () => undefined, takesStale: false }
+const uncounted = { count: () => undefined, networks: [], takesStale: false }
 
 const unavailable = 'temporarily_unavailable'
 
@@ -160,25 +161,104 @@ test('50 requests at once for a document that fails make one connection', async 
   expect(internet.connections.length).toBe(1)
 })
 
-test('of 50 documents of one host at once one is fetched, and of 50 hosts five are', async () => {
+test('of 50 documents at once, two of a host are fetched at a time and five in all; 20 wait for their turn', async () => {
   const documents = anyDocuments()
   const findAll = async (ids: readonly string[]) => {
     internet.forget()
     const found = await Promise.allSettled(ids.map((id) => documents.find(id, uncounted)))
     expect(new Set(found.map(({ status }) => status))).toEqual(new Set(['rejected']))
-    return internet.connections.length
+    return { fetched: internet.connections.length, atOnce: internet.mostAtOnce }
   }
   const late: Parameters<typeof internet.put>[1] = (_, response) =>
-    void setTimeout(() => response.writeHead(500).end(), 100)
+    void setTimeout(() => response.writeHead(500).end(), 50)
   const numbers = Array.from({ length: 50 }, (_, index) => index)
   for (const index of numbers) internet.put(`many-${index}`, late)
-  expect(await findAll(numbers.map((index) => `https://many-0.clients.example/${index}.json`))).toBe(1)
+  const ofOneHost = numbers.map((index) => `https://many-0.clients.example/${index}.json`)
+  expect(await findAll(ofOneHost)).toEqual({ fetched: 22, atOnce: 2 })
   const ids = numbers.map((index) => documentOf(`many-${index}`).id)
-  expect(await findAll(ids)).toBe(5)
-  expect(internet.mostAtOnce).toBeLessThanOrEqual(5)
+  expect(await findAll(ids)).toEqual({ fetched: 25, atOnce: 5 })
   // Those that were not fetched have not failed.
-  expect(await findAll(ids.slice(-1))).toBe(1)
-  expect(await findAll(ids.slice(0, 1))).toBe(0)
+  expect(await findAll(ids.slice(-1))).toMatchObject({ fetched: 1 })
+  expect(await findAll(ids.slice(0, 1))).toMatchObject({ fetched: 0 })
+})
+
+describe('of one network', () => {
+  /** What a browser behind an address sees, without a session, for a client. */
+  const statusFor = async (url: string, id: string, ip: string) => {
+    const headers = { accept: 'text/html', host: new URL(url).host, 'x-forwarded-for': ip }
+    return (await navigate(authorizeAddress(url, id), { headers })).status
+  }
+  const ofHost = (path: string) => `https://honest.clients.example/${path}.json`
+  const twenty = Array.from({ length: 20 }, (_, index) => index)
+
+  test.each<[string, (index: number) => string, (index: number) => string]>([
+    ['hosts that do not answer', (index) => documentOf(`mute-${index}`).id, (index) => documentOf(`good-${index}`).id],
+    ['addresses that an honest host does not have', (index) => ofHost(`none-${index}`), (index) => ofHost(`${index}`)],
+  ])('%s do not keep other networks from signing in', async (_name, made, own) => {
+    internet.put('honest', (asked, response) => {
+      if (asked.url?.startsWith('/none') === true) return
+      json(() => documentOf('honest', { client_id: `https://honest.clients.example${asked.url}` }).document)(
+        asked,
+        response,
+      )
+    })
+    for (const index of twenty) {
+      publish(internet, `good-${index}`)
+      internet.put(
+        `mute-${index}`,
+        () => {},
+        () => undefined,
+      )
+    }
+    const { url } = await startWithDocuments({ trustProxy: 1, rateLimit: true })
+    internet.forget()
+    const attack = twenty.map((index) => statusFor(url, made(index), '198.51.100.9'))
+    await vi.waitFor(() => expect(internet.lookups.length).toBeGreaterThanOrEqual(2))
+    const others = await Promise.all(twenty.map((index) => statusFor(url, own(index), `203.0.113.${index + 1}`)))
+    expect(others).toEqual(twenty.map(() => 303))
+    expect(new Set(await Promise.all(attack))).toEqual(new Set([503]))
+  })
+
+  test('one document is fetched at a time, and of a wider one two; the longest wait is 2.5 seconds', async () => {
+    const documents = anyDocuments()
+    const fetchedBy = async (name: string, networksAt: (index: number) => readonly string[]) => {
+      const ids = twenty.map((index) => {
+        const host = `${name}-${index}`
+        internet.put(host, () => {})
+        return documentOf(host).id
+      })
+      internet.forget()
+      const found = await Promise.allSettled(
+        ids.map((id, index) => documents.find(id, { ...uncounted, networks: networksAt(index) })),
+      )
+      expect(new Set(found.map(({ status }) => status))).toEqual(new Set(['rejected']))
+      // The next begin as these end, if that is before the end of their wait.
+      expect(internet.connections.length).toBeLessThanOrEqual(2 * internet.mostAtOnce)
+      return internet.mostAtOnce
+    }
+    expect(await fetchedBy('narrow', () => ['203.0.113.7'])).toBe(1)
+    expect(await fetchedBy('wide', (index) => [`${index}/64`, `${index}/56`, 'all/48'])).toBe(2)
+  })
+
+  test('the next document waits until others, who have fetched none, have theirs', async () => {
+    const documents = anyDocuments()
+    const answers: (() => void)[] = []
+    internet.put('turns', (_, response) => void answers.push(() => response.writeHead(404).end()))
+    internet.forget()
+    const fetched: string[] = []
+    const find = (path: string, network: string) => {
+      const id = `https://turns.clients.example/${path}`
+      return documents.find(id, { ...uncounted, networks: [network] }).catch(() => fetched.push(path))
+    }
+    const all = [find('a1', 'a'), find('b1', 'b'), find('a2', 'a'), find('b2', 'b'), find('c1', 'c')]
+    for (let answered = 0; answered < all.length; answered++) {
+      await vi.waitFor(() => expect(answers.length).toBeGreaterThan(0))
+      answers.shift()?.()
+      await vi.waitFor(() => expect(fetched.length).toBe(answered + 1))
+    }
+    await Promise.all(all)
+    expect(fetched).toEqual(['a1', 'b1', 'c1', 'a2', 'b2'])
+  })
 })
 
 test.each([
@@ -211,7 +291,7 @@ test('of failures, the last 1,000 are remembered', async () => {
   }
   const find = async (index: number) => {
     const id = `https://127.0.0.1/${index}.json`
-    await expect(documents.find(id, { count, takesStale: false })).rejects.toThrow(/inside this network/)
+    await expect(documents.find(id, { ...uncounted, count })).rejects.toThrow(/inside this network/)
   }
   for (let index = 0; index <= 1_000; index++) await find(index)
   expect(fetched).toBe(1_001)
