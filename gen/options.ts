@@ -291,8 +291,9 @@ export interface CountersignOptions {
   orderTtlSeconds?: number
   /**
    * Use of an order's code. `compare`: computer and phone show it, and the user compares. `return`: the phone shows it
-   * after the approval, and the user enters it on the computer, against relayed orders. Values: `return`. Default:
-   * `compare`. Variable: COUNTERSIGN_CONFIRMATION_CODE.
+   * after the approval, and the user enters it on the computer, against relayed orders. Values: `compare`, `return`.
+   * Default: `return`; while publicUrl is a loopback address, and with `--lan`, `compare`. Variable:
+   * COUNTERSIGN_CONFIRMATION_CODE.
    */
   confirmationCode?: 'compare' | 'return'
   /**

@@ -121,6 +121,8 @@ const rows: Readonly<
       'relay/relay',
     ],
     ['approve', 'this.#admission.requireNearby(order, request)', '', 'relay/requester'],
+    ['confirmationCodeAt', "(isLocal ? 'compare' : 'return')", "'compare'", 'service/confirmation-code'],
+    ['crossDevice', "isLoopbackHost(URL.parse(publicUrl)?.hostname ?? '')", 'true', 'better-auth/return-codes'],
   ],
   8: [
     ['claimUrlTemplate', "value.indexOf('{claimToken}') > hash &&", '', 'service/config'],

@@ -18,8 +18,10 @@ import { methodOf, type ServiceHandlers, type UnaryMethod } from '../rpc/methods
 import { orderHandlers } from '../rpc/order-service.ts'
 import { sessionHandlers } from '../rpc/session-service.ts'
 import type { CountersignOptions, PageOptions } from '../service/config.ts'
+import { confirmationCodeAt, confirmationCodeLine } from '../service/confirmation-code.ts'
 import { CountersignError } from '../shared/errors.ts'
 import type { DesktopOrder, PhoneOrder, StartOrderOptions } from '../shared/orders.ts'
+import { isLoopbackHost } from '../shared/origin.ts'
 import { defaultClaimUrlTemplate } from '../shared/page-names.ts'
 import {
   computerPaths,
@@ -127,6 +129,8 @@ export function crossDevice({ store, orderModelName = 'crossDeviceOrder', ...opt
   const stored = ownStore === undefined ? undefined : storedOrders(ownStore)
   const computers = ownStore === undefined ? undefined : new KnownComputers(ownStore)
   const pages = settings.pages.served ? new ApprovalPage(pageLookOf(settings)) : undefined
+  // Until Better Auth has started. After that, as its configured address says: a request's could be a forged one.
+  let confirmationCode = settings.confirmationCode ?? 'return'
 
   const handlersOf = (ctx: GenericEndpointContext): OrderHandlers => {
     const { context } = ctx
@@ -135,6 +139,7 @@ export function crossDevice({ store, orderModelName = 'crossDeviceOrder', ...opt
       new Orders({
         settings: {
           ...settings,
+          confirmationCode,
           appName: appNameOf(settings, context),
           claimUrlTemplate: ownPage ? ownClaimUrlTemplate(ctx) : (options.claimUrlTemplate ?? defaultClaimUrlTemplate),
           publicOrigin: () => ownOrigin(context),
@@ -215,6 +220,11 @@ export function crossDevice({ store, orderModelName = 'crossDeviceOrder', ...opt
      */
     init: async (context: AuthContext) => {
       requireNetworks(settings, context)
+      const publicUrl = ownOrigin(context)
+      const place = { publicUrl, isLocal: isLoopbackHost(URL.parse(publicUrl)?.hostname ?? '') }
+      confirmationCode = confirmationCodeAt(settings.confirmationCode, place)
+      const codes = confirmationCodeLine(settings.confirmationCode, place)
+      if (codes !== undefined) context.logger.warn(codes)
       await checkAtStart(settings, context)
       return {
         context: { rateLimit: withoutTickets(context.rateLimit) },

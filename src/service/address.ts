@@ -38,14 +38,18 @@ export class ServiceAddress {
     return isLocal || (this.#lan !== undefined && !this.isSecure)
   }
 
+  /** Whether it is a loopback name, or one for trying the service out in the local network. */
+  get isLocal(): boolean {
+    return this.#lan !== undefined || isLoopbackHost(new URL(this.publicUrl).hostname)
+  }
+
   /**
    * The origins that are trusted: those of the settings, or else the service's own and, locally, its loopback names.
    */
   get originRules(): OriginRules {
     const { enforceOrigin, trustedOrigins } = this.#settings
     const { publicUrl } = this
-    const trustsLoopback = this.#lan !== undefined || isLoopbackHost(new URL(publicUrl).hostname)
-    const trusted = trustedOrigins ?? [publicUrl, ...(trustsLoopback ? this.#loopbackOrigins() : [])]
+    const trusted = trustedOrigins ?? [publicUrl, ...(this.isLocal ? this.#loopbackOrigins() : [])]
     return { enforce: enforceOrigin, own: publicUrl, trusted }
   }
 

@@ -155,14 +155,14 @@ export async function createService(options: CountersignOptions, lan: Lan | unde
     const keyring = new Keyring(settings.secret ?? (await keptSecrets(opened)))
     const instance = settings.reusePort ? new Instance(keyring, await storeIdOf(opened)) : undefined
     const adapterIds = adapters.map(({ id }) => id)
-    warnOfSettings(settings, { store: opened, adapters, log })
+    const address = new ServiceAddress(settings, lan)
+    warnOfSettings(settings, { address, store: opened, adapters, log })
     const signingKeys =
       settings.accessTokens.audiences && (await liveSigningKeys(keyring, settings.accessTokens.algorithm))
     const secrets = new LiveSecrets(settings, keyring)
     const metrics = collectsMetrics(settings) ? await newMetrics() : undefined
     const measured = metrics === undefined ? opened : observedStore(opened, metrics.observeStore)
     const store = tracing === undefined ? measured : tracedStore(measured, tracing)
-    const address = new ServiceAddress(settings, lan)
     const webhook = target && new Webhook(target, { store: measured, log, tracing })
     const hook = settings.onAuditEvent
     const sinks = [logSink(log), hook && hookSink(hook, log), webhook?.sink, metrics?.observeAudit]

@@ -32,6 +32,7 @@ import { keyBeginning } from '../store/map-store.ts'
 import type { Store } from '../store/store.ts'
 import type { ServiceAddress } from './address.ts'
 import { keepsUsers, type Settings } from './config.ts'
+import { confirmationCodeAt } from './confirmation-code.ts'
 
 /** What the domain of a service needs in addition to settings and store. */
 export interface DomainParts {
@@ -128,6 +129,7 @@ export function makeDomain(settings: Settings, store: Store, parts: DomainParts)
   const orders = new Orders({
     settings: {
       ...settings,
+      confirmationCode: confirmationCodeAt(settings.confirmationCode, address),
       get orderStartKeys() {
         return parts.orderStartKeys()
       },

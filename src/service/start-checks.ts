@@ -7,7 +7,9 @@ import type { WalletAdapter } from '../core/wallet/wallet.ts'
 import { KeyFiles } from '../http/port/tls.ts'
 import type { WebhookTarget } from '../observe/audit/webhook.ts'
 import type { Store } from '../store/store.ts'
+import type { ServiceAddress } from './address.ts'
 import type { Settings } from './config.ts'
+import { confirmationCodeLine } from './confirmation-code.ts'
 
 /** Throws a `TypeError` if several instances are to share a port and cannot. */
 export function requireShareable({ reusePort, port, store }: Settings): void {
@@ -115,18 +117,21 @@ async function keptOnce(store: Store, key: string, value: string): Promise<strin
 
 /** What {@link warnOfSettings} checks in addition to the settings. */
 interface Setup {
+  readonly address: ServiceAddress
   readonly store: Store
   readonly adapters: readonly WalletAdapter[]
   readonly log: Logger
 }
 
-/** Warns of settings that are allowed and can be a mistake. */
-export function warnOfSettings(settings: Settings, { store, adapters, log }: Setup): void {
+/** Warns of settings that are allowed and can be a mistake, and of a default that depends on the address. */
+export function warnOfSettings(settings: Settings, { address, store, adapters, log }: Setup): void {
   if (!settings.enforceOrigin) {
     log.warn(
       'enforceOrigin is off: any web page can act for its visitors on this service; use this in local tests only',
     )
   }
+  const codes = confirmationCodeLine(settings.confirmationCode, address)
+  if (codes !== undefined) log.warn(codes)
   warnOfOwnOrigin(settings, log)
   warnOfNonceStore(settings, store, log)
   for (const warning of sharedKeysWarnings(adapters)) log.warn(warning)

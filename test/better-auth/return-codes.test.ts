@@ -1,5 +1,6 @@
+import type { BetterAuthOptions } from 'better-auth'
 import { expect, onTestFinished, test } from 'vitest'
-import { crossDevice, openStore } from '../../src/better-auth/index.ts'
+import { type CrossDeviceOptions, crossDevice, openStore } from '../../src/better-auth/index.ts'
 import { pageHeaders } from '../../src/http/page-headers.ts'
 import { Signer } from '../core/order/support.ts'
 import {
@@ -199,4 +200,50 @@ test.each([
   [{ confirmationCode: 'none' }, /confirmationCode/],
 ])('an option that does not fit stops the start: %o', (options, message) => {
   expect(() => crossDevice(options as never)).toThrow(message)
+})
+
+/** Better Auth at a base URL, asked at another address; with what its start logs of the setting. */
+async function authAt(baseURL: BetterAuthOptions['baseURL'], orders: CrossDeviceOptions = {}) {
+  const said: string[] = []
+  const log = (_level: string, text: string): void => void (text.includes('confirmationCode') && said.push(text))
+  const auth = await makeAuth({ orders, auth: { baseURL, logger: { level: 'warn', log } } })
+  const start = async (url: string) => {
+    const headers = { 'content-type': 'application/json', origin: url }
+    const init = { method: 'POST', headers, body: JSON.stringify({ kind: 'login' }) }
+    const { confirmationCode } = await (
+      await auth.handler(new Request(`${url}/api/auth/cross-device/start`, init))
+    ).json()
+    return confirmationCode === '' ? 'return' : 'compare'
+  }
+  return { start, said }
+}
+
+test.each([
+  ['a public one', 'https://app.example', 'https://app.example', /is return, the default at https:\/\/app\.example/],
+  [
+    'not set, and asked at a loopback name',
+    undefined,
+    ownOrigin,
+    /is return, the default at an address that is not known/,
+  ],
+  ['one of several hosts', { allowedHosts: ['localhost:3000'] }, ownOrigin, /an address that is not known/],
+] as const)(
+  'with a base URL that is %s, return codes are the default, and the start says so',
+  async (_, base, url, line) => {
+    const { start, said } = await authAt(typeof base === 'object' ? { allowedHosts: [...base.allowedHosts] } : base)
+    expect(await start(url)).toBe('return')
+    expect(said).toEqual([expect.stringMatching(line)])
+  },
+)
+
+test('with a base URL that is a loopback name, the code is compared by default, and nothing is said', async () => {
+  const { start, said } = await authAt(ownOrigin)
+  expect(await start(ownOrigin)).toBe('compare')
+  expect(said).toEqual([])
+})
+
+test('compare that is set for a public base URL stays, and the start warns of it', async () => {
+  const { start, said } = await authAt('https://app.example', { confirmationCode: 'compare' })
+  expect(await start('https://app.example')).toBe('compare')
+  expect(said).toEqual([expect.stringMatching(/is compare, which stops no relayed order/)])
 })

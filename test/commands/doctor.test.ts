@@ -401,6 +401,14 @@ describe('the public address', () => {
   })
 })
 
+test('compare on a public address is warned of, and its default there is not', async () => {
+  const env = { COUNTERSIGN_PUBLIC_URL: 'https://auth.invalid' }
+  expect(faults(await doctor(env))).toEqual([])
+  expect(faults(await doctor({ ...env, COUNTERSIGN_CONFIRMATION_CODE: 'compare' }))).toEqual([
+    expect.stringMatching(/^warning of configuration: .*is compare, which stops no relayed order, at https:/),
+  ])
+})
+
 test('origins that the settings leave out are a problem even before the start', async () => {
   const env = { COUNTERSIGN_PUBLIC_URL: 'https://auth.invalid', COUNTERSIGN_TRUSTED_ORIGINS: 'https://app.example' }
   expectOneProblem(

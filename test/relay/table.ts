@@ -14,9 +14,9 @@ export interface Cell {
 
 /** Columns of the table, with their titles in Markdown. */
 export const columns = {
-  compare: '`compare`',
-  return: '`return`',
+  return: '`return` (default)',
   known: '`return`, known computers',
+  compare: '`compare`',
   proximity: 'proximity enforced',
   startKeys: 'start keys',
   link: 'adding a wallet',
@@ -59,9 +59,9 @@ export const attackers = {
     name: 'Static QR code',
     does: 'Starts an order and mails a picture of the screen, with QR code and digits, to many people.',
     cells: {
-      compare: shortLife,
       return: noCode,
       known: noCode,
+      compare: shortLife,
       proximity: otherNetwork,
       startKeys: shortLife,
       link: noCode,
@@ -71,9 +71,9 @@ export const attackers = {
     name: 'Live QR code',
     does: 'Runs a page that starts an order when the victim opens it, and shows its QR code.',
     cells: {
-      compare: notStopped('without digits on the page there is nothing to compare'),
       return: noCode,
       known: noCode,
+      compare: notStopped('without digits on the page there is nothing to compare'),
       proximity: otherNetwork,
       startKeys: notStopped(startedBySite),
       link: noCode,
@@ -83,9 +83,9 @@ export const attackers = {
     name: 'Live QR code with the code shown',
     does: 'Does the same, and shows the digits of the order too.',
     cells: {
-      compare: notStopped(rightDigits),
       return: noCode,
       known: noCode,
+      compare: notStopped(rightDigits),
       proximity: otherNetwork,
       startKeys: notStopped(startedBySite),
       link: noCode,
@@ -95,9 +95,9 @@ export const attackers = {
     name: 'Asks for the code',
     does: 'Does the same, and asks the victim for the code that the phone shows after the approval.',
     cells: {
-      compare: notStopped(rightDigits),
       return: toldCode,
       known: toldCode,
+      compare: notStopped(rightDigits),
       proximity: otherNetwork,
       startKeys: notStopped(startedBySite),
       link: toldCode,
@@ -107,9 +107,9 @@ export const attackers = {
     name: 'Text signed on a foreign page',
     does: 'Starts and claims an order alone, and has the victim’s wallet sign its text on a page of their own.',
     cells: {
-      compare: notStopped(alone),
       return: notStopped(alone),
       known: notStopped(alone),
+      compare: notStopped(alone),
       proximity: notStopped('computer and phone are both the attacker’s'),
       startKeys: notStopped(startedBySite),
       link: notStopped(alone),
@@ -119,9 +119,9 @@ export const attackers = {
     name: 'Hands a claimed order over',
     does: 'Starts and claims an order, sends the victim the link that continues it, tells the digits and asks for the code.',
     cells: {
-      compare: notStopped(rightDigits),
       return: toldCode,
       known: toldCode,
+      compare: notStopped(rightDigits),
       proximity: stopped('NETWORK_MISMATCH', 'the victim’s browser cannot continue the order from another network'),
       startKeys: notStopped(startedBySite),
       link: toldCode,
@@ -131,9 +131,9 @@ export const attackers = {
     name: 'Same network',
     does: 'Shows the QR code and the digits and asks for the code, from the victim’s own network (a café, an office, a VPN exit).',
     cells: {
-      compare: notStopped(rightDigits),
       return: toldCode,
       known: toldCode,
+      compare: notStopped(rightDigits),
       proximity: notStopped('computer and phone are on the same network'),
       startKeys: notStopped(startedBySite),
       link: toldCode,
@@ -143,9 +143,9 @@ export const attackers = {
     name: 'Stolen desktop token',
     does: 'Reads the desktop token of the victim’s own order, in a log for instance, and finalizes it first.',
     cells: {
-      compare: notStopped(finalizesFirst),
       return: stopped('RETURN_CODE_REQUIRED', 'the victim types the code into their own computer'),
       known: stopped('COMPUTER_PROOF_INVALID', 'the victim’s computer needs no code, but has to prove its key'),
+      compare: notStopped(finalizesFirst),
       proximity: notStopped('networks are compared when the phone calls, not when the order is finalized'),
       startKeys: notStopped(finalizesFirst),
       link: ownSession,

@@ -152,7 +152,8 @@ async function tryOut(sources: Sources): Promise<{ setup: Setup; warnings: reado
   const warn: Logger['warn'] = (text) => warnings.push(text)
   const logger: Logger = { ...silentLogger, warn, error: warn }
   const { redis, evmRpc, reusePort, ...others } = options
-  const tried = { ...others, store: 'sqlite::memory:', logger }
+  // The default of confirmationCode is no finding, unlike `compare` on a public address.
+  const tried = { confirmationCode: 'return', ...others, store: 'sqlite::memory:', logger } as const
   const service = await createService(tried, lan ? { host: hostOnLan(options, lanHosts()) } : undefined)
   const { publicUrl } = service
   await service.close(0)

@@ -193,14 +193,14 @@ const orders = {
     kind: integer(1, 3600),
     default: 120,
   }),
-  confirmationCode: option({
+  confirmationCode: optional({
     about:
       "Use of an order's code. `compare`: computer and phone show it, and the user compares. `return`: the phone " +
       'shows it after the approval, and the user enters it on the computer, against ' +
       '[relayed orders](cross-device-security.md).',
     variable: 'COUNTERSIGN_CONFIRMATION_CODE',
     kind: choice('compare', 'return'),
-    default: 'compare',
+    otherwise: '`return`; while publicUrl is a loopback address, and with `--lan`, `compare`',
   }),
   knownComputers: option({
     about: 'Whether users can have their computer remembered, which then needs no return code for 90 days.',

@@ -117,7 +117,6 @@ const promised: Readonly<Record<string, Promised>> = {
   trustProxy: { variable: 'COUNTERSIGN_TRUST_PROXY', default: 0, range: [0, 10] },
   confirmationCode: {
     variable: 'COUNTERSIGN_CONFIRMATION_CODE',
-    default: 'compare',
     choices: ['compare', 'return'],
   },
   knownComputers: { variable: 'COUNTERSIGN_KNOWN_COMPUTERS', default: true, flag: true },
