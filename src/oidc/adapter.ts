@@ -1,9 +1,9 @@
 import type { Adapter, AdapterPayload, KoaContextWithOIDC } from 'oidc-provider'
 import { browsersOf, isOfBrowser } from './browser.ts'
 import { DocumentInvalid, DocumentUnavailable } from './client-documents.ts'
-import { type FileClients, offeredTo } from './clients.ts'
+import type { FileClients } from './clients.ts'
 import { DeviceCodes, deviceSeconds } from './device-codes.ts'
-import { grantOf, permissionsIn, sidOf, stillOffered } from './grants.ts'
+import { grantOf, sidOf, stillOffered } from './grants.ts'
 import { interactionSeconds, type Loaded, requestState, type SharedParts } from './parts.ts'
 
 /** Stored interaction: the library's payload, and the browser that began it. */
@@ -55,7 +55,7 @@ export function adaptersOver(parts: AdapterParts, loaded: LoadedClients): (name:
     Session: sessionView(parts),
     Grant: grantView(parts, loaded),
     Interaction: interactions(parts),
-    DeviceCode: deviceCodes(parts, loaded),
+    DeviceCode: deviceCodes(parts),
     Client: documentClients(parts),
   }
   return (name) => ({ ...nothing, ...(own[name] ?? usedOnce(name, parts, clients)) })
@@ -167,9 +167,9 @@ async function isHeld({ sessionUid, expiresWithSession }: AdapterPayload, parts:
  * Codes of devices. A device that polls too often, or twice at once, is slowed down; a used code is gone, and a second
  * use ends nothing: it is a poll that was on its way.
  */
-function deviceCodes(parts: AdapterParts, { clients, ...offered }: LoadedClients): Partial<Adapter> {
+function deviceCodes(parts: AdapterParts): Partial<Adapter> {
   const { grants, apps } = parts
-  const { InvalidGrant, InvalidScope, SlowDown } = parts.library.errors
+  const { InvalidGrant, SlowDown } = parts.library.errors
   const codes = new DeviceCodes(parts)
   return {
     async find(id) {
@@ -179,9 +179,6 @@ function deviceCodes(parts: AdapterParts, { clients, ...offered }: LoadedClients
       return (await isHeld(payload, parts)) ? { ...payload, jti: id } : undefined
     },
     async upsert(id, { jti: _jti, ...payload }) {
-      const client = clients.get(String(payload.clientId))
-      const asked = client && permissionsIn(payload.params ?? {}, offeredTo(client, offered))
-      if (asked === undefined || asked.size === 0) throw new InvalidScope('scope names nothing that there is', '')
       await count(parts, { kind: deviceCode, record: payload, lifeMs: 2 * deviceSeconds * 1000 })
       if (!(await codes.add(id, payload))) throw new InvalidGrant('the code is that of another device; try again')
     },

@@ -2,6 +2,7 @@ import { type Check, checkOf, type Fields, hasOnly, readJson } from '../base/jso
 import type { People, PersonKey } from '../core/users/people.ts'
 import { areGroups, groupsExpected, isInAny } from '../shared/groups.ts'
 import { isLoopbackHost } from '../shared/origin.ts'
+import { canonicalAddress } from './canonical-address.ts'
 import { issuerScopes } from './claims.ts'
 
 /** A client of the clients file, or one that comes with a metadata document. */
@@ -78,6 +79,8 @@ export type FileClients = ReadonlyMap<string, FileClient>
 export interface ClientsFile {
   readonly clients: FileClients
   readonly resources: FileResources
+  /** The file's spelling of each resource, by the form that all of its spellings have in common. */
+  readonly addresses: ReadonlyMap<string, string>
 }
 
 /** Fewest characters of a client's secret: 128 random bits in hex. */
@@ -103,14 +106,17 @@ export async function readClientsFile(file: string): Promise<ClientsFile> {
     clients.set(client.metadata.client_id, client)
   }
   const resources = new Map<string, FileResource>()
+  const addresses = new Map<string, string>()
   for (const [index, entry] of listed.entries()) {
     const checkHere: Check = checkOf(`${where}resource ${index + 1}: `)
     const resource = readResource(entry, checkHere)
-    checkHere(!resources.has(resource.resource), 'resource is that of another')
+    const canonical = canonicalAddress(resource.resource) ?? resource.resource
+    checkHere(!addresses.has(canonical), 'resource is that of another')
     checkHere(!clients.has(resource.resource), 'resource is the id of a client')
     const unknown = resource.clients?.find((each) => !clients.has(each))
     checkHere(unknown === undefined, `clients names ${unknown}, which is the id of no client`)
     resources.set(resource.resource, resource)
+    addresses.set(canonical, resource.resource)
   }
   for (const client of clients.values()) {
     const { metadata, defaultResource } = client
@@ -126,7 +132,7 @@ export async function readClientsFile(file: string): Promise<ClientsFile> {
       `client ${clientId}: scope names "${unknown}", which is none of the issuer or a resource`,
     )
   }
-  return { clients, resources }
+  return { clients, resources, addresses }
 }
 
 /** Names of RFC 7591, and of OpenID Connect's additions to it, that the issuer takes. */

@@ -37,6 +37,7 @@ import {
   validateMetadata,
 } from './library.ts'
 import { issuerPage, Navigations, passOnForm } from './pages.ts'
+import { ownSpelling } from './parameters.ts'
 import {
   type IssuerParts,
   type Library,
@@ -77,7 +78,8 @@ export class Issuer implements PartRoutes, SessionApps {
   #keyTimer: NodeJS.Timeout | undefined
 
   constructor(given: IssuerParts, library: Library) {
-    this.#loaded = { clients: new Map(), resources: new Map(), scopes: [], keys: [], people: given.people }
+    const nothing = { clients: new Map(), resources: new Map(), addresses: new Map(), scopes: [], keys: [] }
+    this.#loaded = { ...nothing, people: given.people }
     const base = `${given.settings.basePath}/oidc`
     const { store, keyring } = given
     const kept = {
@@ -183,10 +185,11 @@ export class Issuer implements PartRoutes, SessionApps {
     const { settings, publicUrl } = this.#parts
     const { email, claims } = settings.oidc
     const { audiences = [] } = settings.accessTokens
-    const { clients, resources } = await readClientsFile(String(settings.oidc.clients))
+    const file = await readClientsFile(String(settings.oidc.clients))
+    const { clients, resources } = file
     const canHaveEmail = (email ?? claims) !== undefined || haveEmail(people)
     const scopes = ['openid', 'offline_access', 'profile', 'wallet', 'groups', ...(canHaveEmail ? ['email'] : [])]
-    const loaded: Loaded = { clients, resources, scopes, keys: await this.#readKeys(this.#parts.keyring), people }
+    const loaded: Loaded = { ...file, scopes, keys: await this.#readKeys(this.#parts.keyring), people }
     const check: Check = checkOf('oidc.clients (COUNTERSIGN_OIDC_CLIENTS), ')
     const audience = 'is one of accessTokens.audiences (COUNTERSIGN_ACCESS_TOKEN_AUDIENCES)'
     const shared = audiences.find((each) => resources.has(each))
@@ -375,7 +378,8 @@ export class Issuer implements PartRoutes, SessionApps {
       cookie: cookies.length === 0 ? undefined : cookies.join('; '),
       headers: { ...libraryHeaders, ...(isPublished ? { 'cache-control': 'public, max-age=300' } : {}) },
     }
-    const answer = await requestState.run(state, () => askLibrary(this.#current.callback, exchange, asked))
+    const own = await ownSpelling(exchange, this.#loaded)
+    const answer = await requestState.run(state, () => askLibrary(this.#current.callback, own, asked))
     if (answer.status !== 404) return answer
     const { path } = exchange
     throw refused('ROUTE_NOT_FOUND', { metadata: { path } })

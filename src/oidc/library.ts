@@ -10,6 +10,7 @@ import { type Interactions, languageQuery } from './interaction.ts'
 import { postAnywhere, postToPublic } from './outgoing.ts'
 import { interactionSeconds, type Library, type Loaded, requestState, type SharedParts } from './parts.ts'
 import { policyOf } from './policy.ts'
+import { requireScope, resourceIndicators, tokenSeconds } from './resources.ts'
 import { offlineMs } from './session-ends.ts'
 
 /** What {@link makeProvider} needs in addition to the loaded files. */
@@ -23,7 +24,6 @@ export const sessionCookie = 'countersign_oidc_session'
 export const resumeCookie = 'countersign_oidc_resume'
 
 const codeSeconds = 60
-const tokenSeconds = 15 * 60
 const refreshSeconds = 14 * 86_400
 
 /**
@@ -102,8 +102,13 @@ export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts
       short: { signed: false },
     },
     enabledJWA: { idTokenSigningAlgValues: ['RS256', 'ES256'] },
-    // Called for each request and pushed request, whether it has this parameter or not.
-    extraParams: { ui_locales: ({ oidc }) => requireShort(oidc.params, errors) },
+    // Called for each request, pushed and of a device too, whether it has this parameter or not.
+    extraParams: {
+      ui_locales: (ctx) => {
+        requireShort(ctx.oidc.params, errors)
+        requireScope(ctx, loaded, parts)
+      },
+    },
     // All that is issued ends with the session that it was issued in, but for offline access.
     expiresWithSession: async (_ctx, { scopes }) => !scopes.has('offline_access'),
     extraTokenClaims: async (ctx, token) =>
@@ -191,6 +196,8 @@ export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts
   provider.use(async (ctx, next) => {
     await next()
     const { oidc, status } = ctx as unknown as KoaContextWithOIDC
+    // Clients differ in what they take for a success without a body; all take an empty object.
+    if (ctx.path === `${base}/revoke` && status === 200) ctx.body = {}
     // The library has checked the client and where it leads; the page and what it does are ours.
     if (ctx.path !== `${base}/logout` || status !== 200) return
     const { post_logout_redirect_uri: uri, state: given } = oidc.params ?? {}
@@ -215,9 +222,8 @@ export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts
     ctx.status = httpStatus
     if (httpStatus === 500) return
     ctx.set('retry-after', String(Math.ceil(retryAfterMs / 1000)))
-    const isPoll = (ctx as KoaContextWithOIDC).oidc.params?.grant_type === deviceGrant
-    if (isPoll && (failure.reason === 'RATE_LIMITED' || failure.reason === 'SERVER_BUSY')) {
-      // A device takes any other answer for the end (RFC 8628, 3.5).
+    if ((ctx as KoaContextWithOIDC).oidc.params?.grant_type === deviceGrant) {
+      // The code cannot be looked up now. A device takes any other answer for the end (RFC 8628, 3.5).
       ctx.status = 400
       ctx.body = { error: 'slow_down', error_description: message }
       return
@@ -301,37 +307,6 @@ function libraryMetadata({ metadata }: FileClient, { scopes }: Loaded): object {
   const own = metadata.scope.split(' ').filter((each) => scopes.includes(each))
   // For the library, none is no bound. This one gives nothing by itself.
   return { ...metadata, scope: own.join(' ') || 'offline_access' }
-}
-
-/** Access tokens for resources: a JWT for the one that a request names, or whose scopes the user has allowed. */
-function resourceIndicators({ clients, ...offered }: Loaded, { directory, library }: LibraryParts) {
-  const { InvalidScope, InvalidTarget } = library.errors
-  return {
-    enabled: true,
-    // None that a client, or its entry in the file, did not name. Of several, it has to choose one for each token.
-    defaultResource: async (_ctx: unknown, { clientId }: { clientId: string }, oneOf?: readonly string[]) =>
-      (oneOf ?? clients.get(clientId)?.defaultResource) as never,
-    getResourceServerInfo: async (
-      { oidc }: KoaContextWithOIDC,
-      address: string,
-      { clientId }: { clientId: string },
-    ) => {
-      const found = directory.offeredTo(clientId, offered)?.resources.get(address)
-      if (found === undefined) throw new InvalidTarget()
-      const beyond = offered.resources.get(address)?.scopes.filter((each) => !found.scopes.includes(each)) ?? []
-      const asked = String(oidc.params?.scope ?? '').split(' ')
-      const notOwn = beyond.find((each) => asked.includes(each))
-      if (notOwn !== undefined) throw new InvalidScope('requested scope is not allowed', notOwn)
-      return {
-        audience: address,
-        scope: found.scopes.join(' '),
-        accessTokenTTL: tokenSeconds,
-        accessTokenFormat: 'jwt' as const,
-        jwt: { sign: { alg: found.algorithm } },
-      }
-    },
-    useGrantedResource: async () => true,
-  }
 }
 
 /** The scopes of the issuer that a request's code, of a device too, or refresh token was given for. */

@@ -14,7 +14,7 @@ import type { LiveCount } from '../limits/concurrency.ts'
 import type { RateLimiter } from '../limits/rate.ts'
 import type { Store } from '../store/store.ts'
 import type { ClientDirectory } from './client-directory.ts'
-import type { FileClients, Offered } from './clients.ts'
+import type { ClientsFile, Offered } from './clients.ts'
 import type { ConnectedApps } from './connected-apps.ts'
 import type { Grants } from './grants.ts'
 import type { SigningJwk } from './keys.ts'
@@ -83,8 +83,7 @@ export const interactionSeconds = 10 * 60
 export type Library = Pick<typeof import('oidc-provider'), 'Provider' | 'errors' | 'interactionPolicy'>
 
 /** Content of the files, and keys of the store. */
-export interface Loaded extends Offered {
-  readonly clients: FileClients
+export interface Loaded extends Offered, ClientsFile {
   readonly keys: readonly SigningJwk[]
   readonly people: People
 }

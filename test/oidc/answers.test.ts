@@ -243,3 +243,32 @@ test('a page is compressed for browsers that accept it, and says the same', asyn
     expect(compressed.body.length).toBeLessThan(plain.body.length / 3)
   }
 })
+
+describe('a public client', () => {
+  const { client_secret: _, ...others } = shop.metadata
+  const agent = { ...others, client_id: 'agent', token_endpoint_auth_method: 'none' }
+  const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`
+
+  /** How a form with an Authorization header is refused. Nothing is at its code. */
+  async function refusal(url: string, authorization: string, form: Record<string, string> = {}) {
+    const body = new URLSearchParams({ grant_type: 'refresh_token', refresh_token: 'unknown', ...form })
+    const answer = await fetch(`${url}/api/auth/oidc/token`, { method: 'POST', headers: { authorization }, body })
+    return [answer.status, (await answer.json()).error]
+  }
+
+  test('may send its id with an empty secret, which proves nothing', async () => {
+    const { url } = await startIssuer([{ metadata: agent }, shop])
+    // The refresh token is looked up, so the client was known.
+    expect(await refusal(url, basic('agent:'))).toEqual([400, 'invalid_grant'])
+    expect(await refusal(url, basic('agent:'), { client_id: 'agent' })).toEqual([400, 'invalid_grant'])
+    expect(await refusal(url, basic('%61gent:'))).toEqual([400, 'invalid_grant'])
+    expect(await refusal(url, basic('agent:'), { client_id: 'shop' })).toEqual([400, 'invalid_request'])
+    expect(await refusal(url, basic('agent:x'))).toEqual([401, 'invalid_client'])
+    expect(await refusal(url, basic('eve:'))).toEqual([401, 'invalid_client'])
+    expect(await refusal(url, basic('shop:'))).toEqual([400, 'invalid_request'])
+    expect(await refusal(url, basic('shop:'), { client_secret: shop.metadata.client_secret })).toEqual([
+      400,
+      'invalid_request',
+    ])
+  })
+})

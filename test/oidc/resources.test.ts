@@ -219,6 +219,66 @@ test('with offline access a token says no session, because that can be over', as
   expect([found.clientId, found.sessionId]).toEqual(['shop', undefined])
 })
 
+describe('a resource in another spelling of the same address', () => {
+  const mcp = { resource: 'https://mcp.example', scopes: ['tools'] }
+  const scope = 'openid tools'
+  const spellings = ['https://mcp.example/', 'HTTPS://MCP.example:443', 'https://mcp.example/.', mcp.resource]
+
+  test.each(spellings)('%s is that of the file, in requests, for tokens and for a refresh', async (resource) => {
+    const { url } = await start([mcp, { resource: 'https://mcp.example/mcp', scopes: ['tools'] }])
+    const { tokens, config, browser } = await connect(url, { scope, resource })
+    expect(decoded(tokens.access_token).payload).toMatchObject({ aud: mcp.resource, scope: 'tools' })
+    const next = await client.refreshTokenGrant(config, tokens.refresh_token ?? '', { resource })
+    expect(decoded(next.access_token).payload.aud).toBe(mcp.resource)
+    const pushed = await request(config, { scope, resource })
+    const address = await client.buildAuthorizationUrlWithPAR(config, new URL(pushed.address).searchParams)
+    expect((await browser.open(address.href)).address.searchParams.has('code')).toBe(true)
+  })
+
+  test('a slash at the end of a path, or another path, makes another one', async () => {
+    const { url } = await start([{ ...mcp, resource: 'https://mcp.example/mcp' }])
+    const [browser, config] = [new Browser(url), await discover(url)]
+    await browser.signIn()
+    for (const resource of ['https://mcp.example/mcp/', 'https://mcp.example', 'https://mcp.example\\mcp']) {
+      const { address } = await request(config, { scope, resource })
+      expect([resource, (await browser.open(address)).address.searchParams.get('error')]).toEqual([
+        resource,
+        'invalid_target',
+      ])
+    }
+  })
+
+  test('cannot be in the file beside it', async () => {
+    const refusal = start([mcp, { ...mcp, resource: 'https://mcp.example/' }])
+    await expect(refusal).rejects.toThrow(/resource 2: resource is that of another/)
+  })
+})
+
+test.each(['', 'openid_connect', 'claudeai'])('a request of the scope "%s" is refused with words', async (scope) => {
+  const { url } = await start()
+  const [browser, config] = [new Browser(url), await discover(url)]
+  await browser.signIn()
+  const asked = new URL((await request(config, { scope })).address)
+  asked.searchParams.delete('nonce')
+  const refused = { error: 'invalid_scope', error_description: expect.stringContaining('name one, such as openid') }
+  expect(Object.fromEntries((await browser.open(asked.href)).address.searchParams)).toMatchObject(refused)
+  const pushed = await client.buildAuthorizationUrlWithPAR(config, asked.searchParams).catch((thrown) => thrown)
+  expect(pushed).toMatchObject(refused)
+})
+
+test('a request with resources and no scope asks for all of theirs, within those of the client', async () => {
+  const { url } = await start()
+  const [browser, config] = [new Browser(url), await discover(url)]
+  await browser.signIn()
+  const asked = new URL((await request(config, { resource: orders.resource })).address)
+  for (const name of ['nonce', 'scope']) asked.searchParams.delete(name)
+  const page = await browser.open(asked.href)
+  expect(contentOf(page.text).scopes).toEqual(orders.scopes.map((each) => `${each} ${orders.resource}`))
+  expect((await decide(browser, page)).searchParams.has('code')).toBe(true)
+  asked.searchParams.append('resource', chat.resource)
+  expect(contentOf((await browser.open(asked.href)).text).scopes).toHaveLength(4)
+})
+
 test('a resource that is not in the file is no target', async () => {
   const { url } = await start()
   const [browser, config] = [new Browser(url), await discover(url)]
