@@ -34,6 +34,7 @@ export class DigitField {
     this.label.setAttribute('part', 'return-code-label')
     const boxes = document.createElement('div')
     boxes.className = 'digits'
+    boxes.translate = false
     for (const box of this.#boxes) {
       box.setAttribute('part', 'return-code-digit')
       box.ariaHidden = 'true'

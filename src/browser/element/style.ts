@@ -1,5 +1,6 @@
 /**
- * Style sheet of the element. Its colours follow the page's `color-scheme`. Custom properties to change it:
+ * Style sheet of the element. Its colours follow the background behind it, or the page's `color-scheme`. Its edge and
+ * padding are inside the shadow root, because a page's reset of all elements (`*`) beats `:host`. Custom properties to change it:
  * --countersign-color, --countersign-background, --countersign-border, --countersign-accent, --countersign-on-accent,
  * --countersign-error, --countersign-radius, --countersign-qr-size.
  */
@@ -7,16 +8,18 @@ export const elementStyle = `
 :host {
   --cs-line: var(--countersign-border, color-mix(in srgb, currentcolor 18%, transparent));
   --cs-radius: var(--countersign-radius, 10px);
-  display: flow-root;
-  box-sizing: border-box;
+  display: block;
   max-width: 22rem;
+  text-align: center;
+  font: 1rem/1.5 system-ui, sans-serif;
+}
+[part='card'] {
+  display: flow-root;
   color: var(--countersign-color, CanvasText);
   background: var(--countersign-background, Canvas);
   border: 1px solid var(--cs-line);
   border-radius: calc(var(--cs-radius) * 1.6);
   padding: 1.5rem;
-  text-align: center;
-  font: 1rem/1.5 system-ui, sans-serif;
 }
 :host([hidden]), [hidden] { display: none !important; }
 p { margin: 0; }

@@ -4,6 +4,7 @@ import { isLoopbackHost } from '../../shared/origin.ts'
 import { shortAddress } from '../../shared/short-address.ts'
 import { minutesAndSeconds } from './countdown.ts'
 import { DigitField } from './digit-field.ts'
+import { followBackground } from './scheme.ts'
 import { elementStyle } from './style.ts'
 import type { SignInTexts } from './texts.ts'
 
@@ -47,6 +48,7 @@ export type ViewMode =
 /** The content of the element's shadow root. */
 export class SignInView {
   readonly #root: ShadowRoot
+  readonly #card = part('div', 'card')
   /** What is large: the QR code, the code to compare, the field for the return code, or a picture. */
   readonly #stage = part('div', 'stage')
   readonly #qr = part('div', 'qr')
@@ -89,6 +91,7 @@ export class SignInView {
     this.#status.id = 'status'
     this.#status.setAttribute('role', 'status')
     this.#countdown.setAttribute('role', 'timer')
+    for (const exact of [this.#code, this.#account]) exact.translate = false
     this.#codeBox.append(this.#codeLabel, this.#code)
     this.#digits = new DigitField({ describedBy: this.#status.id, onCode: actions.submitCode })
     this.#submit.setAttribute('form', this.#digits.form.id)
@@ -106,7 +109,8 @@ export class SignInView {
     this.#device.append(this.#thisDevice)
     this.#caption.append(this.#countdown)
     this.#stage.append(this.#qr, this.#picture, this.#digits.form, this.#caption)
-    this.#root.append(this.#stage, this.#status, this.#account, this.#steps, this.#actions)
+    this.#card.append(this.#stage, this.#status, this.#account, this.#steps, this.#actions)
+    this.#root.append(this.#card)
     this.setTexts(texts)
     this.show('starting', '')
   }
@@ -134,8 +138,8 @@ export class SignInView {
     this.#isFirst = isFirst
     this.#isLocal = isLocal
     this.#thisDevice.classList.toggle('main', isAbove)
-    if (isAbove) this.#root.prepend(this.#device)
-    else this.#root.append(this.#device)
+    if (isAbove) this.#card.prepend(this.#device)
+    else this.#card.append(this.#device)
   }
 
   /** Shows the place for the wallets on this device, and returns it. */
@@ -186,6 +190,7 @@ export class SignInView {
     const focused = this.#root.activeElement
     const running = mode === 'scan' || mode === 'answer'
     this.#mode = mode
+    followBackground(this.#root.host, this.#card)
     if (!running) {
       this.#claimUrl = ''
       this.#qr.replaceChildren()
@@ -254,6 +259,8 @@ export class SignInView {
 
   /** Shows the time left; without it, keeps its place. */
   showSecondsLeft(seconds: number | undefined): void {
+    // The page may have changed to its dark form.
+    followBackground(this.#root.host, this.#card)
     this.#countdown.classList.toggle('unsaid', seconds === undefined)
     this.#countdown.textContent = this.#texts.expiresIn.replace('{time}', minutesAndSeconds(seconds ?? 0))
   }

@@ -39,11 +39,13 @@ describe.runIf(hasBrowser)('<countersign-sign-in> in Chromium', () => {
     const { page } = await browser.open({ colorScheme: 'dark' })
     await show(page, `<countersign-sign-in base-url="${url}"></countersign-sign-in>`, url)
     await code(page).waitFor()
-    const background = (colorScheme: string) =>
-      page.evaluate((scheme) => {
-        document.documentElement.style.colorScheme = scheme
-        return getComputedStyle(document.querySelector('countersign-sign-in') as Element).backgroundColor
-      }, colorScheme)
+    const card = page.locator('[part=card]')
+    const styleOf = (property: 'backgroundColor' | 'padding' | 'borderWidth') =>
+      card.evaluate((one, name) => getComputedStyle(one)[name], property)
+    const background = async (colorScheme: string) => {
+      await page.evaluate((scheme) => document.documentElement.style.setProperty('color-scheme', scheme), colorScheme)
+      return await styleOf('backgroundColor')
+    }
     const [none, light, dark, either] = [
       await background(''),
       await background('light'),
@@ -52,6 +54,22 @@ describe.runIf(hasBrowser)('<countersign-sign-in> in Chromium', () => {
     ]
     expect([none, either]).toEqual([light, dark])
     expect(light).not.toBe(dark)
+    // A page that says nothing of its scheme, with the reset and a colour of Tailwind.
+    await background('')
+    await page.evaluate(() => {
+      const reset = new CSSStyleSheet()
+      reset.replaceSync('*{margin:0;padding:0;border:0 solid}')
+      document.adoptedStyleSheets.push(reset)
+    })
+    const oklchBlack = 'oklch(0.145 0 0)'
+    const onPageOf = async (colour: string) => {
+      await page.evaluate((one) => document.body.style.setProperty('background', one), colour)
+      // The element looks each second.
+      await expect.poll(() => styleOf('backgroundColor')).toBe(colour === oklchBlack ? dark : light)
+    }
+    await onPageOf(oklchBlack)
+    await onPageOf('white')
+    expect([await styleOf('padding'), await styleOf('borderWidth')]).toEqual(['24px', '1px'])
   })
 
   test('declined, then cancelled, then again, with the keyboard alone, in the dark', async () => {
