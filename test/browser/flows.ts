@@ -6,15 +6,17 @@ import { scan } from './support.ts'
 
 /** Steps that people take on the pages, by what they see of them. */
 
-/** Opens the demo on a desktop, where it shows the code for the phone. */
+/** Opens the demo on a desktop, and has it show the code for the phone. */
 export async function openForPhone(desktop: Page, url: string): Promise<Locator> {
   await desktop.goto(url)
   return await showCode(desktop)
 }
 
-/** The code for the phone, once the demo shows it. */
+/** Asks the demo for the code for the phone. */
 export async function showCode(desktop: Page): Promise<Locator> {
-  const code = qrCode(phoneCard(desktop))
+  const card = phoneCard(desktop)
+  await card.getByRole('button', { name: 'Show the code', exact: true }).click()
+  const code = qrCode(card)
   await code.waitFor()
   return code
 }

@@ -71,13 +71,13 @@ describe.skipIf(!hasBrowser)('in a browser', () => {
     }
     const shown = (texts: string[]) => texts.map((text) => text.replace(/\s+/g, ' '))
     expect(shown(await headings('en-GB'))).toEqual([
-      '1 Sign in with your phone',
-      '2 Sign in on this device',
+      '1 Sign in on this device',
+      '2 Sign in with your phone',
       '3 Request a signature',
     ])
     expect(shown(await headings('de-AT'))).toEqual([
-      '1 Mit dem Handy anmelden',
-      '2 Auf diesem Gerät anmelden',
+      '1 Auf diesem Gerät anmelden',
+      '2 Mit dem Handy anmelden',
       '3 Eine Signatur anfordern',
     ])
   })

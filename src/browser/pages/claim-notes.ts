@@ -28,7 +28,11 @@ export class ClaimNotes {
     const notes: Node[] = []
     const words = this.#words
     if (this.#onPhone) notes.push(openHere(claimUrl, words), element('p', 'hint', words.say('sign-in.open-here.hint')))
-    else if (isLoopbackHost(hostname) && this.#lanCommand !== undefined) notes.push(howToReach(this.#lanCommand, words))
+    else if (isLoopbackHost(hostname) && this.#lanCommand !== undefined) {
+      const note = element('p', 'hint')
+      note.append(...howToReach(this.#lanCommand, words))
+      notes.push(note)
+    }
     // Browsers offer the clipboard on https and localhost only.
     if (!('clipboard' in navigator)) notes.push(selectable(claimUrl, words))
     this.root.replaceChildren(...notes)
@@ -50,11 +54,12 @@ function openHere(claimUrl: string, words: Words): HTMLElement {
   return link
 }
 
-function howToReach(command: string, words: Words): HTMLElement {
-  const [before, after] = words.say('sign-in.lan', { command }).split(command)
-  const note = element('p', 'hint', before)
-  note.append(element('code', '', command), after ?? '')
-  return note
+/** The sentence with the command that makes a page reachable for phones. */
+export function howToReach(command: string, words: Words): (string | HTMLElement)[] {
+  const [before = '', after = ''] = words.say('sign-in.lan', { command }).split(command)
+  const code = element('code', '', command)
+  code.translate = false
+  return [before, code, after]
 }
 
 function selectable(claimUrl: string, words: Words): HTMLElement {

@@ -1,8 +1,9 @@
 import type { CountersignClient, Session, StartOrderOptions } from '../client/index.ts'
 import { CountersignSignIn, type CountersignSignInEvents } from '../element/element.ts'
-import { ClaimNotes } from './claim-notes.ts'
+import { ClaimNotes, howToReach } from './claim-notes.ts'
 import { isSmallTouchScreen } from './device.ts'
 import { byId } from './dom.ts'
+import type { ServiceFacts } from './service-facts.ts'
 import type { Words } from './words.ts'
 import { signInTexts } from './words.ts'
 
@@ -22,7 +23,8 @@ interface OrderToShow {
  */
 export function showOrder(place: HTMLElement, { client, words, order }: OrderToShow): CountersignSignIn {
   const element = new CountersignSignIn()
-  const notes = new ClaimNotes(words, lanCommand)
+  // The card of the sign-in says it already.
+  const notes = new ClaimNotes(words, order.kind === 'sign' ? lanCommand : undefined)
   element.client = client
   element.startOrder = async ({ signal }) => {
     const started = await client.startOrder({ ...order, signal })
@@ -49,16 +51,21 @@ export function onEvent<Name extends keyof CountersignSignInEvents>(
   element.addEventListener(name, (event) => listener((event as CustomEvent<CountersignSignInEvents[Name]>).detail))
 }
 
-/** The sign-in with a phone. On a phone itself, its order starts only when the user asks for it. */
+/** The sign-in with a phone. Its order starts when the user asks for it. */
 export class PhoneSignIn {
   readonly #options: PhoneSignInOptions
   readonly #place = byId('phone-sign-in')
-  readonly #button = byId('show-link-button')
-  readonly #onPhone = isSmallTouchScreen()
+  readonly #button = byId('show-code-button')
 
   constructor(options: PhoneSignInOptions) {
     this.#options = options
-    if (this.#onPhone) byId('phone-text').textContent = options.words.say('demo.phone.text.here')
+    const { words, facts } = options
+    if (isSmallTouchScreen()) {
+      byId('phone-text').textContent = words.say('demo.phone.text.here')
+      this.#button.textContent = words.say('demo.phone.button.here')
+    } else if (facts.isLoopbackPage) {
+      byId('phone-text').replaceChildren(...howToReach(lanCommand, words))
+    }
     this.#button.addEventListener('click', () => {
       this.#button.hidden = true
       byId('phone-title').focus()
@@ -66,23 +73,17 @@ export class PhoneSignIn {
     })
   }
 
-  /** Offers it, if it is not offered already. */
-  open(): void {
-    if (this.#place.childElementCount > 0) return
-    this.#button.hidden = !this.#onPhone
-    if (!this.#onPhone) this.#start()
-  }
-
-  /** Offers it no longer. A running order is cancelled. */
+  /** Offers it. A running order is cancelled. */
   close(): void {
     this.#place.replaceChildren()
+    this.#button.hidden = false
   }
 
   #start(): void {
     const { client, words, onSession } = this.#options
     const order = { kind: 'login', displayTitle: words.say('demo.phone.order') } as const
     const element = showOrder(this.#place, { client, words, order })
-    element.classList.toggle('with-code', !this.#onPhone)
+    element.classList.toggle('with-code', !isSmallTouchScreen())
     onEvent(element, 'countersign:signed-in', ({ session }) => {
       this.close()
       onSession(session)
@@ -94,5 +95,6 @@ export class PhoneSignIn {
 export interface PhoneSignInOptions {
   readonly client: CountersignClient
   readonly words: Words
+  readonly facts: ServiceFacts
   readonly onSession: (session: Session) => void
 }

@@ -51,13 +51,13 @@ const direct = new DirectSignIn({
   onSession: arrive,
 })
 prepareSignOrders(client, words)
-const phone = new PhoneSignIn({ client, words, onSession: (session) => void act(() => arrive(session)) })
+const phone = new PhoneSignIn({ client, words, facts, onSession: (session) => void act(() => arrive(session)) })
 void act(lookForSession).then(async () => {
   const answer = await readHubAnswer(appName)
   if (answer !== undefined && views.in.hidden) direct.resume(answer)
 })
-// Back from a wallet at another site, which took the place of this page: the page as it was still waits for its answer.
-addEventListener('pageshow', ({ persisted }) => persisted && tasks.busy && location.reload())
+// From the back-forward cache: the session may have ended since, and a wallet at another site may have been left.
+addEventListener('pageshow', ({ persisted }) => persisted && location.reload())
 // The session has ended elsewhere: in another tab, or on the phone that approved it.
 client.onSession((session) => setTimeout(() => session === undefined && !views.in.hidden && showEnded()))
 document.addEventListener('visibilitychange', () => {
@@ -118,7 +118,6 @@ function showSignedOut(): void {
   sayWhetherSignedIn(false)
   views.in.hidden = true
   views.out.hidden = false
-  phone.open()
   // So that the wallet can open in the tap itself. If this fails, the sign-in fetches a nonce.
   client.prepareSignIn().catch(() => {})
 }

@@ -154,6 +154,7 @@ export const english = {
     'Works on any computer: scan the code with your phone’s camera, and approve with the wallet there. This page then signs in by itself, or asks for the code that your phone shows.',
   'demo.phone.text.here':
     'Open the request in another tab of this phone, and approve with the wallet there. This page then signs in by itself, or asks for the code that the other tab shows.',
+  'demo.phone.button': 'Show the code',
   'demo.phone.button.here': 'Show the code’s link',
   'demo.phone.created.here': 'Open the request on this phone.',
   'demo.phone.order': 'Sign in to the demo',

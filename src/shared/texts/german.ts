@@ -156,6 +156,7 @@ export const german: Texts = {
     'Funktioniert an jedem Computer: Scanne den Code mit der Kamera deines Handys und bestätige mit der Wallet dort. Diese Seite meldet sich dann von selbst an oder fragt nach dem Code, den dein Handy zeigt.',
   'demo.phone.text.here':
     'Öffne die Anfrage in einem anderen Tab dieses Handys und bestätige mit der Wallet dort. Diese Seite meldet sich dann von selbst an oder fragt nach dem Code, den der andere Tab zeigt.',
+  'demo.phone.button': 'Code anzeigen',
   'demo.phone.button.here': 'Link des Codes anzeigen',
   'demo.phone.created.here': 'Öffne die Anfrage auf diesem Handy.',
   'demo.phone.order': 'Bei der Demo anmelden',

@@ -26,9 +26,11 @@ async function opened(
   return page
 }
 
-/** Opens the page, which shows the code for the phone. */
+/** Opens the page and has it show the code for the phone. */
 async function withCode(parts: StateParts, settings?: CountersignOptions): Promise<Page> {
-  return await code(await opened(parts, settings))
+  const page = await opened(parts, settings)
+  await page.locator('#show-code-button').click()
+  return await code(page)
 }
 
 async function signedIn({ serve, open }: StateParts) {
@@ -50,6 +52,7 @@ async function withProof(parts: StateParts): Promise<Page> {
 }
 
 export const demoStates: States = {
+  'signed out': opened,
   'no wallet': async (parts) => await foundWallets(await opened(parts, noWallet)),
   async 'wallet list'(parts) {
     const page = await opened(parts)
@@ -59,7 +62,7 @@ export const demoStates: States = {
   ...orderStates(withCode),
   async 'link on a phone'(parts) {
     const page = await opened(parts, {}, phone)
-    await page.locator('#show-link-button').click()
+    await page.locator('#show-code-button').click()
     await page.locator('.claim-notes a').waitFor()
     return page
   },
