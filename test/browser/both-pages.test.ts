@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { startService } from '../support/service.ts'
 import { expectHeading, expectSignedIn, openForPhone, phoneCard, reviewOnPhone, showCode } from './flows.ts'
-import { hasBrowser, provokes, useBrowser } from './support.ts'
+import { expectUntranslated, hasBrowser, provokes, useBrowser } from './support.ts'
 
 const phoneSize = { width: 390, height: 664 }
 
@@ -24,11 +24,12 @@ describe.skipIf(!hasBrowser)('with return codes, a person with both pages in fro
     await reviewOnPhone(phone, await openForPhone(desktop, url))
     await phone.getByRole('checkbox', { name: 'Remember this computer' }).check()
     await phone.getByRole('button', { name: 'Approve' }).click()
-    await phoneCard(desktop)
-      .getByLabel('Code on your phone')
-      .fill(await codeOnPhone(phone))
+    const code = await codeOnPhone(phone)
+    await expectUntranslated(phone, url, code.slice(0, 3))
+    await phoneCard(desktop).getByLabel('Code on your phone').fill(code)
     await expectSignedIn(desktop)
     await expectHeading(phone, 'Your computer is signed in')
+    await expectUntranslated(phone, url)
     await desktop.getByRole('button', { name: 'Sign out' }).click()
 
     await reviewOnPhone(phone, await showCode(desktop))

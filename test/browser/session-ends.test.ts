@@ -1,7 +1,10 @@
 import { createServer } from 'node:http'
 import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
+import { shortAddress } from '../../src/shared/short-address.ts'
+import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
+import { makeWallet } from '../support/wallet.ts'
 import {
   approvedHeading,
   expectAnswerAwaited,
@@ -10,9 +13,10 @@ import {
   openForPhone,
   phoneCard,
   reviewOnPhone,
+  signIn,
 } from './flows.ts'
 import { listenAsProxy, passOn } from './forwarding.ts'
-import { hasBrowser, provokes, useBrowser } from './support.ts'
+import { expectUntranslated, hasBrowser, provokes, useBrowser } from './support.ts'
 
 /** Makes a page hidden or visible, as far as its scripts can tell. */
 async function makeVisible(page: Page, state: 'visible' | 'hidden'): Promise<void> {
@@ -50,6 +54,28 @@ describe.skipIf(!hasBrowser)('a page and its session', () => {
     await expectHeading(phone.page, 'Signed out')
     await makeVisible(desktop.page, 'visible')
     await desktop.page.getByRole('heading', { name: 'Sign in', exact: true }).waitFor({ timeout: 3000 })
+  })
+
+  test('a page from the back-forward cache shows nothing of a session that has ended', async () => {
+    provokes(/401/)
+    const { url } = await startService()
+    for (const path of ['/api/auth/account', '/']) {
+      const { page } = await open()
+      const wallet = makeWallet()
+      const token = await signIn(page, url, wallet)
+      await page.goto(url + path)
+      const address = page.getByText(path === '/' ? wallet.address : shortAddress(wallet.address)).first()
+      await address.waitFor()
+      await expectUntranslated(page, path === '/' ? wallet.address : shortAddress(wallet.address))
+      await rest(url, '/sign-out', {}, { authorization: `Bearer ${token}` })
+      // As browsers tell a page that comes back as it was. Chromium keeps no page that read what must not be stored.
+      await page.evaluate(() => dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true })))
+      await page
+        .getByRole('heading', { name: /^Sign in/ })
+        .first()
+        .waitFor()
+      await expect.poll(() => address.isVisible()).toBe(false)
+    }
   })
 
   test('a phone that is deciding learns that the computer has cancelled', async () => {

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { startService } from '../support/service.ts'
-import { qrCode, reviewOnPhone, signCard } from './flows.ts'
-import { expectNoFaults, hasBrowser, provokes, useBrowser } from './support.ts'
+import { addressOf, confirmationCode, qrCode, reviewOnPhone, signCard } from './flows.ts'
+import { expectNoFaults, expectUntranslated, hasBrowser, provokes, useBrowser } from './support.ts'
 
 describe.skipIf(!hasBrowser)('the demo has a content signed', () => {
   const browser = useBrowser()
 
-  test('the proof has its canonical form, and the page checks its hash', async () => {
+  test('the proof has its canonical form, the page checks its hash, and no translation changes what is exact', async () => {
     const { url } = await startService()
     const { page, trail } = await browser.open()
     const phone = await browser.open()
@@ -16,8 +16,14 @@ describe.skipIf(!hasBrowser)('the demo has a content signed', () => {
     await card.getByRole('button', { name: 'Ask the phone' }).click()
     await qrCode(card).waitFor()
     await reviewOnPhone(phone.page, qrCode(card))
+    const code = await confirmationCode(card)
+    await expectUntranslated(page, code)
+    const wallet = await addressOf(phone.page)
+    const message = (await phone.page.locator('[data-slot=message]').textContent())!
+    await expectUntranslated(phone.page, code, url, wallet, message, 'Green Bakery', 'Approve invoice 1042')
     await phone.page.getByRole('button', { name: 'Approve' }).click()
     await card.getByText('the signature is valid').waitFor()
+    await expectUntranslated(page, wallet, message)
     expect(await card.getByText('{"amount":250,"to":"Green Bakery"}').isVisible()).toBe(true)
     expectNoFaults(trail, phone.trail)
   })

@@ -236,6 +236,26 @@ export async function expectNothingCutOff(page: Page, state: string): Promise<vo
   expect(cutOff, state).toEqual([])
 }
 
+/** Expects a page to have these texts, and to keep each place of them out of a translation by the browser. */
+export async function expectUntranslated(page: Page, ...exact: readonly string[]): Promise<void> {
+  const places = await page.evaluate((texts) => {
+    const found: { text: string; translate: boolean }[] = []
+    const look = (root: Node): void => {
+      const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT | NodeFilter.SHOW_ELEMENT)
+      for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
+        if (node instanceof Element && node.shadowRoot !== null) look(node.shadowRoot)
+        const parent = node.parentElement
+        if (!(node instanceof Text) || parent === null || parent.closest('script, style') !== null) continue
+        for (const text of texts) if (node.data.includes(text)) found.push({ text, translate: parent.translate })
+      }
+    }
+    look(document.body)
+    return found
+  }, exact)
+  expect(places.filter(({ translate }) => translate)).toEqual([])
+  expect(exact.filter((text) => !places.some((place) => place.text === text))).toEqual([])
+}
+
 /**
  * Expects no word that a page shows now to be broken inside if it would fit into a line of its card. Addresses of all
  * kinds, hashes and texts to sign are broken anywhere.

@@ -63,6 +63,8 @@ byId('add-wallet-button').addEventListener('click', chooseWallet)
 byId('link-button').addEventListener('click', () => void tasks.run(linkElsewhere))
 // Another tab signed out, or signed in with another wallet. After a sign-out in this tab, the page has left by then.
 client.onSession(() => setTimeout(() => location.reload()))
+// From the back-forward cache: the session may have ended since.
+addEventListener('pageshow', ({ persisted }) => persisted && location.reload())
 void tasks.run(() => show())
 
 /** Leads to the sign-in page, and from there back here. */

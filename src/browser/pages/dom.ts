@@ -9,16 +9,26 @@ export function byId<E extends HTMLElement = HTMLElement>(id: string): E {
 
 /**
  * Writes a text into the slot with this `data-slot`, and returns the slot. Hides an empty slot, and a row of facts if
- * all of its slots are empty.
+ * all of its slots are empty. `exact` are parts of the text that a translation of the page must not change.
  */
-export function fill(root: ParentNode, name: string, text: string | undefined): HTMLElement {
+export function fill(root: ParentNode, name: string, text: string | undefined, ...exact: string[]): HTMLElement {
   const slot = root.querySelector<HTMLElement>(`[data-slot="${name}"]`)
   if (slot === null) throw new Error(`the page has no slot ${name}`)
-  slot.textContent = text ?? ''
+  slot.replaceChildren(...withExact(text ?? '', exact))
   slot.hidden = slot.textContent === ''
   const row = slot.closest<HTMLElement>('.facts > div')
   if (row !== null) row.hidden = [...row.querySelectorAll<HTMLElement>('[data-slot]')].every(({ hidden }) => hidden)
   return slot
+}
+
+/** A text whose exact parts, such as addresses and origins, are kept out of translations of the page. */
+export function withExact(text: string, exact: readonly string[]): (string | HTMLElement)[] {
+  const part = exact.find((each) => each !== '' && text.includes(each))
+  if (part === undefined) return text === '' ? [] : [text]
+  const at = text.indexOf(part)
+  const kept = element('bdi', '', part)
+  kept.translate = false
+  return [...withExact(text.slice(0, at), exact), kept, ...withExact(text.slice(at + part.length), exact)]
 }
 
 /** Writes the text that each element with `data-text` names. */

@@ -88,7 +88,7 @@ function show(orders: readonly InboxOrder[], { address }: Session): void {
   const isOver = wanted !== null && orders.length === 0
   byId('none').hidden = wanted !== null || orders.length > 0
   byId('over').hidden = !isOver
-  fill(byId('over'), 'over', words.say('inbox.over.text', { address: shortAddress(address) }))
+  fill(byId('over'), 'over', words.say('inbox.over.text', { address: shortAddress(address) }), shortAddress(address))
   byId<HTMLAnchorElement>('other-wallet-link').href = signInAddress(true)
   byId('all-link').hidden = wanted === null
   showTitle(orders.length)
@@ -136,6 +136,7 @@ function rowOf(order: InboxOrder): RequestRow {
 function textOf(name: 'h2' | 'p', text: string): HTMLElement {
   const shown = element(name, 'folding', text)
   shown.dir = 'auto'
+  shown.translate = false
   return shown
 }
 

@@ -1,7 +1,7 @@
 import { shortAddress } from '../../shared/short-address.ts'
 import { showBrand } from './brand.ts'
 import { describeDevice } from './device.ts'
-import { byId, element, fill, fillTexts, metaContent } from './dom.ts'
+import { byId, element, fill, fillTexts, metaContent, withExact } from './dom.ts'
 import { chooseWords, languagesOf, readOperatorTexts } from './words.ts'
 
 /**
@@ -123,8 +123,9 @@ function showConsent(content: Content & { kind: 'consent' }): void {
   // Letters of any alphabet.
   fill(section, 'letter', /[\p{L}\p{N}]/u.exec(name)?.[0].toLocaleUpperCase(words.language))
   fill(section, 'title', title)
-  fill(section, 'document', documentHost && words.say('issuer.document', { host: documentHost }))
-  fill(section, 'place', host === undefined ? words.say('issuer.device') : words.say('issuer.host', { host }))
+  fill(section, 'document', documentHost && words.say('issuer.document', { host: documentHost }), documentHost ?? '')
+  const place = host === undefined ? words.say('issuer.device') : words.say('issuer.host', { host })
+  fill(section, 'place', place, host ?? '')
   if (device !== undefined) showDevice(section, device)
   showWallet(section, wallet)
   fill(section, 'gets', words.say('issuer.gets', { client: name }))
@@ -137,7 +138,9 @@ function showConsent(content: Content & { kind: 'consent' }): void {
     const [scope = '', resource = ''] = each.split(' ')
     const item = element('li', '')
     // English on a page from right to left keeps its order.
-    item.append(element('bdi', '', words.say('issuer.scope.at', { scope, resource })))
+    const text = element('bdi', '')
+    text.append(...withExact(words.say('issuer.scope.at', { scope, resource }), [scope, resource]))
+    item.append(text)
     return item
   })
   list.lastElementChild?.before(...items)

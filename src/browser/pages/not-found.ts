@@ -11,7 +11,7 @@ document.documentElement.lang = words.language
 document.documentElement.dir = words.direction
 document.title = `${words.say('not-found.title')} · ${document.title}`
 fillTexts((key) => words.text(key))
-fill(section, 'text', words.say('not-found.text', { host: location.host }))
+fill(section, 'text', words.say('not-found.text', { host: location.host }), location.host)
 showBrand()
 section.hidden = false
 document.body.toggleAttribute('data-waiting', false)

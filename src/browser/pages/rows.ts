@@ -29,6 +29,7 @@ export function rowElement({ title, note, wallet, action }: Row): HTMLElement {
   item.append(text)
   if (wallet !== undefined) {
     const address = element('bdi', 'mono', title)
+    address.translate = false
     address.title = wallet.address
     heading.append(' ', address)
     const icon = element('span', 'kind', kindOf(wallet).slice(0, 1))

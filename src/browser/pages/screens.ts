@@ -50,17 +50,18 @@ export class RequestScreen {
   fill(challenge: OrderChallenge, fromInbox: boolean): string {
     const { kind, requester, confirmationCode, issuedAt, sessionAccount: account = '' } = challenge
     const { origin } = requester
+    const host = siteName(origin)
     const titleOfKind = this.#fillTop(kind, requester, confirmationCode)
     const title = fromInbox ? this.#words.say('review.inbox.title') : titleOfKind
     fill(root, 'title', title)
-    if (fromInbox) fill(root, 'gives', this.#words.say('review.inbox.gives', { host: siteName(origin) }))
-    if (kind === 'link') fill(root, 'gives', this.#words.say('review.link.gives', { account, origin }))
+    if (fromInbox) fill(root, 'gives', this.#words.say('review.inbox.gives', { host }), host)
+    if (kind === 'link') fill(root, 'gives', this.#words.say('review.link.gives', { account, origin }), account, origin)
     this.#issuedAt = issuedAt
     byId('asked').hidden = false
     this.#fillSayings(challenge)
     const codeLater = confirmationCode === undefined && !fromInbox
     const before = codeLater ? this.#words.say('code.before', { origin }) : ''
-    fill(rest, 'codeBefore', before)
+    fill(rest, 'codeBefore', before, origin)
     byId('remember').hidden = !challenge.canRememberComputer
     this.#fillPayload(challenge)
     fill(rest, 'expected', challenge.expectedAddress ?? challenge.expectedPublicKeyHex)
@@ -121,7 +122,7 @@ export class RequestScreen {
     const says = requester.startedWithKey
       ? this.#words.say('review.says.site', { host })
       : this.#words.say('review.says.computer')
-    fill(rest, 'says', says)
+    fill(rest, 'says', says, host)
     fill(rest, 'displayTitle', title)
     fill(rest, 'displaySummary', summary)
   }
@@ -163,6 +164,8 @@ interface Shown {
   readonly stop: string
   /** The requester, which is shown with the time. */
   readonly origin?: string | undefined
+  /** The part of the title that no translation may change. */
+  readonly exact?: string
 }
 
 /** What comes of an approval: the code to type on the computer, what the computer did, and the way to take it back. */
@@ -191,7 +194,13 @@ export class OutcomeScreen {
     if (kind === 'link') this.#waiting = 'outcome.waiting.link'
     fillDigits(byId('return-code'), returnCode)
     this.#countdown.start(until - this.#clock.now())
-    return this.#show({ stage: 'code', title, text: words.say('code.hint'), stop: words.say('code.stop') })
+    return this.#show({
+      stage: 'code',
+      title,
+      text: words.say('code.hint'),
+      stop: words.say('code.stop'),
+      exact: origin,
+    })
   }
 
   /** Shows that the order is approved and the computer continues by itself. Returns the headline. */
@@ -235,14 +244,14 @@ export class OutcomeScreen {
     fillDigits(byId('return-code'), '')
   }
 
-  #show({ stage, title, text, stop, origin }: Shown): string {
+  #show({ stage, title, text, stop, origin, exact = '' }: Shown): string {
     if (stage !== 'code') this.leave()
     this.#stage = stage
     outcomeRoot.dataset.stage = stage
     outcomeRoot.dataset.seal = stage === 'moved' ? 'go' : 'yes'
-    fill(outcomeRoot, 'outcome', title)
+    fill(outcomeRoot, 'outcome', title, exact)
     const about = origin && this.#words.join(siteName(origin), this.#words.time(this.#clock.now()))
-    fill(outcomeRoot, 'outcomeAbout', about)
+    fill(outcomeRoot, 'outcomeAbout', about, origin === undefined ? '' : siteName(origin))
     fill(outcomeRoot, 'outcomeText', text)
     fill(outcomeRoot, 'stop', stop)
     this.#fillStatus()

@@ -2,7 +2,7 @@ import type { CountersignClient, Session, StartedOrder } from '../client/index.t
 import { isPhone } from '../client/page.ts'
 import { CountersignSignIn } from '../element/element.ts'
 import { ClaimNotes } from './claim-notes.ts'
-import { element, noteForOperator } from './dom.ts'
+import { element, noteForOperator, withExact } from './dom.ts'
 import { appsFor, hubFor, wantedWallets } from './page-wallet.ts'
 import type { ServiceFacts } from './service-facts.ts'
 import type { Words } from './words.ts'
@@ -61,9 +61,9 @@ export class SignInWays {
     place.replaceChildren(ways, notes.root, this.#problem)
   }
 
-  /** Says what went wrong, beneath the ways. */
-  complain(text: string): void {
-    this.#problem.textContent = text
+  /** Says what went wrong, beneath the ways. `exact` is the part of the text that no translation may change. */
+  complain(text: string, exact: string): void {
+    this.#problem.replaceChildren(...withExact(text, [exact]))
   }
 
   /** Offers them no longer. A running order is cancelled. */

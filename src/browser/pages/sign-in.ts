@@ -44,8 +44,8 @@ document.documentElement.lang = words.language
 document.documentElement.dir = words.direction
 document.title = `${words.say('sign-in.title')} · ${appName}`
 fillTexts((key) => words.text(key))
-fill(views.out, 'text', words.say('sign-in.text', { host: location.host }))
-fill(views.out, 'wanted', wanted && words.say('sign-in.wanted', { address: wanted.address }))
+fill(views.out, 'text', words.say('sign-in.text', { host: location.host }), location.host)
+fill(views.out, 'wanted', wanted && words.say('sign-in.wanted', { address: wanted.address }), wanted?.address ?? '')
 continueLink.href = target.href
 showBrand()
 clearUnavailableWallet(facts)
@@ -89,7 +89,7 @@ async function leave(session: Session): Promise<void> {
   continueLink.removeAttribute('aria-busy')
   showSignedOut()
   focusHeading(views.out)
-  ways.complain(words.say('sign-in.not-kept', { host: location.host }))
+  ways.complain(words.say('sign-in.not-kept', { host: location.host }), location.host)
   const message = 'The session cookie was not kept. If publicUrl is an https address, browsers keep it there only'
   noteForOperator({ code: 'UNEXPECTED', message })
 }
@@ -98,7 +98,8 @@ function showSignedIn(session: Session): void {
   ways.close()
   fill(views.in, 'address', session.address)
   const isOther = wanted !== undefined && !isWanted(wanted, session)
-  fill(views.in, 'other', isOther ? words.say('sign-in.wanted.other', { address: wanted.address }) : undefined)
+  const other = isOther ? words.say('sign-in.wanted.other', { address: wanted.address }) : undefined
+  fill(views.in, 'other', other, wanted?.address ?? '')
   reveal(views.in)
 }
 
