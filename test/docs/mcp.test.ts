@@ -1,73 +1,29 @@
 import { spawn } from 'node:child_process'
-import { on, once } from 'node:events'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { on } from 'node:events'
 import { createInterface } from 'node:readline'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { fileURLToPath } from 'node:url'
 import * as oauth from 'oauth4webapi'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { optionsFromEnvironment } from '../../src/service/config.ts'
-import { json, loopback } from '../oidc/documents.ts'
-import { Browser, contentOf, decide, fileWith } from '../oidc/support.ts'
+import { loopback } from '../oidc/documents.ts'
+import { Browser, contentOf, decide } from '../oidc/support.ts'
 import { startInternet } from '../support/internet.ts'
 import { hasPart, systemPython } from '../support/optional.ts'
-import { startService } from '../support/service.ts'
-import { blocksOf } from './blocks.ts'
+import { putClient, startNotes } from './mcp-server.ts'
 
-const root = fileURLToPath(new URL('../..', import.meta.url))
 const internet = await startInternet()
-const blocks = blocksOf(await readFile(join(root, 'docs/mcp.md'), 'utf8'))
-const [clients, document] = blocks.filter(({ language }) => language === 'json').map(({ text }) => text)
-const [settings] = blocks.filter(({ language }) => language === 'sh').map(({ text }) => text)
-const [guarding] = blocks.filter(({ language }) => language === 'js').map(({ text }) => text)
 const resource = 'https://notes.example/mcp'
-const clientId = 'https://client.example/oauth/client.json'
 
 /** The issuer and the server of the page. The server's own address is not that of the resource, as behind a proxy. */
 async function start() {
-  const variables = Object.fromEntries(
-    String(settings)
-      .trim()
-      .split('\n')
-      .map((line) => line.split('=', 2) as [string, string]),
-  )
-  const { publicUrl: _, ...options } = optionsFromEnvironment(variables)
-  const { url } = await startService({ ...options, oidc: { ...options.oidc, clients: fileWith(String(clients)) } })
-  internet.put(
-    'client.example',
-    json(() => JSON.parse(String(document))),
-  )
-  const folder = await mkdtemp(join(tmpdir(), 'countersign-mcp-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
-  const file = join(folder, 'guard.mjs')
-  const code = String(guarding)
-    .replace('https://auth.example', url)
-    .replace("'countersign/backend'", JSON.stringify(join(root, 'src/integrations/backend/index.ts')))
-  await writeFile(file, code)
-  type Authed = IncomingMessage & { readonly auth: { readonly clientId: string; readonly extra: object } }
-  const { guard } = (await import(/* @vite-ignore */ pathToFileURL(file).href)) as {
-    guard(request: IncomingMessage, response: ServerResponse, next: (request: Authed) => Promise<void>): Promise<void>
-  }
-  const server = createServer((request, response) => {
-    void guard(request, response, async ({ auth: { clientId, extra } }) => {
-      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ clientId, ...extra }))
-    })
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    server.close()
-    server.closeAllConnections()
-  })
+  const { url, server } = await startNotes(resource)
+  const { clientId } = putClient(internet)
   const browser = new Browser(url)
   const { session } = await browser.signIn()
-  return { url, server: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, browser, session }
+  return { url, server, clientId, browser, session }
 }
 
 test('oauth4webapi finds the issuer through the server, and gets a token that the server takes', async () => {
-  const { url, server, browser, session } = await start()
+  const { url, server, clientId, browser, session } = await start()
   const insecure = { [oauth.allowInsecureRequests]: true }
   const refused = await fetch(server, { method: 'POST' })
   expect(refused.status).toBe(401)
@@ -127,7 +83,7 @@ test('oauth4webapi finds the issuer through the server, and gets a token that th
 
 describe.skipIf(!hasPart('python3-authlib'))('Authlib', () => {
   test('walks the same steps', async () => {
-    const { server, browser, session } = await start()
+    const { server, clientId, browser, session } = await start()
     const file = fileURLToPath(new URL('authlib-mcp.py', import.meta.url))
     const child = spawn(systemPython, [file, server, resource, clientId, loopback.used], {
       env: { ...process.env, AUTHLIB_INSECURE_TRANSPORT: '1' },

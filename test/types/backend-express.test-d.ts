@@ -1,6 +1,6 @@
 // The assertion is that it compiles, here and in a project that has the package installed (consumer.test.ts).
-import { createSessionVerifier } from 'countersign/backend'
-import { requireSession, type SessionLocals } from 'countersign/backend/express'
+import { createSessionVerifier, type ProtectedResource } from 'countersign/backend'
+import { requireSession, requireToken, type SessionLocals, type TokenRequest } from 'countersign/backend/express'
 import express, { type RequestHandler, type Response } from 'express'
 
 const app = express()
@@ -27,3 +27,12 @@ export const guard: RequestHandler = requireSession(verifier)
 app.post('/pay', express.json(), guard, requireSession(verifier), (_request, response) => {
   response.json(response.locals.session.address)
 })
+
+export function notes(resource: ProtectedResource): void {
+  app.use(requireToken(resource))
+  app.post('/mcp', express.json(), (request: TokenRequest, response) => {
+    // @ts-expect-error: it is there only behind the guard.
+    const clientId: string = request.auth.clientId
+    response.json({ clientId, userId: request.auth?.extra.userId })
+  })
+}

@@ -1,6 +1,6 @@
 // The assertion is that it compiles, here and in a project that has the package installed (consumer.test.ts).
-import { createSessionVerifier } from 'countersign/backend'
-import { requireSession, sessionOf } from 'countersign/backend/fastify'
+import { createSessionVerifier, type ProtectedResource } from 'countersign/backend'
+import { authOf, requireSession, requireToken, sessionOf } from 'countersign/backend/fastify'
 import { fastify } from 'fastify'
 
 const app = fastify()
@@ -17,3 +17,10 @@ app.register(async (guarded) => {
 })
 const secure = fastify({ http2: true })
 secure.get('/me', { onRequest: requireSession(verifier) }, async (request) => sessionOf(request).userId)
+
+export function notes(resource: ProtectedResource): void {
+  app.addHook('onRequest', requireToken(resource))
+  secure.addHook('onRequest', requireToken(resource))
+  // @ts-expect-error: a token has no such field.
+  app.post('/mcp', async (request) => ({ user: authOf(request).extra.userId, name: authOf(request).name }))
+}

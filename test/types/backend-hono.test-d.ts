@@ -1,6 +1,6 @@
 // The assertion is that it compiles, here and in a project that has the package installed (consumer.test.ts).
-import { createSessionVerifier } from 'countersign/backend'
-import { requireSession, type SessionVariables } from 'countersign/backend/hono'
+import { createSessionVerifier, type ProtectedResource } from 'countersign/backend'
+import { requireSession, requireToken, type SessionVariables, type TokenVariables } from 'countersign/backend/hono'
 import { Hono } from 'hono'
 
 const app = new Hono()
@@ -23,3 +23,11 @@ requireSession(verifier, { groups: 'staff' })
 export const guarded = new Hono<{ Variables: SessionVariables }>()
 guarded.use(requireSession(verifier))
 guarded.get('/me', (c) => c.text(c.var.session.userId))
+
+export function notes(resource: ProtectedResource): Hono<{ Variables: TokenVariables }> {
+  const server = new Hono<{ Variables: TokenVariables }>()
+  server.use(requireToken(resource))
+  // @ts-expect-error: a token has no such field.
+  server.post('/mcp', (c) => c.json({ user: c.var.auth.extra.userId, name: c.var.auth.name }))
+  return server
+}

@@ -1,14 +1,18 @@
 // The assertion is that it compiles, here and in a project that has the package installed (consumer.test.ts).
 import { createServer, type IncomingMessage } from 'node:http'
-import type { Http2ServerRequest } from 'node:http2'
+import { createSecureServer, type Http2ServerRequest } from 'node:http2'
 import { type Countersign, createCountersign } from 'countersign'
 import {
   type AccessTokenClaims,
   AccessTokenError,
   type AccessTokenErrorReason,
+  type AuthInfo,
   createSessionVerifier,
   type Fetcher,
   type LocalSessionVerifierOptions,
+  type ProtectedResource,
+  type ProtectedResourceOptions,
+  protectedResource,
   type RemoteSessionVerifierOptions,
   type Session,
   SessionCheckError,
@@ -93,4 +97,28 @@ export async function ownerOf(token: string): Promise<string | AccessTokenErrorR
     if (error instanceof AccessTokenError) return error.reason
     throw error
   }
+}
+
+export function resource(issuer: string): ProtectedResource {
+  const options: ProtectedResourceOptions = { issuer, resource: 'https://notes.example/mcp', scopes: ['notes:read'] }
+  const notes = protectedResource({ ...options, offered: ['notes:read', 'notes:write'], fetch: own })
+  // @ts-expect-error: without scopes, tokens that allow nothing would do.
+  protectedResource({ issuer, resource: 'https://notes.example/mcp' })
+  createServer((request: IncomingMessage & { auth?: AuthInfo }, response) => {
+    void notes.handle(request, response, () => response.end(request.auth?.extra.userId))
+  })
+  createSecureServer((request, response) => void notes.handle(request, response, () => response.end()))
+  return notes
+}
+
+export async function serve(notes: ProtectedResource, request: Request): Promise<Response> {
+  const { answer, auth, headers } = await notes.check(request)
+  if (answer !== undefined) return new Response(answer.body, answer)
+  // What MCP's SDK has under this name.
+  const info: { token: string; clientId: string; scopes: string[]; expiresAt?: number; resource?: URL } & {
+    extra?: Record<string, unknown>
+  } = auth
+  // @ts-expect-error: the user may not have allowed the wallet.
+  const address: string = auth.extra.wallet.address
+  return Response.json({ address, clientId: info.clientId, name: notes.metadata.resource }, { headers })
 }

@@ -1,3 +1,4 @@
+import type { AuthInfo, ProtectedResource, ResourceResponse } from './protected-resource.ts'
 import { admission, type GuardOptions } from './refusal.ts'
 import type { NodeRequest } from './request.ts'
 import type { Session } from './session.ts'
@@ -44,5 +45,34 @@ export function requireSession(verifier: SessionVerifier, options?: GuardOptions
       return
     }
     next()
+  }
+}
+
+/** A request of Express that {@link requireToken} lets through: it has `auth`. */
+export interface TokenRequest extends NodeRequest {
+  readonly url?: string | undefined
+  readonly originalUrl?: string | undefined
+  auth?: AuthInfo
+}
+
+/**
+ * Express middleware that lets only requests with a token for this resource through, with what it says in
+ * `request.auth`. It also answers preflights and serves the metadata, so use it for the whole application
+ * (`app.use(requireToken(resource))`), before the routes.
+ */
+export function requireToken(
+  resource: ProtectedResource,
+): (request: TokenRequest, response: ResourceResponse, next: (error?: unknown) => void) => Promise<void> {
+  return async (request, response, next) => {
+    let isThrough = false
+    try {
+      await resource.handle(request, response, () => {
+        isThrough = true
+      })
+    } catch (error) {
+      next(error)
+      return
+    }
+    if (isThrough) next()
   }
 }

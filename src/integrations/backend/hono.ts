@@ -1,4 +1,5 @@
 import type { MiddlewareHandler } from 'hono'
+import type { AuthInfo, ProtectedResource } from './protected-resource.ts'
 import { admission, type GuardOptions } from './refusal.ts'
 import type { Session } from './session.ts'
 import type { SessionVerifier } from './session-verifier.ts'
@@ -25,6 +26,28 @@ export function requireSession(
       return c.json(body, status, headers)
     }
     c.set('session', admitted.session)
+    await next()
+    return undefined
+  }
+}
+
+/** What Hono has for later handlers of a request that {@link requireToken} let through. */
+export interface TokenVariables {
+  readonly auth: AuthInfo
+}
+
+/**
+ * Hono middleware that lets only requests with a token for this resource through, with what it says in `c.var.auth`. It
+ * also answers preflights and serves the metadata, so use it for the whole application (`app.use(requireToken(resource))`),
+ * before the routes.
+ */
+export function requireToken(resource: ProtectedResource): MiddlewareHandler<{ Variables: TokenVariables }> {
+  return async (c, next) => {
+    const { answer, auth, headers } = await resource.check(c.req.raw)
+    if (answer !== undefined) return new Response(answer.body, answer)
+    // In `c.res`, Hono keeps them also for a Response that a handler makes itself.
+    for (const [name, value] of Object.entries(headers)) c.res.headers.set(name, value)
+    c.set('auth', auth)
     await next()
     return undefined
   }

@@ -15,6 +15,17 @@ export {
   verifyAccessToken,
 } from './access-token.ts'
 export type { Fetcher, SessionSource } from './introspection.ts'
+export {
+  type AuthInfo,
+  type ProtectedResource,
+  type ProtectedResourceOptions,
+  protectedResource,
+  type ResourceAnswer,
+  type ResourceCheck,
+  type ResourceMetadata,
+  type ResourceRequest,
+  type ResourceResponse,
+} from './protected-resource.ts'
 export type { GuardOptions } from './refusal.ts'
 export type { FetchRequest, NodeRequest, RequestInput } from './request.ts'
 export {
