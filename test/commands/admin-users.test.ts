@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -100,6 +101,7 @@ test.each([
   [['list', '--after', 'x'], '--after takes the cursor of a list'],
   [['count', '--limit', '5'], 'count takes no --limit'],
   [['import'], 'write: import FILE'],
+  [['count', '--add'], 'count takes no --add'],
 ])('wrong usage: %j', async (args, problem) => {
   const { store, run } = newStore()
   await start(store)
@@ -132,8 +134,8 @@ describe('import', () => {
       'users.jsonl',
       `\uFEFF${line(`ethereum:${account.address.toLowerCase()}`, 'old-7')}\r\n\n${line(`nimiq:${nimiq.publicKeyHex}`, 'old-7')}\n`,
     )
-    expect(await json('import', users)).toEqual({ wallets: 2, users: 1, added: 2 })
-    expect(await json('import', users)).toEqual({ wallets: 2, users: 1, added: 0 })
+    expect(await json('import', users)).toEqual({ wallets: 2, users: 1, added: 2, extended: [] })
+    expect(await json('import', users)).toEqual({ wallets: 2, users: 1, added: 0, extended: [] })
     expect((await signInEthereum(account)).session).toMatchObject({ userId: 'old-7', address: account.address })
     expect((await signIn(nimiq)).session.userId).toBe('old-7')
     const [user] = (await json('list')).users
@@ -187,6 +189,42 @@ describe('import', () => {
     expect([code, stderr]).toEqual([1, expect.stringContaining(problem)])
     expect(stderr).toMatch(/^[^\n]+; nothing was imported\n$/)
     expect(await json('count')).toEqual({ users: 0, sessions: 0 })
+  })
+
+  test('an id that is made here is taken for the wallet that it follows from, and no other', async () => {
+    const { store, file, run } = newStore()
+    const { signIn } = await start(store)
+    const victim = makeWallet()
+    const { publicKeyHex } = victim
+    const id = `usr_${hash('sha256', `nimiq:${publicKeyHex}`, 'base64url').slice(0, 22)}`
+    const mine = file('mine.jsonl', line(`nimiq:${nimiq.publicKeyHex}`, id))
+    expect((await run('import', mine)).stderr).toContain('line 1: user_id has the form of ids that are made here')
+    expect((await run('import', mine, '--add')).code).toBe(1)
+    await run('import', file('theirs.jsonl', line(`nimiq:${publicKeyHex}`, id)))
+    expect((await signIn(victim)).session.userId).toBe(id)
+    expect((await signIn(nimiq)).session.userId).not.toBe(id)
+  })
+
+  test('a user who exists gets another wallet with --add only, which says whose wallets they had', async () => {
+    const { file, run, json, store } = newStore()
+    const [first, second] = [makeWallet(), makeWallet()]
+    const one = line(`nimiq:${first.publicKeyHex}`, '42')
+    // Made before the service has started.
+    const made = await run('import', file('first.jsonl', one))
+    expect(made).toMatchObject({
+      code: 0,
+      stderr: expect.stringMatching(/there is no store file \S+ yet; it is made\n$/),
+    })
+    const both = file('both.jsonl', [one, line(`nimiq:${second.publicKeyHex}`, '42')].join('\n'))
+    const { code, stderr } = await run('import', both)
+    expect([code, stderr]).toEqual([1, expect.stringContaining('line 2: user 42 exists, and gets another wallet only')])
+    expect(await json('user', '42')).toMatchObject({ wallets: [{ address: first.address }] })
+    expect((await run('import', both, '--add')).stdout).toBe(
+      `2 wallets of 1 user, 1 of them new\nuser 42 was there before, with 1 wallet\n` +
+        `  had nimiq ${first.address}, key ${first.publicKeyHex}\n  got nimiq ${second.address}, key ${second.publicKeyHex}\n`,
+    )
+    const { signIn } = await start(store)
+    expect((await signIn(second)).session.userId).toBe('42')
   })
 
   test('refuses a wallet of another user, one that is blocked, and a file that is not there', async () => {

@@ -7,6 +7,7 @@ import {
   type AdministeredUser,
   type AdministeredWallet,
   AdministrationError,
+  type Imported,
   type SearchableStore,
   UserAdministration,
   type UserPlace,
@@ -174,12 +175,13 @@ export class AdminActions {
   }
 
   /**
-   * Gives the wallets of a file to the users that it names. Resolves with the numbers of all, and of the new wallets.
+   * Gives the wallets of a file to the users that it names; to one who exists only with `add`. Resolves with the
+   * numbers of all, and what was new.
    */
-  async import(file: string): Promise<{ readonly wallets: number; readonly users: number; readonly added: number }> {
+  async import(file: string, add: boolean): Promise<Imported & { readonly wallets: number; readonly users: number }> {
     const wallets = await readImportFile(file, this.#adapters)
     const users = new Set(wallets.map(({ userId }) => userId)).size
-    return { wallets: wallets.length, users, added: await this.users.import(wallets) }
+    return { wallets: wallets.length, users, ...(await this.users.import(wallets, add)) }
   }
 
   get #adapters(): readonly WalletAdapter[] {

@@ -32,9 +32,11 @@ interface Command {
   /** The names of its arguments; one in lower case is a word that is written as it is. */
   readonly takes: readonly string[]
   /** Options that are passed behind the arguments; one that is not given is empty. */
-  readonly options?: readonly ('limit' | 'after' | 'keep-sessions')[]
+  readonly options?: readonly ('limit' | 'after' | 'keep-sessions' | 'add')[]
   /** What it does, for the help. */
   readonly about: string
+  /** Whether it makes a store file that is missing. */
+  readonly makesStore?: true
   /** Whether it cannot be undone, so that the operator is asked first. */
   readonly isFinal?: true
   /** Rejects with an `AdministrationError` if it cannot be done. The arguments are as many as it takes. */
@@ -94,11 +96,20 @@ export const adminCommands: readonly Command[] = [
   {
     name: 'import',
     takes: ['FILE'],
+    options: ['add'],
+    makesStore: true,
     about: 'gives wallets to users of another back end, by a file of JSON lines',
-    run: async (actions, file = '') => {
-      const { wallets, users, added } = await actions.import(file)
-      const text = `${counted(wallets, 'wallet')} of ${counted(users, 'user')}, ${added} of them new`
-      return { json: { wallets, users, added }, text, changed: {} }
+    run: async (actions, file = '', add = '') => {
+      const { wallets, users, added, extended } = await actions.import(file, add !== '')
+      const text = [
+        `${counted(wallets, 'wallet')} of ${counted(users, 'user')}, ${added} of them new`,
+        ...extended.flatMap(({ userId, had, got }) => [
+          `user ${plain(userId)} was there before, with ${counted(had.length, 'wallet')}`,
+          ...had.map((wallet) => `  had ${walletLine(wallet)}`),
+          ...got.map((wallet) => `  got ${walletLine(wallet)}`),
+        ]),
+      ].join('\n')
+      return { json: { wallets, users, added, extended }, text, changed: {} }
     },
   },
   {
@@ -221,6 +232,7 @@ WALLET is an address, or a public key in hex, alone or behind the id of its adap
   --limit N      most users of a list, 1 to 1000; default 100
   --after CURSOR shows the users behind those of the list that ended with this cursor
   --keep-sessions  keeps sessions after a restore, those included that were ended since the copy was made
+  --add          lets import give wallets to users who exist, and says which they had
   --json         prints JSON; times are epoch milliseconds
   --yes          deletes without asking
   --help, -h     shows this text
@@ -231,6 +243,7 @@ const options = {
   limit: { type: 'string' },
   after: { type: 'string' },
   'keep-sessions': { type: 'boolean' },
+  add: { type: 'boolean' },
   json: { type: 'boolean' },
   yes: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
@@ -262,7 +275,7 @@ export async function adminCommand(args: readonly string[], streams: Streams): P
 /** Runs a command, and returns what to print. */
 async function perform(asked: AdminArguments, { stdin, stderr }: Streams): Promise<string> {
   const { command, args, values } = asked
-  const settings = settingsOf(values.store)
+  const settings = settingsOf(values.store, command, stderr)
   const { store, close } = await openCommandStore(settings)
   try {
     const actions = new AdminActions(store, settings)
@@ -299,7 +312,7 @@ function readArguments(args: readonly string[]): AdminArguments | 'help' {
     throw new UsageError(`write: ${usageOf(command)}`)
   }
   if (values.store === '') throw new UsageError('--store is empty')
-  const unfit = (['limit', 'after', 'keep-sessions'] as const).find(
+  const unfit = (['limit', 'after', 'keep-sessions', 'add'] as const).find(
     (name) => values[name] !== undefined && !command.options?.includes(name),
   )
   if (unfit !== undefined) throw new UsageError(`${command.name} takes no --${unfit}`)
@@ -347,14 +360,17 @@ function usageOf({ name, takes }: Command): string {
 }
 
 /** The settings of the service, with the store of the arguments. Refuses a store in which nothing can be found. */
-function settingsOf(store: string | undefined): Settings {
+function settingsOf(store: string | undefined, { makesStore }: Command, stderr: Streams['stderr']): Settings {
   const settings = resolveSettings({ ...optionsFromEnvironment(process.env), ...given({ store }) })
   const file = typeof settings.store === 'string' ? sqliteLocation(settings.store) : undefined
   if (file === ':memory:')
     throw new AdministrationError('the store is in memory, and only the service itself can reach it')
   // It would be created.
   if (file !== undefined && !existsSync(file)) {
-    throw new AdministrationError(`there is no store file ${file}. Name it with --store or COUNTERSIGN_STORE`)
+    if (!makesStore) {
+      throw new AdministrationError(`there is no store file ${file}. Name it with --store or COUNTERSIGN_STORE`)
+    }
+    stderr.write(`countersign admin: there is no store file ${file} yet; it is made\n`)
   }
   return settings
 }

@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { AdministrationError, type ImportedWallet } from '../../core/users/user-administration.ts'
+import { derivedUserId, isMadeUserId } from '../../core/users/user-records.ts'
 import { readWalletKey, readWalletName } from '../../core/wallet/adapters.ts'
 import type { ProvenIdentity, WalletAdapter } from '../../core/wallet/wallet.ts'
 import { isPlainLine } from '../../shared/plain-line.ts'
@@ -49,7 +50,12 @@ function readLine(
   if (readWalletKey(userId, adapters) !== undefined) {
     throw wrong(line, 'user_id begins with the id of an adapter and a colon, as a wallet does')
   }
-  return { wallet: readWallet(wallet, line, adapters), userId }
+  const identity = readWallet(wallet, line, adapters)
+  // Another wallet's: its first sign-in would lead into the account of this one.
+  if (isMadeUserId(userId) && userId !== derivedUserId(identity)) {
+    throw wrong(line, 'user_id has the form of ids that are made here, and is not that of this wallet')
+  }
+  return { wallet: identity, userId }
 }
 
 function parse(text: string, line: number): Readonly<Record<string, unknown>> {

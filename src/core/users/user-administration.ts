@@ -57,6 +57,18 @@ export interface ImportedWallet {
   readonly line: number
 }
 
+/** What an import has done. */
+export interface Imported {
+  /** Number of wallets that were not the users' before. */
+  readonly added: number
+  /** Users that were there before, with the wallets that they had, and those that they got. */
+  readonly extended: readonly {
+    readonly userId: string
+    readonly had: readonly HeldWallet[]
+    readonly got: readonly ProvenIdentity[]
+  }[]
+}
+
 /** Why a command of an operator cannot be carried out. The message is one line for people. */
 export class AdministrationError extends Error {
   override readonly name = 'AdministrationError'
@@ -138,23 +150,28 @@ export class UserAdministration {
 
   /**
    * Gives wallets to users, who are made if they do not exist, unless one of the wallets cannot be given: then none is.
-   * A repeated call changes nothing. Resolves with the number of wallets that were not the users' before.
+   * Only with `add` a user who exists gets another one. A repeated call changes nothing.
    */
-  async import(wallets: readonly ImportedWallet[]): Promise<number> {
+  async import(wallets: readonly ImportedWallet[], add: boolean): Promise<Imported> {
     await this.#requireRecords()
     const added: ImportedWallet[] = []
+    const extended: Imported['extended'][number][] = []
     for (const one of wallets) if (await this.#isNew(one)) added.push(one)
     for (const [userId, those] of Map.groupBy(added, (one) => one.userId)) {
       const record = (await this.#records.load(userId))?.record
       const first = those[0]?.line ?? 0
       if (record?.deleting) throw refusedLine(first, 'the user was deleted a moment ago; try again in ten minutes')
       const held = await this.#users.holding(userId, record?.wallets ?? [])
+      if (record !== undefined) {
+        if (!add) throw refusedLine(first, `user ${userId} exists, and gets another wallet only with --add`)
+        extended.push({ userId, had: held.map(walletIn), got: those.map(({ wallet }) => wallet) })
+      }
       const beyond = those[maxWallets - held.length]
       if (beyond !== undefined) throw refusedLine(beyond.line, `a user has at most ${maxWallets} wallets`)
     }
     // The others too: a call that was interrupted can have left a claim without its entry.
     for (const one of wallets) await this.#give(one)
-    return added.length
+    return { added: added.length, extended }
   }
 
   /** Whether a wallet is not its user's yet. Rejects if it cannot be. */
