@@ -548,6 +548,10 @@ const rows: Readonly<
     ['giveOut', 'if (this.#givenOut.has(id)) throw alreadyUsed()', '', 'integrations/approvals/answers'],
     ['verify', '!includesWallet(wallets, wallet, this.#adapters)', 'false', 'integrations/approvals/answers'],
     ['verify', 'payload, adapters: this.#adapters', 'adapters: this.#adapters', 'integrations/approvals/answers'],
+    ['decide', '(await this.#remember(order.id, order.until)) !== true', 'false', 'integrations/approvals/answers'],
+    ['verify', 'proof.orderId !== id', 'false', 'integrations/approvals/answers'],
+    ['resume', '!isInTime(order)', 'false', 'integrations/approvals/answers'],
+    ['textOf', 'bytes > maxAnswerBytes', 'false', 'integrations/approvals/answers'],
     ['newOrder', 'payload, confirmationCode', 'confirmationCode', 'integrations/approvals/refusals'],
     [
       'object',

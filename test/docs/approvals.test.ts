@@ -4,6 +4,7 @@ import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
@@ -15,8 +16,8 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 const page = await readFile(join(root, 'docs/approvals.md'), 'utf8')
 const blocks = blocksOf(page)
 
-function codeIn(language: string): string {
-  const code = blocks.find((block) => block.language === language)?.text
+function codeIn(language: string, containing = ''): string {
+  const code = blocks.find((block) => block.language === language && block.text.includes(containing))?.text
   if (code === undefined) throw new Error(`docs/approvals.md has no code in ${language}`)
   return code
 }
@@ -94,6 +95,36 @@ test('the function of the page deletes what was signed, and nothing once the use
   expect(await second).toBe('Not deleted: declined')
   expect(await askToDelete('ada', 'a\nb')).toBe('Not deleted: ACTION_INVALID')
   expect(deleted).toEqual(['archive'])
+})
+
+test('the statement of the page gives an approval out once, to two backends with one database', async () => {
+  const { url, startKey, user } = await startApprovals()
+  using database = new DatabaseSync(':memory:')
+  const code = codeIn('ts', 'remember:')
+  database.exec(/create table .*/.exec(code)![0])
+  const query = async (text: string, values: (string | number)[]) => {
+    const { changes } = database.prepare(text.replaceAll('$', '?')).run(...values)
+    return { rowCount: Number(changes) }
+  }
+  Object.assign(globalThis, { yourDatabase: { query } })
+  onTestFinished(() => void Reflect.deleteProperty(globalThis, 'yourDatabase'))
+  const source = JSON.stringify(join(root, 'src/integrations/approvals/index.ts'))
+  const text = code
+    .replace("'countersign/approvals'", source)
+    .replace("process.env.SIGN_URL ?? 'https://sign.example'", JSON.stringify(url))
+    .replace("process.env.START_KEY ?? ''", JSON.stringify(startKey))
+  const folder = await makeFolder({
+    'one.ts': text,
+    'two.ts': text,
+    'your-database.ts': 'export const { query } = globalThis.yourDatabase',
+  })
+  const [one, two] = await Promise.all(['one.ts', 'two.ts'].map((name) => import(join(folder, name))))
+  const approval = await one.approvals.ask({ userId: user.id, wallets: user.wallets, title: 'Delete', action: {} })
+  await user.approve(approval.id)
+  expect(await approval.decision()).toMatchObject({ approved: true })
+  const again = await two.approvals.resume(approval.handle)
+  await expect(again.decision()).rejects.toMatchObject({ reason: 'ALREADY_USED' })
+  expect(database.prepare('select order_id from given_out').all()).toEqual([{ order_id: approval.id }])
 })
 
 test('the page names every reason', async () => {

@@ -10,7 +10,7 @@ import { verifyProofArtifact } from '../proof/verify.ts'
 import { actionOf, payloadOf } from './action.ts'
 import { ApprovalError } from './error.ts'
 import { Handles, type OpenOrder } from './handle.ts'
-import { OrderCalls } from './service.ts'
+import { OrderCalls, type OrderStep } from './service.ts'
 import { type ApprovalWallet, includesWallet, takeWallets } from './wallets.ts'
 
 /** Where approvals are asked for, and what their proofs have to say. */
@@ -35,6 +35,14 @@ export interface ApprovalsOptions {
   readonly evmRpc?: Readonly<Record<string, string>>
   /** A function that makes HTTP requests in place of `fetch`. It must not follow redirects. */
   readonly fetch?: Fetcher
+  /**
+   * Whether an approval is given out for the first time: an atomic step of your own store, which all processes share, such
+   * as an `INSERT` of the id as a primary key. It is called last, once the proof holds, with the id of the order, at
+   * most 64 characters of `[A-Za-z0-9_-]`, and the time until which the id has to be kept, in epoch milliseconds. All
+   * but `true` is ALREADY_USED; `decision()` rejects with what it rejects with. Default: the service's word that it gave
+   * the answer to one process only.
+   */
+  readonly remember?: (orderId: string, until: number) => Promise<boolean>
 }
 
 /** An action for a user to approve. */
@@ -75,7 +83,8 @@ export interface Approval<Action = unknown> {
   /**
    * Waits until the user has decided or the time is over. Act on what it resolves with, and on nothing else.
    *
-   * An approval is given out once: to one process, there to one call. A process that ends between that and the action
+   * An approval is given out once: to one process, there to one call. That rests on the service, or on your own store
+   * with {@link ApprovalsOptions.remember}. A process that ends between that and the action
    * has to ask again. A call that rejects has given out nothing; if the service was away, call again.
    *
    * @throws ApprovalError with a `reason`, and the signal's own reason once it is aborted.
@@ -131,7 +140,7 @@ export interface Approvals {
   /**
    * Goes on with an approval that was asked for earlier, or by another process with the same start key.
    *
-   * @throws ApprovalError of HANDLE_INVALID for everything else.
+   * @throws ApprovalError of HANDLE_INVALID for everything else, and a day after the order is over.
    */
   resume(handle: string, options?: ResumeOptions): Promise<Approval>
 }
@@ -139,11 +148,19 @@ export interface Approvals {
 /** Least characters of a start key. */
 const minKeyLength = 32
 
+/** Lifetime of an order, in seconds, unless the request says another. */
+const defaultTtlSeconds = 3600
+
 /**
- * Longest time for which the service gives the answer of one finalize again, in milliseconds: an order lives a day, may
- * be finalized ten minutes after its approval, and is remembered for ten more. Rounded up.
+ * Time behind an order's end in which its approval may still be given out, in milliseconds: the ten minutes in which the
+ * service lets it be finalized, and a day for a backend that was away and for clocks that differ.
  */
-const repeatedMs = 25 * 3_600_000
+const afterEndMs = 600_000 + 24 * 3_600_000
+
+/**
+ * Longest time in which an approval may be given out, in milliseconds: an order lives a day at most.
+ */
+const givenOutMs = 24 * 3_600_000 + afterEndMs
 
 /**
  * Makes what asks users to approve actions, for backends. Make one and keep it: two of them count as two processes.
@@ -162,12 +179,15 @@ class InboxApprovals implements Approvals {
   readonly #adapters: readonly WalletAdapter[]
   readonly #calls: OrderCalls
   readonly #handles: Handles
+  readonly #remember: ApprovalsOptions['remember']
   /** A secret of this process, so that no other one gets the same answers. */
   readonly #finalizeKey = base64urlnopad.encode(crypto.getRandomValues(new Uint8Array(32)))
   /** Ids of the orders that were given out, oldest first, with the time by `performance.now()`. */
   readonly #givenOut = new Map<string, number>()
 
-  constructor({ url, startKey, appName, origin, adapters = adapterIds, evmRpc = {}, fetch }: ApprovalsOptions) {
+  constructor(options: ApprovalsOptions) {
+    const { url, startKey, appName, origin, adapters = adapterIds, evmRpc = {}, fetch, remember } = options
+    if (remember !== undefined && typeof remember !== 'function') throw new TypeError('remember must be a function')
     this.#startKey = startKeyOf(startKey)
     this.#appName = textOf('appName', appName)
     this.#origin = originOf(origin)
@@ -175,11 +195,12 @@ class InboxApprovals implements Approvals {
     this.#adapters = walletAdapters(adapters, { evmRpc })
     this.#calls = new OrderCalls(rootOf(url), fetch ?? ((address, init) => globalThis.fetch(address, init)))
     this.#handles = new Handles(this.#startKey)
+    this.#remember = remember
   }
 
   async ask<Action>(request: ApprovalRequest<Action>): Promise<Approval<Action>> {
     // All of it before the first wait: the caller's objects may change meanwhile.
-    const { userId, title, summary, ttlSeconds } = request
+    const { userId, title, summary, ttlSeconds = defaultTtlSeconds } = request
     const payload = payloadOf(request.action)
     const wallets = takeWallets(request.wallets, this.#adapters)
     const [only, ...others] = wallets
@@ -196,13 +217,17 @@ class InboxApprovals implements Approvals {
       requester: { origin: this.#origin },
     })
     const started = await this.#calls.start(order, this.#startKey)
-    return await this.#approval({ ...started, payload, wallets })
+    // By the clock here: the service may be wrong about the end of its order.
+    const until = Date.now() + ttlSeconds * 1000 + afterEndMs
+    return await this.#approval({ ...started, until, payload, wallets })
   }
 
   async resume(handle: string, options: ResumeOptions = {}): Promise<Approval> {
     const { wallets } = options
     const allowed = wallets === undefined ? undefined : takeWallets(wallets, this.#adapters)
     const order = await this.#handles.open(handle)
+    // Nothing has to remember it for longer.
+    if (!isInTime(order)) throw new ApprovalError('HANDLE_INVALID', 'The order of this handle is long over')
     return await this.#approval({ ...order, wallets: allowed ?? order.wallets })
   }
 
@@ -234,6 +259,8 @@ class InboxApprovals implements Approvals {
     }
     const wallet = await this.#verify(artifact, order)
     signal.throwIfAborted()
+    if (!isInTime(order)) return { approved: false, why: 'expired' }
+    if (this.#remember !== undefined && (await this.#remember(order.id, order.until)) !== true) throw alreadyUsed()
     // Nothing waits from here on: of several calls at once, one passes.
     this.#giveOut(order.id)
     return { approved: true, action: actionOf(order.payload) as Action, wallet, artifact }
@@ -241,9 +268,9 @@ class InboxApprovals implements Approvals {
 
   /** Waits until the order can be finalized, or is over without that. */
   async #settled(order: OpenOrder, signal: AbortSignal): Promise<RefusedAction['why'] | undefined> {
-    for (let after: number | undefined; ; ) {
-      const { status, sequence } = await this.#calls.nextStep(order, after, signal)
-      switch (status) {
+    for (let last: OrderStep | undefined; ; ) {
+      last = await this.#calls.nextStep(order, last, signal)
+      switch (last.status) {
         case 'approved':
         case 'finalized':
           return undefined
@@ -252,14 +279,12 @@ class InboxApprovals implements Approvals {
           return 'declined'
         case 'expired':
           return 'expired'
-        default:
-          after = sequence
       }
     }
   }
 
   /** The wallet that signed the order's payload, of those that may, whatever the service let through. */
-  async #verify(artifact: ProofArtifact, { wallets, payload }: OpenOrder): Promise<ApprovalWallet> {
+  async #verify(artifact: ProofArtifact, { id, wallets, payload }: OpenOrder): Promise<ApprovalWallet> {
     try {
       const proof = await verifyProofArtifact(artifact, {
         appName: this.#appName,
@@ -268,6 +293,8 @@ class InboxApprovals implements Approvals {
         adapters: this.#adapters,
         evmRpc: this.#evmRpc,
       })
+      // With another order's id, a text could be given out once more.
+      if (proof.orderId !== id) throw new ProofError('MESSAGE_MALFORMED', 'The signed text is that of another order')
       const wallet = { adapterId: proof.adapterId, address: proof.address }
       if (!includesWallet(wallets, wallet, this.#adapters)) {
         throw new ProofError('WRONG_WALLET', 'Another wallet signed than those that may approve')
@@ -287,7 +314,7 @@ class InboxApprovals implements Approvals {
     const now = performance.now()
     if (this.#givenOut.has(id)) throw alreadyUsed()
     for (const [old, at] of this.#givenOut) {
-      if (now - at < repeatedMs) break
+      if (now - at < givenOutMs) break
       this.#givenOut.delete(old)
     }
     this.#givenOut.set(id, now)
@@ -301,6 +328,10 @@ const refusals: ReadonlyMap<string | undefined, RefusedAction['why']> = new Map(
   ['ORDER_EXPIRED', 'expired'],
   ['ORDER_NOT_FOUND', 'expired'],
 ])
+
+function isInTime({ until }: OpenOrder): boolean {
+  return Date.now() <= until
+}
 
 function alreadyUsed(cause?: unknown): ApprovalError {
   const message = 'The approval was given out before, here or in another process; ask again'

@@ -10,6 +10,8 @@ export interface OpenOrder {
   readonly url: string
   /** Epoch milliseconds, by the service's clock. */
   readonly expiresAt: number
+  /** End of the time in which the answer may be given out, in epoch milliseconds, by the clock of the backend. */
+  readonly until: number
   readonly payload: string
   readonly wallets: readonly ApprovalWallet[]
 }

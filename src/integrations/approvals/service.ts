@@ -29,6 +29,9 @@ const waitSeconds = 25
 /** Longest time for an answer, in milliseconds, beside the wait of a long poll. */
 const limitMs = 10_000
 
+/** Most bytes of an answer. A proof artifact has at most some 50 KB. */
+const maxAnswerBytes = 64 * 1024
+
 /** Least time between the starts of two polls without news, in milliseconds: a service that stops answers at once. */
 const pauseMs = 1000
 
@@ -46,7 +49,13 @@ export class OrderCalls {
   async start(order: Readonly<Record<string, unknown>>, startKey: string): Promise<StartedOrder> {
     const answer = await this.#call(desktopOrderPaths.start, { body: order, bearer: startKey })
     const { orderId, desktopToken, approvalUrl, expiresAt } = answer
-    if (typeof orderId !== 'string' || typeof desktopToken !== 'string' || typeof expiresAt !== 'number') {
+    // It becomes a key of the application's own store.
+    if (
+      typeof orderId !== 'string' ||
+      !/^[\w-]{1,64}$/.test(orderId) ||
+      typeof desktopToken !== 'string' ||
+      typeof expiresAt !== 'number'
+    ) {
       throw unexpected('no order')
     }
     if (typeof approvalUrl !== 'string' || !/^https?:\/\//.test(approvalUrl) || !URL.canParse(approvalUrl)) {
@@ -56,13 +65,13 @@ export class OrderCalls {
   }
 
   /**
-   * Waits for the next step of an order after a sequence, without it for the newest one. Rejects with the signal's
-   * reason once it is aborted.
+   * Waits for a step of an order that is further than the last one, without it for the newest one. Rejects with the
+   * signal's reason once it is aborted.
    */
-  async nextStep({ id, desktopToken }: Holder, after: number | undefined, signal: AbortSignal): Promise<OrderStep> {
-    const query = new URLSearchParams({ orderId: id, wait: String(waitSeconds) })
-    if (after !== undefined) query.set('after', String(after))
-    for (;;) {
+  async nextStep({ id, desktopToken }: Holder, last: OrderStep | undefined, signal: AbortSignal): Promise<OrderStep> {
+    for (let after = last?.sequence; ; ) {
+      const query = new URLSearchParams({ orderId: id, wait: String(waitSeconds) })
+      if (after !== undefined) query.set('after', String(after))
       const began = performance.now()
       const { events } = await this.#call(`${desktopOrderPaths.events}?${query}`, {
         bearer: desktopToken,
@@ -70,7 +79,9 @@ export class OrderCalls {
         waitMs: waitSeconds * 1000,
       })
       if (!Array.isArray(events)) throw unexpected('no events')
-      if (events.length > 0) return stepOf(events.at(-1))
+      const step = events.length === 0 ? undefined : stepOf(events.at(-1))
+      if (step !== undefined && isNews(step, last)) return step
+      after = step?.sequence ?? after
       await pause(pauseMs - (performance.now() - began), signal)
     }
   }
@@ -98,9 +109,10 @@ export class OrderCalls {
         redirect: 'manual',
         signal: signal === undefined ? limit : AbortSignal.any([signal, limit]),
       })
-      text = await response.text()
+      text = await textOf(response)
     } catch (cause) {
       signal?.throwIfAborted()
+      if (cause instanceof ApprovalError) throw cause
       throw new ApprovalError('SERVICE_UNAVAILABLE', 'The service did not answer', { cause })
     }
     return read(response.status, text)
@@ -128,6 +140,20 @@ function read(status: number, text: string): Readonly<Record<string, unknown>> {
   throw new ApprovalError('SERVICE_REFUSED', `The service refused: ${code} ${why}`.trimEnd(), { code })
 }
 
+/** The text of an answer of at most {@link maxAnswerBytes}. A longer one is not read to its end. */
+async function textOf({ body }: Response): Promise<string> {
+  const decoder = new TextDecoder()
+  let text = ''
+  let bytes = 0
+  // Leaving the loop cancels the rest of the answer.
+  for await (const chunk of body ?? []) {
+    bytes += chunk.length
+    if (bytes > maxAnswerBytes) throw unexpected(`more than ${maxAnswerBytes} bytes`)
+    text += decoder.decode(chunk, { stream: true })
+  }
+  return text + decoder.decode()
+}
+
 function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {
   try {
     const json: unknown = JSON.parse(text)
@@ -142,6 +168,11 @@ function stepOf(event: unknown): OrderStep {
   const known = orderStatuses.find((one) => one === status)
   if (typeof sequence !== 'number' || known === undefined) throw unexpected('an unknown event')
   return { sequence, status: known }
+}
+
+/** A service that repeats a step, or goes back, has said nothing for which to ask again at once. */
+function isNews({ status }: OrderStep, last: OrderStep | undefined): boolean {
+  return last === undefined || orderStatuses.indexOf(status) > orderStatuses.indexOf(last.status)
 }
 
 function unexpected(what: string): ApprovalError {

@@ -1,8 +1,11 @@
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { canonicalPayload } from '../../../src/core/order/canonical-payload.ts'
 import {
   type ApprovalRequest,
@@ -10,6 +13,7 @@ import {
   createApprovals,
 } from '../../../src/integrations/approvals/index.ts'
 import { makeWallet, type TestWallet } from '../../support/wallet.ts'
+import { work } from './support.ts'
 
 afterEach(() => void vi.useRealTimers())
 
@@ -28,6 +32,8 @@ const request: ApprovalRequest = {
   action: { tool: 'delete', path: '/tmp' },
 }
 
+const dayMs = 24 * 3_600_000
+
 /** What a service that may be a liar answers: by default, what an honest one does whose user has approved. */
 interface Answers {
   readonly events?: (poll: number, signal: AbortSignal) => Response | Promise<Response>
@@ -37,7 +43,10 @@ interface Answers {
 const step = (status: string, sequence = 4): Response => Response.json({ events: [{ sequence, status }] })
 
 /** An approval at such a service, and what was sent to it. */
-async function askAt({ events = () => step('approved'), finalize = finalized() }: Answers) {
+async function askAt(
+  { events = () => step('approved'), finalize = finalized() }: Answers,
+  more: Partial<ApprovalsOptions> = {},
+) {
   const sent: { path: string; body: Record<string, unknown>; authorization: string | null }[] = []
   let payload = ''
   let polls = 0
@@ -53,7 +62,8 @@ async function askAt({ events = () => step('approved'), finalize = finalized() }
     polls += path === 'events' ? 1 : 0
     return path === 'events' ? await events(polls, init.signal!) : await finalize(payload, init.signal!)
   }
-  return { approval: await createApprovals({ ...options, fetch }).ask(request), sent, polls: () => polls }
+  const approvals = createApprovals({ ...options, fetch, ...more })
+  return { approval: await approvals.ask(request), approvals, sent, polls: () => polls }
 }
 
 /** The answer of a finalized order, as the wallet signs it, with changes to the signed text and to the artifact. */
@@ -126,6 +136,7 @@ test.each<[string, Parameters<typeof finalized>[0]]>([
   ['another text than it shows', { artifact: { message: 'Example requests approval' } }],
   ['a forged signature', { artifact: { signatureHex: '00'.repeat(64) } }],
   ['no signature', { artifact: { signatureHex: '' } }],
+  ['another order', { text: (text) => text.replace('Order ID: one', 'Order ID: two') }],
 ])('a proof of %s is no approval, whatever the service says', async (_, change) => {
   const { approval } = await askAt({ finalize: finalized(change) })
   await expect(approval.decision()).rejects.toMatchObject({ name: 'ApprovalError', reason: 'PROOF_INVALID' })
@@ -235,6 +246,91 @@ test('of ten calls at once, one gets the approval', async () => {
   }
 })
 
+describe('an approval of which the application remembers that it was given out', () => {
+  test('is remembered once the proof holds, under its order, until a day after its end', async () => {
+    const remembered: [string, number][] = []
+    const remember = async (...call: [string, number]) => remembered.push(call) > 0
+    const forged = await askAt({ finalize: finalized({ wallet: other }) }, { remember })
+    await expect(forged.approval.decision()).rejects.toMatchObject({ reason: 'PROOF_INVALID' })
+    expect(remembered).toEqual([])
+    // Whatever the service says of the end of its order.
+    const { approval } = await askAt({}, { remember })
+    expect(await approval.decision()).toMatchObject({ approved: true })
+    const end = Date.now() + 3_600_000 + 600_000 + dayMs
+    expect(remembered).toEqual([['one', expect.closeTo(end, -5)]])
+  })
+
+  test.each<[string, unknown]>([
+    ['false', false],
+    ['nothing', undefined],
+    ['1', 1],
+    ['"true"', 'true'],
+  ])('is ALREADY_USED if the answer is %s', async (_, answer) => {
+    const remember = async () => answer as boolean
+    const { approval } = await askAt({}, { remember })
+    await expect(approval.decision()).rejects.toMatchObject({ reason: 'ALREADY_USED' })
+  })
+
+  test('is not given out if that cannot be written down', async () => {
+    const remember = () => Promise.reject(new Error('disk full'))
+    const { approval } = await askAt({}, { remember })
+    await expect(approval.decision()).rejects.toThrow('disk full')
+  })
+
+  test('runs once, although a service answers three processes alike, and again after a restart', async () => {
+    let payload = ''
+    const url = await listen(async (message, response) => {
+      const path = message.url ?? ''
+      let body = ''
+      for await (const chunk of message) body += chunk
+      payload ||= path.endsWith('/start') ? JSON.parse(body).payload : ''
+      const started = { orderId: 'one', desktopToken: 'token', approvalUrl: 'https://sign.example/', expiresAt: 1 }
+      const approved = { events: [{ sequence: 4, status: 'approved' }] }
+      const answer = path.endsWith('/start') ? started : path.includes('/events') ? approved : undefined
+      response.end(JSON.stringify(answer ?? { proofArtifact: artifactOf(payload, {}) }))
+    })
+    const folder = await mkdtemp(join(tmpdir(), 'countersign-approvals-'))
+    onTestFinished(() => rm(folder, { recursive: true }))
+    const { handle } = await createApprovals({ ...options, url }).ask(request)
+    const run = (more: object) => work({ ...options, url, ...more }, handle, join(folder, 'ran'))
+    const atOnce = await Promise.all(Array.from({ length: 3 }, () => run({ memory: folder })))
+    expect(atOnce.sort()).toEqual(['ALREADY_USED', 'ALREADY_USED', 'ran'])
+    expect(await run({ memory: folder })).toBe('ALREADY_USED')
+    expect((await readFile(join(folder, 'ran'), 'utf8')).split('\n')).toHaveLength(2)
+    // Without a memory, once is the service's word.
+    expect(await run({})).toBe('ran')
+  })
+})
+
+test('a handle and an approval are refused once nothing has to remember them', async () => {
+  const { approval, approvals } = await askAt({})
+  vi.useFakeTimers({ now: Date.now() + 3_600_000 + 600_000 + dayMs + 1000, toFake: ['Date'] })
+  await expect(approvals.resume(approval.handle)).rejects.toMatchObject({ reason: 'HANDLE_INVALID' })
+  expect(await approval.decision()).toStrictEqual({ approved: false, why: 'expired' })
+})
+
+test.each<[string, Partial<Answers>]>([
+  ['the events', { events: () => endless() }],
+  ['the proof', { finalize: () => endless() }],
+])('of an answer to %s, 64 KiB are read', async (_, answers) => {
+  read = 0
+  const { approval } = await askAt(answers)
+  await expect(approval.decision()).rejects.toMatchObject({ reason: 'UNEXPECTED_ANSWER' })
+  expect(read).toBeLessThan(200_000)
+})
+
+/** Bytes that were read of endless answers. */
+let read = 0
+
+/** An answer of white space without an end. */
+function endless(): Response {
+  const pull = (stream: ReadableStreamDefaultController) => {
+    read += 16_384
+    stream.enqueue(new Uint8Array(16_384).fill(0x20))
+  }
+  return new Response(new ReadableStream({ pull }), { headers: { 'content-type': 'application/json' } })
+}
+
 test('the handle has no key to finalize with, and a second process has another', async () => {
   const { approval, sent } = await askAt({})
   await approval.decision()
@@ -289,6 +385,21 @@ test('a service that answers at once without news is asked once in a second', as
   expect(await decided).toStrictEqual({ approved: false, why: 'declined' })
 })
 
+test.each<[string, (poll: number) => Response]>([
+  ['the same step', () => step('waiting_user', 3)],
+  ['a later number of the same step', (poll) => step('waiting_user', poll)],
+  ['two steps in turn', (poll) => step(poll % 2 === 0 ? 'claimed' : 'created', poll)],
+])('a service that says %s again and again is asked once in a second', async (_, events) => {
+  const { approval, polls } = await askAt({ events })
+  vi.useFakeTimers()
+  const controller = new AbortController()
+  const decided = expect(approval.decision({ signal: controller.signal })).rejects.toThrow('enough')
+  await vi.advanceTimersByTimeAsync(3000)
+  expect(polls()).toBeLessThan(8)
+  controller.abort(new Error('enough'))
+  await decided
+})
+
 test('an abort is noticed although the function that fetches does not look at its signal', async () => {
   const controller = new AbortController()
   const { approval, polls } = await askAt({
@@ -319,6 +430,10 @@ test('each poll asks for what is newer than the last step', async () => {
 
 test.each([
   ['no order', {}],
+  [
+    'an id that is no key',
+    { orderId: '../two', desktopToken: 't', expiresAt: 1, approvalUrl: 'https://sign.example/' },
+  ],
   ['no address', { orderId: 'one', desktopToken: 'token', expiresAt: 1 }],
   ['an address of a script', { orderId: 'one', desktopToken: 'token', expiresAt: 1, approvalUrl: 'javascript:x' }],
 ])('a start that is answered with %s is refused', async (_, answer) => {

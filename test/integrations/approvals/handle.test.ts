@@ -7,6 +7,7 @@ const order: OpenOrder = {
   desktopToken: 'the-desktop-token',
   url: 'https://sign.example/api/auth/inbox?order=order',
   expiresAt: 1,
+  until: 2,
   payload: '{"typ":"countersign/action"}',
   wallets: [{ adapterId: 'nimiq', address: 'NQ71 CT4K 7R9R EHSB 7HY9 TSTP XNRQ L2RK 8U4U' }],
 }

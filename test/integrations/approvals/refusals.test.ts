@@ -1,14 +1,11 @@
-import { execFile } from 'node:child_process'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Approvals } from '../../../src/integrations/approvals/index.ts'
 import { freePort } from '../../support/redis-server.ts'
 import { makeWallet } from '../../support/wallet.ts'
-import { application, reasonOf, startApprovals, TestUser, Tool } from './support.ts'
+import { application, reasonOf, startApprovals, TestUser, Tool, work } from './support.ts'
 
 afterEach(() => void vi.useRealTimers())
 
@@ -324,14 +321,4 @@ async function restartable() {
       running = (await startApprovals(settings)).service
     },
   }
-}
-
-/** Goes on with a handle in a process of its own. Resolves with what became of it. */
-async function work(options: object, handle: string, file: string, ...crash: 'crash'[]): Promise<string> {
-  const worker = fileURLToPath(new URL('worker.ts', import.meta.url))
-  const run = promisify(execFile)(process.execPath, [worker, JSON.stringify(options), handle, file, ...crash])
-  return await run.then(
-    ({ stdout }) => stdout.trim(),
-    (failed: { signal: string }) => failed.signal,
-  )
 }

@@ -1,4 +1,7 @@
+import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import {
   type ApprovalsOptions,
   type ApprovalWallet,
@@ -120,4 +123,14 @@ export class Tool {
       return (error as { reason?: string }).reason ?? String(error)
     }
   }
+}
+
+/** Goes on with a handle in a process of its own. Resolves with what became of it. */
+export async function work(options: object, handle: string, file: string, ...crash: 'crash'[]): Promise<string> {
+  const worker = fileURLToPath(new URL('worker.ts', import.meta.url))
+  const run = promisify(execFile)(process.execPath, [worker, JSON.stringify(options), handle, file, ...crash])
+  return await run.then(
+    ({ stdout }) => stdout.trim(),
+    (failed: { signal: string }) => failed.signal,
+  )
 }
