@@ -141,7 +141,7 @@ function usedOnce(kind: string, parts: AdapterParts, clients: FileClients): Part
           const life = lifeOf(Math.min((payload.exp ?? 0) * 1000 - now, maxUsedMs))
           // Another caller was faster: judge by what it has stored.
           if (!(await records.replace(found, { kind, id, record, life }))) continue
-          if (grant !== undefined) await apps.use(grant.accountId, grant.connection)
+          if (grant !== undefined) await apps.use(grant.accountId, grant)
           return
         }
         if (usedAt !== undefined && isInGrace(payload, usedAt)) return
@@ -186,7 +186,7 @@ function deviceCodes(parts: AdapterParts): Partial<Adapter> {
       const payload = await codes.take(id)
       if (payload === undefined) throw new InvalidGrant('the device code was already used')
       const grant = payload.grantId === undefined ? undefined : await grants.read(payload.grantId)
-      if (grant !== undefined) await apps.use(grant.accountId, grant.connection)
+      if (grant !== undefined) await apps.use(grant.accountId, grant)
     },
   }
 }

@@ -87,7 +87,7 @@ export class BackChannel {
     const { clients } = loaded()
     for (const ended of await sessionClients.ended()) {
       const { id: sessionId, userId, app } = ended
-      const lives = app === undefined ? host.hasSession(sessionId) : apps.find(userId, app.connection)
+      const lives = app === undefined ? host.hasSession(sessionId) : apps.find(userId, app)
       if (await lives) continue
       for (const clientId of app === undefined ? await sessionClients.of(sessionId) : [app.clientId]) {
         if (clients.get(clientId)?.metadata.backchannel_logout_uri === undefined) continue

@@ -8,7 +8,7 @@ import { readPageInput, sendAnswer, sendPageJson } from './answers.ts'
 import type { LibraryAnswer } from './bridge.ts'
 import { type FileClient, mayUse, offeredTo, shownClient, usesDevices } from './clients.ts'
 import { DeviceCodes, devicePath, deviceSeconds, type PendingCode, type Terminal } from './device-codes.ts'
-import { type Permission, permissionsIn, scopeOf, sidOf } from './grants.ts'
+import { GrantsFull, type Permission, permissionsIn, scopeOf, sidOf } from './grants.ts'
 import { leadTo, type Navigations, signInAddress } from './pages.ts'
 import type { SharedParts } from './parts.ts'
 
@@ -141,7 +141,12 @@ export class DevicePage {
     this.#requireNear(code, request)
     const { client_id: clientId, backchannel_logout_session_required: wantsSid } = client.metadata
     // Not remembered: the next code is another device's.
-    const grantId = await this.#parts.grants.give(session, { clientId, asked, isAllowed: false })
+    const gift = { clientId, asked, isAllowed: false, request }
+    const grantId = await this.#parts.grants.give(session, gift).catch(async (thrown: unknown) => {
+      if (!(thrown instanceof GrantsFull)) throw thrown
+      await this.#codes.decide(pending, { error: 'access_denied', errorDescription: thrown.message })
+      throw new CountersignError('INVALID_REQUEST', `This cannot be allowed: ${thrown.message}`)
+    })
     if (grantId === undefined) throw changed()
     const { userId: accountId, id: sessionUid, createdAt } = session
     const scope = [...new Set([...asked].map(scopeOf))].join(' ')

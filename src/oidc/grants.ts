@@ -1,10 +1,12 @@
 import { hash } from 'node:crypto'
+import type { RequestContext } from '../base/request.ts'
 import { randomText } from '../base/token.ts'
 import type { Session } from '../core/users/host.ts'
 import type { Offered } from './clients.ts'
+import { noteEnding } from './connected-apps.ts'
 import type { SharedParts } from './parts.ts'
 import type { ReadRecord } from './sealed-records.ts'
-import { offlineMs } from './session-ends.ts'
+import { maxGrants, offlineMs } from './session-ends.ts'
 
 /** A grant, with the session that it belongs to. */
 export interface GrantRecord {
@@ -24,6 +26,17 @@ export interface Gift {
   readonly asked: ReadonlySet<Permission>
   /** Whether the user has been asked, and has allowed it. */
   readonly isAllowed: boolean
+  /** The request that gives it, for the audit trail. */
+  readonly request?: RequestContext | undefined
+}
+
+/** A session has as many grants as one can have. The message says what to do. */
+export class GrantsFull extends Error {
+  override readonly name = 'GrantsFull'
+
+  constructor() {
+    super(`the session has ${maxGrants} applications, which is the most; sign out, then sign in again`)
+  }
 }
 
 /** Mark of a grant that was removed. */
@@ -41,7 +54,10 @@ const offlineLife = { ttlMs: offlineMs } as const
 const sessionKind = 'session-grants'
 const grantKind = 'Grant'
 
-type GrantParts = Pick<SharedParts, 'records' | 'store' | 'apps' | 'offline' | 'sessionClients' | 'host' | 'settings'>
+type GrantParts = Pick<
+  SharedParts,
+  'records' | 'store' | 'apps' | 'offline' | 'sessionClients' | 'host' | 'settings' | 'audit'
+>
 
 /**
  * The grants of sessions: one for each session and client, so that two tabs of a client share it. Its random id is
@@ -79,24 +95,24 @@ export class Grants {
   async read(id: string): Promise<GrantRecord | undefined> {
     const record = (await this.#find(id))?.record
     if (record === undefined || 'removed' in record || record.exp * 1000 <= this.#parts.store.now()) return undefined
-    const isConnected = (await this.#parts.apps.find(record.accountId, record.connection)) !== undefined
+    const isConnected = (await this.#parts.apps.find(record.accountId, record)) !== undefined
     return isConnected ? record : undefined
   }
 
   /**
    * Adds permissions to the grant of a session for a client, made if there is none, and connects the application.
    * Called once it is decided that it gets them. Resolves with the grant's id; with `undefined` if there is nothing to
-   * give, or the session ended meanwhile: then the grant is gone, too.
+   * give, or the session ended meanwhile: then the grant is gone, too. Rejects with {@link GrantsFull}, before anything
+   * is changed, if the session has 100 grants for others.
    */
-  async give(session: Session, { clientId, asked, isAllowed }: Gift): Promise<string | undefined> {
+  async give(session: Session, { clientId, asked, isAllowed, request }: Gift): Promise<string | undefined> {
     if (asked.size === 0) return undefined
-    const { records, store, apps, offline, sessionClients, host } = this.#parts
+    const { records, store, offline, sessionClients, host } = this.#parts
     const { id: sessionId, userId: accountId } = session
-    const wanted = { clientId, isOfOrder: session.orderId !== undefined, scopes: [...asked], isAllowed }
-    await sessionClients.add(sessionId, clientId, this.#life)
     for (;;) {
-      const connection = await apps.connect(accountId, wanted)
       const id = await this.#idFor(sessionId, clientId)
+      await sessionClients.add(sessionId, clientId, this.#life)
+      const connection = await this.#connect(session, { clientId, asked, isAllowed, request })
       const found = await this.#find(id)
       if (found !== undefined && 'removed' in found.record) continue
       const before = found?.record as GrantRecord | undefined
@@ -121,6 +137,21 @@ export class Grants {
     }
   }
 
+  /** Connects the application, for which another of the user's may have to end. */
+  async #connect(session: Session, { clientId, asked, isAllowed, request }: Gift): Promise<string> {
+    const { apps, audit } = this.#parts
+    const { userId, id: sessionId, orderId } = session
+    const wanted = { clientId, isOfOrder: orderId !== undefined, scopes: [...asked], isAllowed }
+    const ended = new Set<string>()
+    const connection = await apps.connect(userId, wanted, async (app) => {
+      await noteEnding(this.#parts, userId, app)
+      ended.add(app.clientId)
+    })
+    for (const each of ended)
+      audit.record({ type: 'app.disconnected', userId, sessionId, clientId: each }, request ?? {})
+    return connection
+  }
+
   /** Removes a grant, with all that was issued under it. Resolves with what it was; `undefined` if there was none. */
   async remove(id: string): Promise<GrantRecord | undefined> {
     const record: RemovedGrant = { removed: true }
@@ -134,7 +165,8 @@ export class Grants {
 
   /**
    * The id of the grant of a session for a client, which is in the session's list from then on: that of the list,
-   * unless its grant was taken away. An id without a grant is of another tab, which is about to store it.
+   * unless its grant was taken away. An id without a grant is of another tab, which is about to store it. Of a full
+   * list, ids of grants that count no more make room.
    */
   async #idFor(sessionId: string, clientId: string): Promise<string> {
     const { records } = this.#parts
@@ -144,10 +176,21 @@ export class Grants {
       const known = Object.hasOwn(grants, clientId) ? grants[clientId] : undefined
       const isRemoved = known !== undefined && 'removed' in ((await this.#find(known))?.record ?? {})
       if (known !== undefined && !isRemoved) return known
+      const others = Object.entries(grants).filter(([each]) => each !== clientId)
+      const kept = others.length < maxGrants ? others : await this.#counting(sessionId, others)
+      if (kept.length >= maxGrants) throw new GrantsFull()
       const id = randomText(32)
-      const record: SessionGrants = { grants: { ...grants, [clientId]: id } }
+      const record: SessionGrants = { grants: Object.fromEntries([...kept, [clientId, id]]) }
       if (await records.put(found, { kind: sessionKind, id: sessionId, record, life: offlineLife })) return id
     }
+  }
+
+  /** Those of a session's ids whose grants count. The clients of the others have nothing of the session any more. */
+  async #counting(sessionId: string, ids: readonly [string, string][]): Promise<[string, string][]> {
+    const found = await Promise.all(ids.map(([, id]) => this.read(id)))
+    const over = ids.filter((_, index) => found[index] === undefined)
+    for (const [clientId] of over) await this.#parts.sessionClients.remove(sessionId, clientId)
+    return ids.filter((_, index) => found[index] !== undefined)
   }
 
   async #find(id: string): Promise<ReadRecord<GrantRecord | RemovedGrant> | undefined> {

@@ -7,7 +7,7 @@ import type { LibraryAnswer } from './bridge.ts'
 import { type BrowserCookie, browsersOf, isOfBrowser, mostCookies } from './browser.ts'
 import { DocumentInvalid, DocumentUnavailable } from './client-documents.ts'
 import { type FileClient, isWeb, mayUse, offeredTo, type ShownClient, shownClient } from './clients.ts'
-import { type Permission, permissionsIn, scopeOf } from './grants.ts'
+import { GrantsFull, type Permission, permissionsIn, scopeOf } from './grants.ts'
 import { leadTo, signInAddress } from './pages.ts'
 import type { SharedParts } from './parts.ts'
 import type { OwnResult } from './policy.ts'
@@ -148,8 +148,15 @@ export class Interactions {
     if (client === 'away' || !this.#mayUse(client, session)) throw changed()
     const { client_id: clientId } = client.metadata
     const asked = this.#asked(payload, client)
-    const grantId = await this.#parts.grants.give(session, { clientId, asked, isAllowed: true })
+    const gift = { clientId, asked, isAllowed: true, request }
+    const grantId = await this.#parts.grants.give(session, gift).catch((thrown: unknown) => {
+      if (thrown instanceof GrantsFull) return thrown
+      throw thrown
+    })
     if (grantId === undefined) throw changed()
+    if (grantId instanceof GrantsFull) {
+      return await finish({ error: 'access_denied', error_description: grantId.message })
+    }
     const scope = [...new Set([...asked].map(scopeOf))].join(' ')
     const { userId, id } = session
     this.#parts.audit.record({ type: 'app.connected', userId, sessionId: id, clientId, scope }, request)

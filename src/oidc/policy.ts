@@ -2,7 +2,7 @@ import type { InteractionResults, interactionPolicy, KoaContextWithOIDC } from '
 import { equalInConstantTime } from '../base/token.ts'
 import { isHintOfAnother } from './accounts.ts'
 import { keepsConsent, mayUse, offeredTo } from './clients.ts'
-import { permissionsIn, sidOf } from './grants.ts'
+import { GrantsFull, permissionsIn, sidOf } from './grants.ts'
 import { type Loaded, requestState, type SharedParts } from './parts.ts'
 
 /** What our interaction adds to the result that the library keeps. */
@@ -85,7 +85,7 @@ export function policyOf({ base, Check, Prompt }: typeof interactionPolicy, part
  */
 async function isGranted(
   { oidc }: KoaContextWithOIDC,
-  { apps, grants, directory }: PolicyParts,
+  { apps, grants, directory, library }: PolicyParts,
   offered: Loaded,
 ): Promise<boolean> {
   const { session, request } = requestState.getStore() ?? {}
@@ -102,7 +102,9 @@ async function isGranted(
     if (!keepsConsent(client) || oidc.prompts.has('consent')) return false
     const allowed = await apps.allowed(session.userId, clientId)
     if (!client.isFirstParty && ![...asked].every((each) => allowed.has(each))) return false
-    await grants.give(session, { clientId, asked, isAllowed: false })
+    await grants.give(session, { clientId, asked, isAllowed: false, request }).catch((thrown: unknown) => {
+      throw thrown instanceof GrantsFull ? new library.errors.AccessDenied(thrown.message) : thrown
+    })
   }
   const grantId = await grants.liveIdOf(session, clientId)
   const grant = grantId && (await oidc.provider.Grant.find(grantId))

@@ -8,6 +8,9 @@ interface OfflineRecord {
   readonly session: PastSession
 }
 
+/** Most grants of a session, one for each client. */
+export const maxGrants = 100
+
 /** Most sessions of a user with offline access. One more ends the one that expires soonest. */
 const maxPerUser = 100
 
@@ -114,9 +117,15 @@ export class SessionClients {
     this.#store = store
   }
 
-  /** Notes that a client gets tokens in a session, for as long as a session can live. */
+  /** Notes that a client gets tokens in a session, for as long as a session can live. The latest 100 are kept. */
   async add(sessionId: string, clientId: string, life: Life): Promise<void> {
-    await this.#store.addMember(clientsKey(sessionId), clientId, life)
+    const surplus = await this.#store.addMember(clientsKey(sessionId), clientId, life, maxGrants)
+    for (const each of surplus) await this.remove(sessionId, each)
+  }
+
+  /** Forgets a client that has nothing of a session any more. */
+  async remove(sessionId: string, clientId: string): Promise<void> {
+    await this.#store.removeMember(clientsKey(sessionId), clientId)
   }
 
   /** The clients of a session. */
@@ -143,7 +152,7 @@ export class SessionClients {
   /** Forgets what was noted, and with it the clients of a session that has ended. */
   async forget(ended: EndedSession): Promise<void> {
     if (ended.app === undefined) {
-      for (const clientId of await this.of(ended.id)) await this.#store.removeMember(clientsKey(ended.id), clientId)
+      for (const clientId of await this.of(ended.id)) await this.remove(ended.id, clientId)
     }
     await this.#store.removeMember(endedKey, memberOf(ended))
   }

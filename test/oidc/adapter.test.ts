@@ -37,8 +37,8 @@ async function open(secrets = ['one '.repeat(10)], store = openStore('sqlite::me
     new SessionClients(opened),
   ]
   const findSession = async () => ((await isLive()) ? session : undefined)
-  const host = { findSession, admits: () => true } as unknown as StandaloneHost
-  const parts = { records, store: opened, apps, offline, sessionClients, host }
+  const host = { findSession, admits: () => true, listSessions: async () => [session] } as unknown as StandaloneHost
+  const parts = { records, store: opened, apps, offline, sessionClients, host, audit: noAudit }
   const grants = new Grants({ ...parts, settings: { sessionAbsoluteTtlSeconds: 60 } as IssuerSettings })
   const patient = { refreshGraceSeconds: 30 } as FileClient
   const clients = new Map([['patient', patient]])
@@ -54,7 +54,6 @@ async function open(secrets = ['one '.repeat(10)], store = openStore('sqlite::me
       grants,
       directory,
       library: { errors } as Library,
-      audit: noAudit,
       limiter: undefined,
       live: {} as LiveCount,
     },
@@ -62,6 +61,19 @@ async function open(secrets = ['one '.repeat(10)], store = openStore('sqlite::me
   )
   return { store, opened, records, grants, adapters }
 }
+
+test('a session has the latest 100 clients', async () => {
+  const { opened } = await open()
+  const clients = new SessionClients(opened)
+  vi.useFakeTimers({ toFake: ['Date'] })
+  onTestFinished(() => void vi.useRealTimers())
+  for (let index = 0; index < 130; index++) {
+    await clients.add(session.id, `client ${index}`, { ttlMs: 60_000 })
+    vi.setSystemTime(Date.now() + 1)
+  }
+  const kept = Array.from({ length: 100 }, (_unused, index) => `client ${index + 30}`)
+  expect((await clients.of(session.id)).toSorted()).toEqual(kept.toSorted())
+})
 
 const exp = Math.floor(Date.now() / 1000) + 60
 

@@ -91,7 +91,9 @@ async function inRedis(): Promise<Copied> {
       await runDocumented(afterRestore, server.url)
       // Lists have the ids of what is gone.
       const lists = ['offline-of', 'session-clients', 'sessions']
-      expect(new Set(await kindsLeft())).toEqual(new Set(['apps', 'oidc:signing-keys', 'user', 'wallet', ...lists]))
+      expect(new Set(await kindsLeft())).toEqual(
+        new Set(['app', 'apps-of', 'oidc:signing-keys', 'user', 'wallet', ...lists]),
+      )
     },
   }
 }

@@ -820,7 +820,7 @@ export const SessionService: GenService<{
   },
   /**
    * ListConnectedApps returns the applications that the caller's user has connected by OpenID Connect, those used last
-   * first; without an issuer, none. Safe to retry.
+   * first, 100 at most; without an issuer, none. Safe to retry.
    *
    * Errors: SESSION_REQUIRED, SESSION_INVALID, ORIGIN_NOT_TRUSTED, HOST_UNAVAILABLE.
    *

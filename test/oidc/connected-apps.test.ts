@@ -1,0 +1,294 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import * as client from 'openid-client'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { hashToken } from '../../src/base/token.ts'
+import { eraseUser } from '../../src/oidc/commands.ts'
+import { ConnectedApps, type StoredConnection } from '../../src/oidc/connected-apps.ts'
+import { mapStore, type StoreOperation } from '../../src/store/map-store.ts'
+import { openStore } from '../../src/store/open.ts'
+import type { Store } from '../../src/store/store.ts'
+import { rest } from '../support/rest.ts'
+import { makeWallet } from '../support/wallet.ts'
+import { Browser, contentOf, decide, discover, redirectUri, refusalOf, request, shop, startIssuer } from './support.ts'
+
+const user = 'usr_1'
+const quietly = async (): Promise<void> => {}
+
+async function open(): Promise<Store> {
+  const store = await openStore('sqlite::memory:')
+  onTestFinished(() => store.close())
+  return store
+}
+
+const app = (clientId: string, isOfOrder = false) => ({ clientId, isOfOrder, scopes: ['openid'], isAllowed: true })
+
+/** All connections of the user that the store has, also those that no list names. */
+async function stored(store: Store): Promise<readonly StoredConnection[]> {
+  const found: StoredConnection[] = []
+  for await (const { value } of store.scan!(`app:${hashToken(user)}:`)) found.push(...JSON.parse(value).connections)
+  return found
+}
+
+/** Asserts that each connection in the store is one that its user sees, and can end. */
+async function expectListed(store: Store): Promise<void> {
+  const seen = await new ConnectedApps(store).of(user)
+  expect(new Set(seen.map(({ clientId }) => clientId)).size).toBeLessThanOrEqual(100)
+  expect((await stored(store)).map(({ connection }) => connection).toSorted()).toEqual(
+    seen.map(({ connection }) => connection).toSorted(),
+  )
+}
+
+/** A store whose process ends before or after its nth write. */
+function crashing(store: Store, at: number, when: 'before' | 'after'): { store: Store; wasReached: () => boolean } {
+  const writes: readonly StoreOperation[] = ['create', 'compareAndSet', 'take', 'addMember', 'removeMember']
+  let count = 0
+  const crash = new Error('the process has ended')
+  return {
+    store: mapStore(store, {
+      async around(operation, step) {
+        if (count > at) throw crash
+        if (!writes.includes(operation) || count++ < at) return await step()
+        if (when === 'after') await step()
+        throw crash
+      },
+    }),
+    wasReached: () => count > at,
+  }
+}
+
+/** Does something once for each write of it, after which the process ends. `prepare` makes what is there before. */
+async function crashAtEach(
+  prepare: (store: Store) => Promise<unknown>,
+  act: (store: Store) => Promise<unknown>,
+  check: (store: Store) => Promise<unknown>,
+): Promise<number> {
+  for (let at = 0; ; at++) {
+    for (const when of ['before', 'after'] as const) {
+      const store = await open()
+      await prepare(store)
+      const crashed = crashing(store, at, when)
+      await act(crashed.store).catch(() => {})
+      if (!crashed.wasReached()) return at
+      await check(store)
+    }
+  }
+}
+
+/** Connects 100 applications, the first of which was used longest ago. */
+async function fill(store: Store, apps = new ConnectedApps(store)): Promise<void> {
+  vi.useFakeTimers({ toFake: ['Date'] })
+  for (let index = 0; index < 100; index++) {
+    await apps.connect(user, app(`app ${index}`), quietly)
+    vi.setSystemTime(Date.now() + 1)
+  }
+  vi.useRealTimers()
+}
+
+/** The value that earlier releases stored for a user. */
+async function storeFormer(store: Store, count: number): Promise<void> {
+  const apps = Array.from({ length: count }, (_unused, index) => ({
+    ...app(`former ${index}`),
+    connection: `connection ${index}`,
+    allowed: ['openid'],
+    connectedAt: 1,
+    lastUsedAt: index,
+  }))
+  await store.create(`apps:${hashToken(user)}`, JSON.stringify({ v: 1, apps }), 'forever')
+}
+
+describe('the applications of a user', () => {
+  test('are 100 at most: of others, the one that was used longest ago ends before the next is stored', async () => {
+    const store = await open()
+    const apps = new ConnectedApps(store)
+    await fill(store, apps)
+    const [first] = await apps.ofClient(user, 'app 0')
+    const ended: string[] = []
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 3_600_000 })
+    onTestFinished(() => void vi.useRealTimers())
+    await apps.use(user, first!)
+    await apps.connect(user, app('one more'), async ({ clientId, connection }) => {
+      ended.push(clientId)
+      expect(await apps.find(user, { clientId, connection })).toBeDefined()
+      expect(await apps.ofClient(user, 'one more')).toEqual([])
+    })
+    expect(ended).toEqual(['app 1'])
+    expect(await apps.ofClient(user, 'app 1')).toEqual([])
+    expect((await apps.of(user)).length).toBe(100)
+    expect(await apps.find(user, first!)).toBeDefined()
+    await expectListed(store)
+  })
+
+  test('of another user, or disconnected before, end for none', async () => {
+    const store = await open()
+    const apps = new ConnectedApps(store)
+    await fill(store, apps)
+    const never = () => Promise.reject(new Error('an application ends'))
+    await apps.connect('usr_2', app('one more'), never)
+    await apps.connect(user, app('app 0', true), never)
+    for (const each of await apps.ofClient(user, 'app 7')) await apps.disconnect(user, each)
+    await apps.connect(user, app('one more'), never)
+    await apps.connect(user, app('app 0'), never)
+    await expectListed(store)
+  })
+
+  test('are each in a record of its own, so that a use reads as much as with one', async () => {
+    const store = await open()
+    await fill(store)
+    const sizes: number[] = []
+    for await (const { value } of store.scan!('app')) sizes.push(Buffer.byteLength(value))
+    expect(sizes.length).toBe(101)
+    expect(Math.max(...sizes)).toBeLessThan(8 * 1024)
+    const read: string[] = []
+    const watched: Store = {
+      ...mapStore(store, {}),
+      get(key) {
+        read.push(key)
+        return store.get(key)
+      },
+    }
+    const [each] = await new ConnectedApps(watched).ofClient(user, 'app 50')
+    await new ConnectedApps(watched).find(user, each!)
+    expect(read).toHaveLength(2)
+  })
+
+  test('that are connected 60 at a time, over two handles, are 100 at most, and all are listed', async () => {
+    const store = await open()
+    await fill(store)
+    // Each write waits for a while, so that the steps of all mix.
+    const slow = mapStore(store, {
+      async around(_operation, step) {
+        await sleep(Math.random() * 5)
+        return await step()
+      },
+    })
+    const handles = [new ConnectedApps(slow), new ConnectedApps(slow)]
+    const names = Array.from({ length: 60 }, (_unused, index) => `new ${index % 40}`)
+    await Promise.all(names.map((name, index) => handles[index % 2]!.connect(user, app(name), quietly)))
+    await expectListed(store)
+  })
+})
+
+describe('a crash leaves no connection that its user does not see', () => {
+  test('between the steps of a connection that another one makes room for', async () => {
+    const steps = await crashAtEach(
+      fill,
+      (store) => new ConnectedApps(store).connect(user, app('one more'), quietly),
+      async (store) => {
+        await expectListed(store)
+        const apps = new ConnectedApps(store)
+        await apps.connect(user, app('one more'), quietly)
+        expect(await apps.ofClient(user, 'one more')).toHaveLength(1)
+        await expectListed(store)
+      },
+    )
+    expect(steps).toBe(4)
+  })
+
+  test('between the steps of the end of all', async () => {
+    const steps = await crashAtEach(
+      async (store) => {
+        for (const each of ['a', 'b', 'c']) await new ConnectedApps(store).connect(user, app(each), quietly)
+      },
+      (store) => eraseUser(store, user),
+      async (store) => {
+        await expectListed(store)
+        await eraseUser(store, user)
+        for await (const { key } of store.scan!('app')) throw new Error(`${key} is left`)
+      },
+    )
+    expect(steps).toBeGreaterThan(4)
+  })
+
+  test('between the steps that take over what an earlier release stored, nor one that the user has ended', async () => {
+    const steps = await crashAtEach(
+      (store) => storeFormer(store, 3),
+      (store) => new ConnectedApps(store).of(user),
+      async (store) => {
+        const apps = new ConnectedApps(store)
+        await expectListed(store)
+        for (const each of await apps.of(user)) await apps.disconnect(user, each)
+        for (let index = 0; index < 3; index++) {
+          const former = { clientId: `former ${index}`, connection: `connection ${index}` }
+          expect(await apps.find(user, former)).toBeUndefined()
+        }
+      },
+    )
+    expect(steps).toBe(10)
+  })
+})
+
+test('what an earlier release stored is taken over at its next use, the 100 that were used last', async () => {
+  const store = await open()
+  const apps = new ConnectedApps(store)
+  await storeFormer(store, 300)
+  expect(await apps.find(user, { clientId: 'former 299', connection: 'connection 299' })).toBeDefined()
+  expect(await apps.allowed(user, 'former 200')).toEqual(new Set(['openid']))
+  expect(await apps.find(user, { clientId: 'former 199', connection: 'connection 199' })).toBeUndefined()
+  expect((await apps.of(user)).length).toBe(100)
+  await expectListed(store)
+  expect(await store.get(`apps:${hashToken(user)}`)).toBeUndefined()
+})
+
+test('what an earlier release stored goes with its user', async () => {
+  const store = await open()
+  await storeFormer(store, 3)
+  await eraseUser(store, user)
+  expect(await new ConnectedApps(store).of(user)).toEqual([])
+})
+
+describe('at an issuer with more applications than a user can have', () => {
+  const named = (id: string) => ({ ...shop, metadata: { ...shop.metadata, client_id: id } })
+  const own = Array.from({ length: 101 }, (_unused, index) => ({ ...named(`own-${index}`), first_party: true }))
+  const query = (id: string) =>
+    new URLSearchParams({
+      client_id: id,
+      redirect_uri: redirectUri,
+      response_type: 'code',
+      scope: 'openid',
+      code_challenge: 'A'.repeat(43),
+      code_challenge_method: 'S256',
+    })
+  const address = (id: string): string => `/api/auth/oidc/authorize?${query(id)}`
+
+  test('a session has 100, the next is refused with words; another session ends what was used longest ago', async () => {
+    const late = named('late')
+    const events: object[] = []
+    const { url } = await startIssuer([shop, late, ...own], { onAuditEvent: (event) => void events.push(event) })
+    const wallet = makeWallet()
+    const browser = new Browser(url)
+    const { token } = await browser.signIn(wallet)
+    const config = await discover(url)
+    // The first, which is used no more from here on.
+    const first = await request(config, { scope: 'openid' })
+    const tokens = await first.redeem(await decide(browser, await browser.open(first.address)))
+    await sleep(2)
+    for (let index = 0; index < 99; index++) {
+      const { address: end } = await browser.open(address(`own-${index}`))
+      expect(end.searchParams.has('code')).toBe(true)
+    }
+    const list = async () => (await rest(url, '/apps', undefined, { authorization: `Bearer ${token}` })).json.apps
+    expect(await list()).toHaveLength(100)
+    const refused = { error: 'access_denied', description: expect.stringMatching(/has 100 applications.*sign out/) }
+    const answer = ({ searchParams: found }: URL) => ({
+      error: found.get('error'),
+      description: found.get('error_description'),
+    })
+    expect(answer((await browser.open(address('own-99'))).address)).toEqual(refused)
+    // The page of consent answers as much.
+    const page = await browser.open((await request(await discover(url, late.metadata), { scope: 'openid' })).address)
+    expect(contentOf(page.text).kind).toBe('consent')
+    expect(answer(await decide(browser, page))).toEqual(refused)
+    expect(await list()).toHaveLength(100)
+    expect((await list()).map(({ clientId }: { clientId: string }) => clientId)).not.toContain('own-99')
+
+    const another = new Browser(url)
+    await another.signIn(wallet)
+    expect((await another.open(address('own-99'))).address.searchParams.has('code')).toBe(true)
+    expect(await list()).toHaveLength(100)
+    expect((await list()).map(({ clientId }: { clientId: string }) => clientId)).not.toContain('shop')
+    expect(await refusalOf(client.refreshTokenGrant(config, String(tokens.refresh_token)))).toBe('invalid_grant')
+    expect(events).toContainEqual(expect.objectContaining({ type: 'app.disconnected', clientId: 'shop' }))
+    // What has ended makes room in the session.
+    expect((await browser.open(address('own-100'))).address.searchParams.has('code')).toBe(true)
+  })
+})
