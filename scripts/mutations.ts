@@ -580,6 +580,8 @@ const rows: Readonly<
     ['hasPlaceFor', 'networks.every(hasRoom)', 'true', 'oidc/document-fetch'],
     ['hasPlaceFor', 'all.length < mostAtOnce && ofHost < mostOfHost', 'true', 'oidc/document-fetch'],
     ['beginNext', 'turnOf(a) - turnOf(b)', '0', 'oidc/document-fetch'],
+    ['isForeignNavigation', 'isUnseen && this.isForeign(request)', 'false', 'oidc/document-fetch'],
+    ['documentClients', 'mayFetch: isAnonymous !== true', 'mayFetch: true', 'oidc/document-fetch'],
     ['makeRoomFor', 'most.length <= own + 1', 'true', 'oidc/document-fetch'],
     ['fetch', 'remember(this.#failed, id, { error, until: performance.now() + failedMs })', '', 'oidc/document-fetch'],
     ['readDocument', 'fields.client_id === id', 'true', 'oidc/client-documents'],

@@ -1,5 +1,5 @@
 import { replaceFound } from '../base/record.ts'
-import { networksOf, type RequestContext } from '../base/request.ts'
+import { headerOf, networksOf, type RequestContext } from '../base/request.ts'
 import { Slots } from '../base/timing/slots.ts'
 import { hashToken } from '../base/token.ts'
 import type { Store } from '../store/store.ts'
@@ -51,7 +51,8 @@ export interface RateParts {
 export class RateLimiter {
   readonly #limits: Limits
   readonly #store: Store | undefined
-  readonly #isForeign: (request: RequestContext) => boolean
+  /** Whether a foreign page caused a request in its visitor's browser. */
+  readonly isForeign: (request: RequestContext) => boolean
   /** One for each width: a flood from many narrow networks does not push out the wide ones around them. */
   readonly #networks = networkShares.map(() => new RecentRates())
   /** Apart from networks, because one person can make any number of wallets. */
@@ -64,7 +65,7 @@ export class RateLimiter {
   constructor(limits: Limits, { store, isForeign = () => false }: RateParts = {}) {
     this.#limits = limits
     this.#store = store
-    this.#isForeign = isForeign
+    this.isForeign = isForeign
   }
 
   /**
@@ -74,16 +75,22 @@ export class RateLimiter {
    * own network.
    */
   spend(group: RateLimitGroup, request: RequestContext): Promise<void> | undefined {
-    return this.#spendOfNetworks(group, request, this.#isForeign(request))
+    return this.#spendOfNetworks(group, request, this.isForeign(request))
   }
 
   /**
-   * Counts a navigation of a whole page as {@link spend} does, but always for the visitor's own network. It comes from
-   * a link of another site more often than not, and a foreign page cannot cause many: each one replaces the page, or
-   * needs a click.
+   * Counts a navigation as {@link spend} does, but that of a whole page always for the visitor's own network. It comes
+   * from a link of another site more often than not, and a foreign page cannot cause many: each one replaces the page,
+   * or needs a click.
    */
   spendNavigation(group: RateLimitGroup, request: RequestContext): Promise<void> | undefined {
-    return this.#spendOfNetworks(group, request, false)
+    return this.#spendOfNetworks(group, request, this.isForeignNavigation(request))
+  }
+
+  /** Whether a navigation is one of those that a foreign page can cause unseen: of a frame, or ahead of a click. */
+  isForeignNavigation(request: RequestContext): boolean {
+    const isUnseen = headerOf(request, 'sec-fetch-dest') === 'iframe' || headerOf(request, 'sec-purpose') !== undefined
+    return isUnseen && this.isForeign(request)
   }
 
   /** Counts a call of a client that has proven who it is. It acts for as many people as there are in a wide network. */
@@ -94,7 +101,7 @@ export class RateLimiter {
 
   /** Counts a wrong token or code of an address. */
   countWrongToken(request: RequestContext): Promise<void> | undefined {
-    return this.#spendOfNetworks('wrong-token', request, this.#isForeign(request))
+    return this.#spendOfNetworks('wrong-token', request, this.isForeign(request))
   }
 
   /**

@@ -1,6 +1,6 @@
 import type { Adapter, AdapterPayload, KoaContextWithOIDC } from 'oidc-provider'
 import { browsersOf, isOfBrowser } from './browser.ts'
-import { DocumentInvalid, DocumentUnavailable } from './client-documents.ts'
+import { DocumentInvalid, DocumentNotFetched, DocumentUnavailable } from './client-documents.ts'
 import type { FileClients } from './clients.ts'
 import { DeviceCodes, deviceSeconds } from './device-codes.ts'
 import { grantOf, sidOf, stillOffered } from './grants.ts'
@@ -66,13 +66,15 @@ export function adaptersOver(parts: AdapterParts, loaded: LoadedClients): (name:
  * document by itself.
  */
 function documentClients({ directory, library }: AdapterParts): Partial<Adapter> {
-  const { InvalidClientMetadata, TemporarilyUnavailable } = library.errors
+  const { InvalidClientMetadata, LoginRequired, TemporarilyUnavailable } = library.errors
   return {
     async find(id) {
-      const use = { request: requestState.getStore()?.request, route: library.Provider.ctx?.oidc?.route }
+      const { request, isAnonymous } = requestState.getStore() ?? {}
+      const use = { request, route: library.Provider.ctx?.oidc?.route, mayFetch: isAnonymous !== true }
       try {
         return (await directory.find(id, use))?.metadata as AdapterPayload | undefined
       } catch (thrown) {
+        if (thrown instanceof DocumentNotFetched) throw new LoginRequired(thrown.message)
         if (thrown instanceof DocumentInvalid) throw new InvalidClientMetadata(`client document: ${thrown.message}`)
         if (!(thrown instanceof DocumentUnavailable)) throw thrown
         // Why is for the log alone: it can say what the service's own name servers answer.

@@ -10,6 +10,8 @@ export interface ClientUse {
   readonly request: RequestContext | undefined
   /** Name of the library's endpoint; `undefined` for pages of ours. */
   readonly route: string | undefined
+  /** Whether its document may be fetched. Default: true. */
+  readonly mayFetch?: boolean
 }
 
 interface DirectoryParts extends Pick<DocumentParts, 'validate'> {
@@ -26,7 +28,7 @@ const backendRoutes: ReadonlySet<string | undefined> = new Set([
 ])
 
 /** Work of the service itself, which takes the place of no network. */
-const unasked: DocumentUse = { count: () => undefined, networks: [], takesStale: false }
+const unasked: DocumentUse = { count: () => undefined, networks: [], mayFetch: true, takesStale: false }
 
 /** All clients: those of the clients file, and those that come with a metadata document. */
 export class ClientDirectory {
@@ -49,16 +51,19 @@ export class ClientDirectory {
    * The client of an id, or `undefined`. Its document is fetched if it has to be, which counts for the caller's network
    * as a request for authorization does. Rejects with `DocumentUnavailable` or `DocumentInvalid`, or with RATE_LIMITED.
    */
-  async find(id: string, { request, route }: ClientUse): Promise<FileClient | undefined> {
+  async find(id: string, { request, route, mayFetch = true }: ClientUse): Promise<FileClient | undefined> {
     const { loaded, limiter } = this.#parts
     const client = loaded().clients.get(id)
     if (client !== undefined || request === undefined) return client ?? (await this.#documents.find(id, unasked))
     const refused = this.#refused.get(request)
     if (refused !== undefined) throw refused
-    const spend = backendRoutes.has(route) ? 'spend' : 'spendNavigation'
+    const isBackend = backendRoutes.has(route)
+    const isForeign = isBackend ? limiter?.isForeign(request) : limiter?.isForeignNavigation(request)
+    const networks = limiter === undefined || request.ip === undefined ? [] : networksOf(request.ip)
     const use = {
-      count: () => limiter?.[spend]('sign-in', request),
-      networks: limiter === undefined || request.ip === undefined ? [] : networksOf(request.ip),
+      count: () => (isBackend ? limiter?.spend('sign-in', request) : limiter?.spendNavigation('sign-in', request)),
+      networks: networks.map((network) => (isForeign ? `${network} foreign` : network)),
+      mayFetch,
       takesStale: route === 'token',
     }
     return await this.#documents.find(id, use).catch((thrown: unknown) => {

@@ -21,6 +21,9 @@ const failedMs = 60_000
 /** The document of a client cannot be had now. */
 export class DocumentUnavailable extends Error {}
 
+/** The document of a client is not known, and was not to be fetched. */
+export class DocumentNotFetched extends Error {}
+
 /** The document of a client is none that counts. */
 export class DocumentInvalid extends Error {}
 
@@ -42,6 +45,8 @@ export interface DocumentUse {
   readonly count: () => Promise<void> | undefined
   /** Networks that share the places for fetches, narrowest first. None if they are not told apart. */
   readonly networks: readonly string[]
+  /** Whether a document may be fetched. */
+  readonly mayFetch: boolean
   /** Whether a document counts that has not been looked at for up to 24 hours, if its host is away. */
   readonly takesStale: boolean
 }
@@ -82,14 +87,15 @@ export class ClientDocuments {
   }
 
   /**
-   * The client of an id; `undefined` if the id is none that counts. Rejects with {@link DocumentUnavailable} or
-   * {@link DocumentInvalid}.
+   * The client of an id; `undefined` if the id is none that counts. Rejects with {@link DocumentUnavailable},
+   * {@link DocumentInvalid} or {@link DocumentNotFetched}.
    */
   async find(id: string, use: DocumentUse): Promise<FileClient | undefined> {
     if (!this.allows(id)) return undefined
     const known = this.#known.get(id)
     if (known !== undefined) remember(this.#known, id, known)
     if (known !== undefined && performance.now() < known.freshUntil) return known.client
+    if (!use.mayFetch) throw new DocumentNotFetched('no one is signed in')
     try {
       return (await this.#load(id, use)).client
     } catch (thrown) {

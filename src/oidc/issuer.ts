@@ -36,7 +36,7 @@ import {
   sessionCookie,
   validateMetadata,
 } from './library.ts'
-import { issuerPage, Navigations, passOnForm } from './pages.ts'
+import { isQuiet, issuerPage, Navigations, passOnForm } from './pages.ts'
 import { ownSpelling } from './parameters.ts'
 import {
   type IssuerParts,
@@ -299,7 +299,9 @@ export class Issuer implements PartRoutes, SessionApps {
     const cookies = this.#cookies.in(exchange.headers.cookie)
     const own = cookies[0] ?? this.#cookies.make(store.now())
     const browserSecrets = (cookies.length === 0 ? [own] : cookies).map(({ secret }) => secret)
-    const state = { session: current?.session, browserSecrets, request: exchange.context }
+    const session = current?.session
+    const isAnonymous = session === undefined && isQuiet(exchange)
+    const state = { session, browserSecrets, request: exchange.context, isAnonymous }
     const answer = await this.#ask(exchange, state, uid)
     if (answer.failure !== undefined) throw answer.failure
     const begins = String(answer.headers.location).startsWith(`${base}/interaction/`)

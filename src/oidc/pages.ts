@@ -136,10 +136,8 @@ export class Navigations {
   /**
    * Counts a request for its network, whatever its answer: an error page takes several times the CPU of a sign-in page.
    */
-  #count({ context, headers }: Exchange): Promise<void> | undefined {
-    const { limiter } = this.#parts
-    if (headers['sec-fetch-dest'] === 'iframe') return limiter?.spend('session', context)
-    return limiter?.spendNavigation('session', context)
+  #count({ context }: Exchange): Promise<void> | undefined {
+    return this.#parts.limiter?.spendNavigation('session', context)
   }
 
   /** The address at the issuer's own host, if a request came for another. Ports do not count: cookies have none. */
@@ -177,14 +175,19 @@ export class Navigations {
  */
 function requirePage({ headers, path, query, context }: Exchange): void {
   const { 'sec-fetch-mode': mode = 'navigate', 'sec-fetch-dest': dest = 'document' } = headers
-  const isQuiet = path.endsWith('/authorize') && new URLSearchParams(query).get('prompt') === 'none'
-  if (mode === 'navigate' && (dest === 'document' || (dest === 'iframe' && isQuiet))) return
+  const isOfFrame = dest === 'iframe' && path.endsWith('/authorize') && isQuiet({ query })
+  if (mode === 'navigate' && (dest === 'document' || isOfFrame)) return
   const { origin = '', originSource } = context
   throw new CountersignError(
     'ORIGIN_NOT_TRUSTED',
     'This address is for browsers that open it as a page, not for scripts, images or frames',
     { metadata: { origin, origin_source: originSource } },
   )
+}
+
+/** Whether an application asks for an answer without a question to the user. */
+export function isQuiet({ query }: Pick<Exchange, 'query'>): boolean {
+  return new URLSearchParams(query).get('prompt') === 'none'
 }
 
 /** The sign-in page with parameters of its own. It leads back to a path. */

@@ -112,6 +112,8 @@ export interface RequestState {
   /** The live session of the request's cookie. Absent without one, and for the calls of backends. */
   readonly session: Session | undefined
   readonly request: RequestContext
+  /** Whether no one is signed in and no one may be asked: the answer is a refusal, for which nothing is fetched. */
+  readonly isAnonymous?: boolean
   /** The browser's own secrets, the oldest first. None for the calls of backends. */
   readonly browserSecrets: readonly string[]
 }

@@ -3,8 +3,9 @@ import { describe, expect, test, vi } from 'vitest'
 import { ClientDocuments } from '../../src/oidc/client-documents.ts'
 import { startInternet } from '../support/internet.ts'
 import { navigate } from '../support/navigate.ts'
+import { rest } from '../support/rest.ts'
 import { authorizeAddress, documentOf, json, publish, startWithDocuments } from './documents.ts'
-import { Browser, contentOf } from './support.ts'
+import { Browser, contentOf, shop, startIssuer } from './support.ts'
 
 const internet = await startInternet()
 
@@ -24,7 +25,7 @@ function anyDocuments(): ClientDocuments {
   return new ClientDocuments({ prefixes: ['*'], isTaken: () => false, validate: async () => {} })
 }
 
-const uncounted = { count: () => undefined, networks: [], takesStale: false }
+const uncounted = { count: () => undefined, networks: [], mayFetch: true, takesStale: false }
 
 const unavailable = 'temporarily_unavailable'
 
@@ -258,6 +259,61 @@ describe('of one network', () => {
     }
     await Promise.all(all)
     expect(fetched).toEqual(['a1', 'b1', 'c1', 'a2', 'b2'])
+  })
+})
+
+describe('a page elsewhere that makes its visitor’s browser ask, unseen, without an answer of the user', () => {
+  const limits = { rates: { 'sign-in': 5 } }
+  const frame = { 'sec-fetch-dest': 'iframe', 'sec-fetch-site': 'cross-site' }
+  const ahead = { 'sec-purpose': 'prefetch;anonymous-client-ip', 'sec-fetch-site': 'same-site' }
+  const quiet = (url: string, id: string, uri?: string) => `${authorizeAddress(url, id, uri)}&prompt=none`
+  const made = Array.from({ length: 12 }, (_, index) => `made-up-${index}`)
+  /** Whether a sign-in can begin at the visitor's address. */
+  const canSignIn = async (url: string) => (await rest(url, '/wallet/nonce', {})).status
+
+  test('has no document fetched for a browser that is not signed in', async () => {
+    const { url } = await startWithDocuments({ rateLimit: true, limits })
+    internet.forget()
+    for (const name of made) {
+      const { response, text } = await new Browser(url).open(quiet(url, documentOf(name).id))
+      expect([response.status, contentOf(text).error]).toEqual([400, 'login_required'])
+      const headers = { ...frame, accept: 'text/html' }
+      expect((await navigate(quiet(url, documentOf(name).id), { headers })).status).toBe(400)
+    }
+    expect([internet.lookups, internet.connections]).toEqual([[], []])
+    expect(await canSignIn(url)).toBe(200)
+    const known = publish(internet, 'known')
+    await new Browser(url).open(authorizeAddress(url, known))
+    const { address } = await new Browser(url).open(quiet(url, known))
+    expect(address.searchParams.get('error')).toBe('login_required')
+  })
+
+  test.each([
+    ['in a frame', { ...frame, 'sec-fetch-site': 'same-site' }],
+    ['ahead of a click', ahead],
+  ])('takes nothing from the sign-ins of its network, %s: documents', async (_name, headers) => {
+    const { url } = await startWithDocuments({ rateLimit: true, limits })
+    const browser = await signedIn(url)
+    const statuses: number[] = []
+    for (const name of made) {
+      statuses.push((await browser.fetch(quiet(url, documentOf(name).id), { headers })).status)
+    }
+    expect(statuses).toEqual(made.map((_, index) => (index < 5 ? 503 : 429)))
+    expect(await canSignIn(url)).toBe(200)
+  })
+
+  test('takes nothing from the sign-ins of its network: codes', async () => {
+    const own = { first_party: true, metadata: { ...shop.metadata, redirect_uris: ['https://shop.example/cb'] } }
+    const { url } = await startIssuer([own], { rateLimit: true, limits })
+    const browser = await signedIn(url)
+    const address = quiet(url, 'shop', 'https://shop.example/cb')
+    const statuses: number[] = []
+    for (const _ of made) {
+      const headers = { ...frame, 'sec-fetch-site': 'same-site' }
+      statuses.push((await browser.fetch(address, { headers })).status)
+    }
+    expect(statuses.slice(-1)).toEqual([429])
+    expect(await canSignIn(url)).toBe(200)
   })
 })
 
