@@ -17,7 +17,7 @@ import {
 } from './approval-steps.ts'
 import { Desktop } from './desktop.ts'
 import { expectHeading, expectReview, handOverLink } from './flows.ts'
-import { expectNoFaults, expectNoSidewaysScroll, hasBrowser, provokes, screenshot, useBrowser } from './support.ts'
+import { expectNoFaults, expectNoSidewaysScroll, hasBrowser, provokes, screenshot, tap, useBrowser } from './support.ts'
 
 declare global {
   interface Window {
@@ -332,12 +332,12 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
           ),
         )
       const before = await places()
-      await page.getByRole('button', { name: 'Review the request' }).tap()
+      await tap(page.getByRole('button', { name: 'Review the request' }))
       await expectReview(page, 'Sign in on another device?')
       // The heading was read before the tap.
       await expectHeading(page, 'Review a request')
       expect(await places()).toEqual(before)
-      await page.getByRole('button', { name: 'Approve' }).tap()
+      await tap(page.getByRole('button', { name: 'Approve' }))
       await expectHeading(page, 'Approved')
       expect((await desktop.finalize()).status).toBe(200)
       expect(await page.evaluate(() => window.taps)).toBe(2)

@@ -6,7 +6,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { phoneSize, seen } from './approval-steps.ts'
 import { expectHeading } from './flows.ts'
 import { signInWithDemoWallet } from './inbox-steps.ts'
-import { expectNoFaults, hasBrowser, provokes, screenshot, useBrowser } from './support.ts'
+import { expectNoFaults, hasBrowser, provokes, screenshot, tap, useBrowser } from './support.ts'
 
 const example = fileURLToPath(new URL('../../examples/approvals/http.ts', import.meta.url))
 
@@ -42,12 +42,12 @@ describe.skipIf(!hasBrowser)('an agent that asks for an approval', () => {
       await page.goto(await run.says(/^"Delete report\.txt" waits for your approval: (http\S+)$/))
       await page.getByRole('heading', { name: 'Delete report.txt' }).waitFor()
       await screenshot(page, 'agent-asks')
-      await page.getByRole('button', { name: 'Review the request' }).tap()
+      await tap(page.getByRole('button', { name: 'Review the request' }))
       await page.getByRole('button', { name: answer }).waitFor()
       expect(await seen(page)).toContain('Asked by agent')
       expect(await seen(page)).toContain('report.txt')
       await screenshot(page, 'agent-review')
-      await page.getByRole('button', { name: answer }).tap()
+      await tap(page.getByRole('button', { name: answer }))
       if (answer === 'Approve') {
         await expectHeading(page, /approv/i)
         await run.says(/^Signed by NQ\d\d /)

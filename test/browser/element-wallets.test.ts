@@ -5,7 +5,7 @@ import { startService } from '../support/service.ts'
 import { makeWallet } from '../support/wallet.ts'
 import { phoneClient } from './client/phone.ts'
 import { servePage } from './element/page.ts'
-import { expectAccessible, expectNoFaults, hasBrowser, provokes, scan, screenshot, useBrowser } from './support.ts'
+import { expectAccessible, expectNoFaults, hasBrowser, provokes, scan, screenshot, tap, useBrowser } from './support.ts'
 import { bundle } from './wallet-chooser-page.ts'
 import { injectEthereum } from './wallets/ethereum.ts'
 import { expectAsked, serveHub } from './wallets/hub.ts'
@@ -352,13 +352,13 @@ describe.skipIf(!hasBrowser)('<countersign-sign-in> with a wallet on this device
       await expectAccessible(page, 'on a phone')
       await screenshot(page, 'element-phone')
 
-      await button(page, 'Use another device').tap()
+      await tap(button(page, 'Use another device'))
       await says(page, 'Scan the code with another device.')
       expect(started()).toHaveLength(1)
       await expectAccessible(page, 'on a phone, with the code')
       await screenshot(page, 'element-phone-code')
       const claimUrl = await scan(code(page))
-      await button(page, 'Test Ghost').tap()
+      await tap(button(page, 'Test Ghost'))
       expect(await detailOf(page, 'signed-in')).toMatchObject({ session: { address: ghost.address } })
       await expect.poll(() => phone.claimOrder(claimUrl).catch((error) => error.code), patient).toBe('ORDER_CANCELLED')
       expectNoFaults(trail)
@@ -403,13 +403,13 @@ describe.skipIf(!hasBrowser)('<countersign-sign-in> with a wallet on this device
       const hub = await serveHub(page.context(), 'http://hub.example')
       const element = `<countersign-sign-in base-url="${url}"></countersign-sign-in><script type="module" src="/hub.js"></script>`
       await show(page, element, url)
-      await button(page, 'Nimiq Hub').tap()
+      await tap(button(page, 'Nimiq Hub'))
       await expectAsked(page)
-      await button(page, 'Cancel').tap()
+      await tap(button(page, 'Cancel'))
       await says(page, 'You declined in your wallet.')
-      await button(page, 'Nimiq Hub').tap()
+      await tap(button(page, 'Nimiq Hub'))
       await expectAsked(page)
-      await button(page, 'Sign').tap()
+      await tap(button(page, 'Sign'))
       expect(await detailOf(page, 'signed-in')).toMatchObject({ session: { address: hub.wallet.address } })
       expect(hub.requests).toHaveLength(2)
       expect(await page.evaluate('JSON.stringify(sessionStorage)')).toBe('{}')

@@ -18,6 +18,7 @@ import {
   hasBrowser,
   provokes,
   screenshot,
+  tap,
   useBrowser,
 } from './support.ts'
 
@@ -41,7 +42,7 @@ describe.skipIf(!hasBrowser)('the inbox', () => {
     await page.goto(ask.order.approvalUrl)
     await page.getByRole('heading', { name: 'Delete the database' }).waitFor()
     expect(await requests(page).textContent()).toMatch(/^Asked by ops-agent.*Delete the database.*Expires in/)
-    await page.getByRole('button', { name: 'Review the request' }).tap()
+    await tap(page.getByRole('button', { name: 'Review the request' }))
     await page.getByRole('heading', { name: 'Approve this request?' }).waitFor()
     await page.getByRole('button', { name: 'Approve' }).waitFor()
     const shown = await seen(page)
@@ -59,7 +60,7 @@ describe.skipIf(!hasBrowser)('the inbox', () => {
     expect(await page.locator('#countdown').textContent()).toMatch(/^Expires in (1 hr|60:00|59:\d\d)$/)
     await expectAccessible(page, 'review')
     await screenshot(page, 'inbox-review')
-    await page.getByRole('button', { name: 'Approve' }).tap()
+    await tap(page.getByRole('button', { name: 'Approve' }))
     await expectHeading(page, 'Approved')
     const { json } = await ask.finalize()
     const proof = await verifyProofArtifact(json.proofArtifact, { appName: 'Countersign', origin: url })
@@ -240,11 +241,11 @@ describe.skipIf(!hasBrowser)('the inbox', () => {
     const ask = await Ask.start(url, userId)
     for (const page of [first, second]) {
       await page.goto(ask.order.approvalUrl)
-      await page.getByRole('button', { name: 'Review the request' }).tap()
+      await tap(page.getByRole('button', { name: 'Review the request' }))
       await page.getByRole('button', { name: 'Decline' }).waitFor()
     }
     await expectHeading(first, 'Continued in another browser')
-    await first.getByRole('button', { name: 'Cancel' }).tap()
+    await tap(first.getByRole('button', { name: 'Cancel' }))
     await expectHeading(first, 'Cancelled')
     await expectHeading(second, 'This request was declined')
     expect((await ask.finalize()).json.code).toBe('ORDER_REJECTED')
@@ -255,10 +256,10 @@ describe.skipIf(!hasBrowser)('the inbox', () => {
     const [{ page }, other] = [await browser.open(phone), await browser.open(phone)]
     const ask = await Ask.start(url, await signInWithDemoWallet(page, url))
     await page.goto(ask.order.approvalUrl)
-    await page.getByRole('button', { name: 'Review the request' }).tap()
-    await page.getByRole('button', { name: 'Open in another browser' }).tap()
+    await tap(page.getByRole('button', { name: 'Review the request' }))
+    await tap(page.getByRole('button', { name: 'Open in another browser' }))
     await other.page.goto(await handOverLink(page))
-    await other.page.getByRole('button', { name: 'Continue here' }).tap()
+    await tap(other.page.getByRole('button', { name: 'Continue here' }))
     await other.page.getByRole('heading', { name: 'Approve this request?' }).waitFor()
     expect(await seen(other.page)).not.toMatch(/code|computer/)
     await expectHeading(page, 'Continued in another browser')
@@ -267,24 +268,27 @@ describe.skipIf(!hasBrowser)('the inbox', () => {
   })
 
   test('goes on after a reload and after a claim whose answer was lost', async () => {
-    provokes(/ERR_/)
     const { url } = await startService(asking)
-    const { page } = await browser.open(phone)
+    const { page, trail } = await browser.open(phone)
+    await page.addInitScript(() => {
+      const send = globalThis.fetch
+      let isLost = false
+      globalThis.fetch = async (...call) => {
+        const answer = await send(...call)
+        if (isLost || !answer.url.endsWith('/inbox/claim')) return answer
+        isLost = true
+        throw new TypeError('the answer is lost')
+      }
+    })
     const userId = await signInWithDemoWallet(page, url)
     const ask = await Ask.start(url, userId)
     await page.goto(ask.order.approvalUrl)
-    let claims = 0
-    await page.route('**/inbox/claim', async (route) => {
-      claims += 1
-      const answer = await route.fetch()
-      return claims === 1 ? await route.abort() : await route.fulfill({ response: answer })
-    })
-    await page.getByRole('button', { name: 'Review the request' }).tap()
+    await tap(page.getByRole('button', { name: 'Review the request' }))
     await page.getByRole('button', { name: 'Approve' }).waitFor()
     await page.reload()
-    await page.getByRole('button', { name: 'Approve' }).tap()
+    await tap(page.getByRole('button', { name: 'Approve' }))
     await expectHeading(page, 'Approved')
-    expect(claims).toBe(2)
+    expect(trail.requests.filter(({ url: to }) => to.endsWith('/inbox/claim'))).toHaveLength(2)
   })
 
   test('a session that ends before the claim leads to the sign-in page and back to the request', async () => {
@@ -296,7 +300,7 @@ describe.skipIf(!hasBrowser)('the inbox', () => {
     await page.goto(ask.order.approvalUrl)
     await page.getByRole('button', { name: 'Review the request' }).waitFor()
     await page.context().clearCookies()
-    await page.getByRole('button', { name: 'Review the request' }).tap()
+    await tap(page.getByRole('button', { name: 'Review the request' }))
     await page.waitForURL(/sign-in\?returnTo=.*inbox%3Forder%3D/)
   })
 
@@ -306,8 +310,8 @@ describe.skipIf(!hasBrowser)('the inbox', () => {
     const userId = await signInWithDemoWallet(page, url)
     const ask = await Ask.start(url, userId)
     await page.goto(inbox(url))
-    await page.getByRole('button', { name: 'Review the request' }).tap()
-    await page.getByRole('button', { name: 'Decline' }).tap()
+    await tap(page.getByRole('button', { name: 'Review the request' }))
+    await tap(page.getByRole('button', { name: 'Decline' }))
     await expectHeading(page, 'Declined')
     expect((await ask.finalize()).json.code).toBe('ORDER_REJECTED')
     await page.getByRole('link', { name: 'Your requests' }).click()
@@ -327,8 +331,8 @@ describe.skipIf(!hasBrowser)('the inbox', () => {
     await page.locator('#wallets li').nth(1).waitFor()
     const ask = await Ask.start(url, userId)
     await page.goto(ask.order.approvalUrl)
-    await page.getByRole('button', { name: 'Review the request' }).tap()
-    await page.getByRole('button', { name: 'Approve' }).tap()
+    await tap(page.getByRole('button', { name: 'Review the request' }))
+    await tap(page.getByRole('button', { name: 'Approve' }))
     await page.getByText('added less than 24 hours before the request').waitFor()
     expect((await ask.finalize()).json.code).toBe('ORDER_NOT_APPROVED')
   })

@@ -4,13 +4,13 @@ import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet, proofOf } from '../support/wallet.ts'
 import { Desktop } from './desktop.ts'
-import { hasBrowser, useBrowser } from './support.ts'
+import { hasBrowser, inFirefox, useBrowser } from './support.ts'
 
 /** A slow mobile network: what a round trip takes, in milliseconds, and bytes a second. */
 const slow = { latency: 2500, downloadThroughput: 50_000, uploadThroughput: 50_000, offline: false }
 
 // Firefox has no such network.
-describe.skipIf(!hasBrowser || process.env.TEST_BROWSER === 'firefox')('on a slow network', { timeout: 60_000 }, () => {
+describe.skipIf(!hasBrowser || inFirefox)('on a slow network', { timeout: 60_000 }, () => {
   const browser = useBrowser()
 
   /** Opens a page on such a network, and expects its shell before its script. Resolves with the page. */

@@ -11,6 +11,9 @@ import { isBrowserInstalled, openBrowser } from '../support/browser.ts'
 /** Whether there is a browser to test with. */
 export const hasBrowser: boolean = isBrowserInstalled()
 
+/** Whether that is Firefox. Its run takes no pictures: those to compare with are Chromium's. */
+export const inFirefox: boolean = process.env.TEST_BROWSER === 'firefox'
+
 // Its types are those of an ES module, which it is not.
 const decodeQr = jsQR as unknown as typeof jsQR.default
 /**
@@ -59,7 +62,7 @@ export function useBrowser(): { open(options?: BrowserContextOptions): Promise<{
       onTestFinished(async () => {
         await context.close()
         // Firefox has other words for the same.
-        const unexpected = process.env.TEST_BROWSER === 'firefox' ? [] : red
+        const unexpected = inFirefox ? [] : red
         expect(unexpected.filter((line) => !provoked.some((each) => each.test(line)))).toEqual([])
       })
       context.on('request', async (request) => {
@@ -234,6 +237,12 @@ export async function expectNothingCutOff(page: Page, state: string): Promise<vo
     return found
   })
   expect(cutOff, state).toEqual([])
+}
+
+/** Taps with a finger; with the mouse in Firefox, whose driver ignores fingers. */
+export async function tap(target: Locator): Promise<void> {
+  if (inFirefox) await target.click()
+  else await target.tap()
 }
 
 /** Expects a page to have these texts, and to keep each place of them out of a translation by the browser. */

@@ -2,7 +2,7 @@ import type { Locator, Page } from 'playwright-core'
 import nacl from 'tweetnacl'
 import { verifyMessage } from 'viem'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { expectNoFaults, hasBrowser, look, useBrowser } from './support.ts'
+import { expectNoFaults, hasBrowser, look, tap, useBrowser } from './support.ts'
 import { type ChooserPage, serveChooser } from './wallet-chooser-page.ts'
 
 const text = 'Text zum Unterschreiben'
@@ -241,7 +241,7 @@ describe.runIf(hasBrowser)('<countersign-wallets> in Chromium', () => {
       const target = `https://phantom.app/ul/browse/${encoded}?ref=https%3A%2F%2Fauth.example`
       expect(await link.getAttribute('href')).toBe(target)
       await page.route('https://phantom.app/**', (route) => route.fulfill({ body: 'opened' }))
-      await link.tap()
+      await tap(link)
       await page.waitForURL(target)
     })
 
@@ -256,7 +256,7 @@ describe.runIf(hasBrowser)('<countersign-wallets> in Chromium', () => {
         '{ address: async () => "https://auth.example/continue/" + (globalThis.made1 = (globalThis.made1 ?? 0) + 1) }',
       )
       const asked = page.waitForRequest('https://link.metamask.io/dapp/auth.example/continue/1')
-      await page.getByRole('button', { name: 'Open in MetaMask' }).tap()
+      await tap(page.getByRole('button', { name: 'Open in MetaMask' }))
       await asked
       expect(await kept(page, 'opened')).toEqual({ opened: 'metamask' })
       await page.getByText('If the app didn’t open, tap again.').waitFor()
@@ -266,13 +266,13 @@ describe.runIf(hasBrowser)('<countersign-wallets> in Chromium', () => {
       await page.clock.fastForward(60_000)
       await link.waitFor({ state: 'detached' })
       const again = page.waitForRequest('https://link.metamask.io/dapp/auth.example/continue/2')
-      await page.getByRole('button', { name: 'Open in MetaMask' }).tap()
+      await tap(page.getByRole('button', { name: 'Open in MetaMask' }))
       await again
     })
 
     test('says that the address could not be made', async () => {
       const { page } = await open('', "{ address: () => Promise.reject(new Error('gone')) }", phone)
-      await page.getByRole('button', { name: 'Open in Trust Wallet' }).tap()
+      await tap(page.getByRole('button', { name: 'Open in Trust Wallet' }))
       expect(await kept(page, 'failed')).toEqual({ failed: 'trust' })
       await page.getByText('Something went wrong. Try again.').waitFor()
     })

@@ -4,7 +4,7 @@ import type { CountersignOptions } from '../../src/service/config.ts'
 import { startService } from '../support/service.ts'
 import { Desktop } from './desktop.ts'
 import { expectHeading } from './flows.ts'
-import { hasBrowser, look, screenshot, useBrowser } from './support.ts'
+import { hasBrowser, inFirefox, look, screenshot, useBrowser } from './support.ts'
 import { injectEthereum } from './wallets/ethereum.ts'
 import { injectSolana } from './wallets/solana.ts'
 
@@ -22,7 +22,7 @@ async function review(page: Page, { order }: Desktop, button = 'Review the reque
   await page.locator('#decline-button').waitFor()
 }
 
-describe.skipIf(!hasBrowser)(
+describe.skipIf(!hasBrowser || inFirefox)(
   'where the user chooses a wallet, a page is accessible, in light and dark, and fits 320 px:',
   () => {
     const browser = useBrowser()

@@ -4,6 +4,7 @@ import { phoneClient } from '../client/phone.ts'
 import { Desktop } from '../desktop.ts'
 import { keepCookie } from '../flows.ts'
 import { Ask, asking, signInUser, signInWithDemoWallet } from '../inbox-steps.ts'
+import { tap } from '../support.ts'
 import { phone, type StateParts, type States, withoutScripts } from './parts.ts'
 
 const long = {
@@ -40,7 +41,7 @@ async function reviewed({ serve, open }: StateParts, order: object = {}) {
   const userId = await signInWithDemoWallet(page, url)
   const ask = await Ask.start(url, userId, order)
   await page.goto(ask.order.approvalUrl)
-  await page.locator('.request .button').tap()
+  await tap(page.locator('.request .button'))
   await page.locator('#approve-button').waitFor()
   return { page, ask }
 }
@@ -88,13 +89,13 @@ export const inboxStates: States = {
   'long review': async (parts) => (await reviewed(parts, { ...long, ttlSeconds: 86_400 })).page,
   async approved(parts) {
     const { page } = await reviewed(parts)
-    await page.locator('#approve-button').tap()
+    await tap(page.locator('#approve-button'))
     await page.locator('#outcome').waitFor()
     return page
   },
   async 'approval used'(parts) {
     const { page, ask } = await reviewed(parts)
-    await page.locator('#approve-button').tap()
+    await tap(page.locator('#approve-button'))
     await page.locator('#outcome').waitFor()
     await ask.finalize()
     await page.locator('[data-stage=finalized]').waitFor()
