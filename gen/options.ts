@@ -309,9 +309,10 @@ export interface CountersignOptions {
   proximity?: 'show' | 'off' | 'enforce'
   /**
    * Keys of the application's backends, of 32 random characters or more. If set, only calls with one of them as
-   * `Authorization: Bearer` start orders. An entry can be `name=key`, with a name of up to 32 letters, digits and signs
-   * of `_.-`, which is shown to those who approve; two keys of one name are a rotation. Default: none: pages start
-   * orders. Variable: COUNTERSIGN_ORDER_START_KEYS, or COUNTERSIGN_ORDER_START_KEYS_FILE.
+   * `Authorization: Bearer` start orders, besides the service's own pages, which write no words. An entry can be
+   * `name=key`, with a name of up to 32 letters, digits and signs of `_.-`, which is shown to those who approve; two
+   * keys of one name are a rotation. Default: none: pages of trusted origins start orders. Variable:
+   * COUNTERSIGN_ORDER_START_KEYS, or COUNTERSIGN_ORDER_START_KEYS_FILE.
    */
   orderStartKeys?: readonly string[]
   /**

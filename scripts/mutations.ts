@@ -282,7 +282,12 @@ const rows: Readonly<
     ['isRedeemable', 'handOver.redeemedAt === undefined &&', '', 'relay/hand-over'],
     ['ofPhone', '[order.challengeTokenHash]', 'phoneHashes(order)', 'relay/hand-over relay/relay'],
   ],
-  22: [['requireStartKey', 'equalInConstantTime(hashToken(key), shown)', 'true', 'relay/requester']],
+  22: [
+    ['startKeyOf', 'equalInConstantTime(hashToken(key), shown)', 'true', 'relay/requester'],
+    ['isOfOwnPage', 'said.every((value) => value === undefined)', 'true', 'core/order/requester'],
+    ['isOfOwnPage', '&& origins.isOwn(request)', '', 'core/order/requester'],
+    ['isOfOwnPage', "kind === 'login'", 'true', 'core/order/requester'],
+  ],
   23: [
     [
       'prove',

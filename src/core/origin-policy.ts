@@ -56,6 +56,11 @@ export class OriginPolicy {
     return foreignSites.has(headerOf(request, 'sec-fetch-site') ?? '')
   }
 
+  /** Whether a request comes from the service's own origin. */
+  isOwn({ origin }: RequestContext): boolean {
+    return origin === this.#rules.own
+  }
+
   /**
    * The request's origin, which must be a trusted one; else ORIGIN_NOT_TRUSTED. If origins are not enforced, any
    * passes.
@@ -76,8 +81,8 @@ export class OriginPolicy {
    * also if origins are not enforced.
    */
   requireOwn(request: RequestContext): void {
+    if (this.isOwn(request)) return
     const { own } = this.#rules
-    if (request.origin === own) return
     throw new CountersignError('ORIGIN_NOT_TRUSTED', `${seen(request)} is not ${own}, which alone may do this`, {
       metadata: metadataOf(request),
     })

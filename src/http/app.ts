@@ -275,6 +275,7 @@ function createRouting(parts: AppParts): Routing {
   const pages = createPages(settings, parts.log, {
     files: parts.pageFiles,
     peekSession: peekSession && ((request) => peekSession(request, true)),
+    isOwn: (request) => parts.origins.isOwn(request),
   })
   const notFound = observed('unknown', observe, (exchange) => {
     // If this answers, the refusal is for the log and the metrics.

@@ -49,7 +49,10 @@ export interface PageSettings {
   readonly demoWallet: boolean
   /** Whether the service keeps the users itself. If not, it has no accounts to show and no wallets to link. */
   readonly keepsUsers: boolean
-  /** Whether pages start orders; if not, backends do. */
+  /**
+   * Whether pages of every trusted origin start orders; if not, backends do, and the service's own pages at the
+   * service's own origin.
+   */
   readonly startsOrders: boolean
   /** Whether the demo is at `/`. If not, that leads to the sign-in page, or to the account page. */
   readonly hasDemo: boolean
@@ -61,6 +64,8 @@ export interface PageParts {
   readonly files: PageFiles | undefined
   /** Resolves if a request has a live session, without a change to it, and rejects with the reason if not. */
   readonly peekSession?: ((request: RequestContext) => Promise<unknown>) | undefined
+  /** Whether a request is for the service's own origin. A proxy can route the pages at another one, too. */
+  readonly isOwn?: (request: RequestContext) => boolean
 }
 
 /** Path of the assets. */
@@ -86,7 +91,8 @@ interface PageRow {
  *
  * If the pages have not been built, their paths answer 503 and say so.
  */
-export function createPages(settings: PageSettings, log: Logger, { files, peekSession }: PageParts): Pages {
+export function createPages(settings: PageSettings, log: Logger, parts: PageParts): Pages {
+  const { files, peekSession, isOwn = () => false } = parts
   if (!settings.pages.served) return { find: () => undefined, answerUnknown() {}, places: [] }
   if (files === undefined) log.warn(notBuilt.trim())
   const { appName, claimUrlTemplate, basePath, endpointPrefix, adapterIds, demoWallet, startsOrders } = settings
@@ -96,14 +102,18 @@ export function createPages(settings: PageSettings, log: Logger, { files, peekSe
   const page = (name: PageName, own?: Partial<PageValues>, status?: number): ServedFile =>
     files?.page(name, { ...values, ...own }, status) ?? unavailable
   const signInAssets = basePath + signInPath
-  const signIn = { endpointPrefix, startsOrders, assetsPath: signInAssets }
+  const signIn = { endpointPrefix, assetsPath: signInAssets }
   const { keepsUsers } = settings
   const ownAccount = {
     accountPath: keepsUsers ? basePath + accountPath : '',
     inboxPath: keepsUsers ? basePath + inboxPath : '',
   }
-  const signedOut = page('sign-in', { ...signIn, maybeSignedIn: false })
-  const maybeSignedIn = page('sign-in', { ...signIn, maybeSignedIn: true })
+  const signInPages = (own: Partial<PageValues>) => ({
+    signedOut: page('sign-in', { ...signIn, ...own, maybeSignedIn: false }),
+    maybeSignedIn: page('sign-in', { ...signIn, ...own, maybeSignedIn: true }),
+  })
+  const withCode = signInPages({ startsOrders: true })
+  const walletsOnly = signInPages({ startsOrders: false })
   const unknown = files && page('not-found', signIn, 404)
 
   const rows = {
@@ -127,13 +137,14 @@ export function createPages(settings: PageSettings, log: Logger, { files, peekSe
       route: fileRoute(async (exchange) => {
         const address = addressWithoutText(exchange, adapterIds)
         if (address !== undefined) return redirectTo(address)
+        const { signedOut, maybeSignedIn } = startsOrders || isOwn(exchange.context) ? withCode : walletsOnly
         return (await mayBeSignedIn(exchange, peekSession)) ? maybeSignedIn : signedOut
       }),
     },
     // Without users of the service's own, there is nothing to show.
     account: {
       places: keepsUsers ? [at(basePath + accountPath)] : [],
-      route: fileRoute(page('account', { ...signIn, ...ownAccount })),
+      route: fileRoute(page('account', { ...signIn, startsOrders, ...ownAccount })),
     },
     inbox: {
       places: keepsUsers ? [at(basePath + inboxPath)] : [],

@@ -130,6 +130,7 @@ export function makeDomain(settings: Settings, store: Store, parts: DomainParts)
     settings: {
       ...settings,
       confirmationCode: confirmationCodeAt(settings.confirmationCode, address),
+      ownPagesStart: true,
       get orderStartKeys() {
         return parts.orderStartKeys()
       },

@@ -70,8 +70,8 @@ export const walletPaths = {
 export const serviceOptionsPath = '/options'
 
 /**
- * A part of the service that its settings turn on: its pages, the account page, several wallets for a user, orders that
- * pages start without a key, access tokens, OpenID Connect.
+ * A part of the service that its settings turn on: its pages, the account page, several wallets for a user, orders of
+ * any kind that pages start without a key, access tokens, OpenID Connect.
  */
 export type ServicePart = 'pages' | 'account' | 'wallets' | 'open-orders' | 'access-tokens' | 'oidc'
 

@@ -181,7 +181,7 @@ describe.skipIf(!hasBrowser)('on the sign-in page,', () => {
   ])('a window of %i × %i pixels shows the steps and, beside them, the codes', async (width, height) => {
     const port = await freePort()
     const url = `http://auth.localhost:${port}`
-    await startService({ port, publicUrl: url })
+    await startService({ port, publicUrl: url, confirmationCode: 'compare' })
     const { page } = await browser.open({ viewport: { width, height } })
     await page.goto(`${url}/api/auth/sign-in`)
     await codeOf(page).waitFor()
@@ -444,7 +444,7 @@ describe.skipIf(!hasBrowser)('on the sign-in page,', () => {
     await page.getByRole('heading', { name: 'The application' }).waitFor()
   })
 
-  test('where orders need a start key, it offers the wallets on this device only', async () => {
+  test('where orders need a start key, it offers the wallets on this device only at another origin', async () => {
     const { host, page, troubles } = await opened({ orderStartKeys: ['k'.repeat(43)] })
     await page.goto(host.signInUrl('/welcome'))
     await page.getByRole('button', { name: 'wallet on this device' }).click()
@@ -453,5 +453,17 @@ describe.skipIf(!hasBrowser)('on the sign-in page,', () => {
     await page.getByRole('button', { name: 'Demo wallet' }).click()
     await page.getByRole('heading', { name: 'The application' }).waitFor()
     expect(troubles).toEqual([])
+  })
+
+  test('where orders need a start key, a phone signs in by its code at the service’s own origin', async () => {
+    const { url } = await startService({ orderStartKeys: ['k'.repeat(43)] })
+    const { page } = await browser.open(desktopSize)
+    await page.goto(`${url}/api/auth/sign-in`)
+    await codeOf(page).waitFor()
+    const phone = await browser.open({ viewport: { width: 390, height: 800 } })
+    await reviewOnPhone(phone.page, codeOf(page))
+    await phone.page.getByRole('button', { name: 'Approve' }).click()
+    await expectHeading(phone.page, approvedHeading)
+    await page.waitForURL(`${url}/`)
   })
 })

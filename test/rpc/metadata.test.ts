@@ -430,7 +430,7 @@ describe('metadata', () => {
 
   test('START_KEY_REQUIRED names the setting', async () => {
     const service = await start({ orderStartKeys: ['k'.repeat(32)] })
-    const failure = await service.refusal('OrderService/StartOrder', { kind: 'ORDER_KIND_LOGIN' })
+    const failure = await service.refusal('OrderService/StartOrder', { kind: 'ORDER_KIND_SIGN' })
     expect(failure).toMatchObject({
       reason: 'START_KEY_REQUIRED',
       metadata: { setting: 'COUNTERSIGN_ORDER_START_KEYS' },

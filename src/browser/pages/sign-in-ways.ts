@@ -43,6 +43,7 @@ export class SignInWays {
     let claimUrl = ''
     ways.startOrder = async ({ signal }) => {
       if (!startsOrders) return await never
+      // Without words of the page, and for all adapters: at the service's own origin, that needs no start key.
       const order = await client.startOrder({ kind: 'login', signal })
       if (!signal.aborted) claimUrl = order.claimUrl
       return order

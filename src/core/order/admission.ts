@@ -12,21 +12,20 @@ import type { OrderSettings, Requester } from './start.ts'
 
 /** What decides who may be an order's desktop. */
 interface RequesterRules {
-  readonly settings: Pick<OrderSettings, 'orderStartKeys' | 'proximity'>
+  readonly settings: Pick<OrderSettings, 'orderStartKeys' | 'ownPagesStart' | 'proximity'>
   readonly origins: OriginPolicy
 }
 
 /**
  * The desktop that an order is started for: the caller, or the one that a backend with a start key describes. Its
- * origin must be trusted (ORIGIN_NOT_TRUSTED). START_KEY_REQUIRED if there are start keys and the call has none of
- * them. INVALID_REQUEST if a backend does not describe the desktop, or a caller without a start key does, or starts an
- * order for an inbox.
+ * origin must be trusted (ORIGIN_NOT_TRUSTED). START_KEY_REQUIRED if there are start keys, the call has none of them,
+ * and the order is none that the service's own pages start without one. INVALID_REQUEST if a backend does not describe
+ * the desktop, or a caller without a start key does, or starts an order for an inbox.
  */
-export function requesterOf(
-  { requester, inboxUserId }: Pick<StartOrderOptions, 'requester' | 'inboxUserId'>,
-  request: RequestContext,
-  { settings: { orderStartKeys, proximity }, origins }: RequesterRules,
-): Requester {
+export function requesterOf(input: StartOrderOptions, request: RequestContext, rules: RequesterRules): Requester {
+  const { requester, inboxUserId } = input
+  const { settings, origins } = rules
+  const { orderStartKeys, proximity } = settings
   if (orderStartKeys === undefined) {
     for (const [field, value] of Object.entries({ requester, inbox_user_id: inboxUserId })) {
       if (value !== undefined)
@@ -34,7 +33,11 @@ export function requesterOf(
     }
     return callingDesktop(request, origins)
   }
-  const startKey = requireStartKey(orderStartKeys, request)
+  const startKey = startKeyOf(orderStartKeys, request)
+  if (startKey === undefined) {
+    if (settings.ownPagesStart === true && isOfOwnPage(input, request, origins)) return callingDesktop(request, origins)
+    throw refused('START_KEY_REQUIRED', { metadata: { setting: 'COUNTERSIGN_ORDER_START_KEYS' } })
+  }
   if (requester === undefined) throw invalidField('requester', 'requester is required, with the origin of the page')
   const { ip = '', userAgent = '' } = requester
   if (proximity === 'enforce' && ip === '' && inboxUserId === undefined) {
@@ -55,6 +58,16 @@ export function requesterOf(
     ...given({ startedBy: startKey.name }),
     startKeyId: startKey.name ?? hashToken(startKey.key),
   }
+}
+
+/**
+ * Whether it is an order that the service's own pages start: a sign-in of their origin without words of the caller, so
+ * that only the backend writes what a person reads.
+ */
+function isOfOwnPage(input: StartOrderOptions, request: RequestContext, origins: OriginPolicy): boolean {
+  const { kind, displayTitle, displaySummary, adapterId, requester, inboxUserId } = input
+  const said = [displayTitle, displaySummary, adapterId, requester, inboxUserId]
+  return kind === 'login' && said.every((value) => value === undefined) && origins.isOwn(request)
 }
 
 /** The caller as the desktop. Its origin must be trusted (ORIGIN_NOT_TRUSTED). */
@@ -79,12 +92,11 @@ function readStartKey(entry: string): StartKey {
   return (namedKey.exec(entry)?.groups as StartKey | undefined) ?? { key: entry }
 }
 
-function requireStartKey(entries: readonly string[], request: RequestContext): StartKey {
+/** The start key that a call has, if any. */
+function startKeyOf(entries: readonly string[], request: RequestContext): StartKey | undefined {
   const shown = hashToken(bearerToken(request) ?? '')
   // Each is compared, so that the time does not reveal which one comes close.
-  const right = entries.map(readStartKey).filter(({ key }) => equalInConstantTime(hashToken(key), shown))
-  if (right[0] !== undefined) return right[0]
-  throw refused('START_KEY_REQUIRED', { metadata: { setting: 'COUNTERSIGN_ORDER_START_KEYS' } })
+  return entries.map(readStartKey).filter(({ key }) => equalInConstantTime(hashToken(key), shown))[0]
 }
 
 function networkField(network: string | undefined): { readonly network?: string } {

@@ -79,7 +79,10 @@ export interface OrdersOptions {
   readonly requireListed?: ((identity: ProvenIdentity) => Promise<void>) | undefined
   /** Counts the orders that are stored, and refuses those beyond its ceiling. Without it, there is no ceiling. */
   readonly live?: LiveCount | undefined
-  /** Limits the sign-ins of each wallet, and the link orders of each network. Without it, there is no such limit. */
+  /**
+   * Limits the sign-ins of each wallet, and of each network the link orders and, where others need a start key, the
+   * orders that are started without one. Without it, there is no such limit.
+   */
   readonly limiter?: RateLimiter | undefined
   /** Receives audit events of orders. Default: none. */
   readonly audit?: AuditTrail | undefined
@@ -130,7 +133,7 @@ export class Orders {
     return this.#watches.size
   }
 
-  /** Whether orders are started by who has a start key only. */
+  /** Whether orders are started by who has a start key, and by the service's own pages, only. */
   get startTakesKey(): boolean {
     return this.#options.settings.orderStartKeys !== undefined
   }
@@ -212,7 +215,12 @@ export class Orders {
   ): Promise<Omit<OrderBeginning, 'issuedAt'> & { readonly cookies?: readonly string[] }> {
     const { settings, origins, limiter } = this.#options
     if (input.inboxUserId !== undefined) this.#requireInbox()
-    if (input.kind !== 'link') return { requester: requesterOf(input, request, { settings, origins }) }
+    if (input.kind !== 'link') {
+      const requester = requesterOf(input, request, { settings, origins })
+      // Calls of backends with start keys are not limited; without start keys, `start-order` counted the call already.
+      if (this.startTakesKey && requester.startedWithKey !== true) await limiter?.spend('start-order', request)
+      return { requester }
+    }
     const links = this.#requireLinks()
     await limiter?.spend('start-link', request)
     return { requester: callingDesktop(request, origins), ...(await links.starterOf(request)) }

@@ -22,8 +22,13 @@ export interface OrderSettings {
   readonly knownComputers: boolean
   /** Whether phones are shown if they are on the computer's network, or refused if they are not. */
   readonly proximity: 'show' | 'off' | 'enforce'
-  /** If set, only who has one of these keys starts orders. */
+  /** If set, only who has one of these keys starts orders, but for link orders and {@link ownPagesStart}. */
   readonly orderStartKeys: readonly string[] | undefined
+  /**
+   * Whether pages of the service's own origin start login orders without a start key, if these have no title, no
+   * summary and no adapter. Default: no.
+   */
+  readonly ownPagesStart?: boolean
   /** An address with `{orderId}` and, in its fragment, `{claimToken}`; `{origin}` becomes {@link publicOrigin}. */
   readonly claimUrlTemplate: string
   /** The service's own origin. A function, because the listening port may be known only later. */

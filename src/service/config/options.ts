@@ -219,12 +219,13 @@ const orders = {
   orderStartKeys: optional({
     about:
       "Keys of the application's backends, of 32 random characters or more. If set, only calls with one of them " +
-      'as `Authorization: Bearer` start orders. An entry can be `name=key`, with a name of up to 32 letters, digits ' +
+      "as `Authorization: Bearer` start orders, besides the service's own pages, which write no words. An entry " +
+      'can be `name=key`, with a name of up to 32 letters, digits ' +
       'and signs of `_.-`, which is shown to those who approve; two keys of one name are a rotation.',
     variable: 'COUNTERSIGN_ORDER_START_KEYS',
     fromFile: true,
     kind: bearerKeys(32),
-    otherwise: 'none: pages start orders',
+    otherwise: 'none: pages of trusted origins start orders',
   }),
   claimUrlTemplate: option({
     about:

@@ -61,12 +61,47 @@ describe.each(stores)('who starts orders on $name', ({ open }) => {
         backend(`Bearer ${startKey},${otherKey}`),
         from(appOrigin),
         from(ownOrigin),
+        from(ownOrigin, { headers: new Headers({ authorization: `Bearer ${startKey}x` }) }),
       ]
       for (const request of wrong) {
         for (const input of [{ kind: 'login' }, { kind: 'login', requester }] as const) {
           expect(await reasonOf(orders.start(input, request))).toBe('START_KEY_REQUIRED')
         }
       }
+    })
+
+    test('and the service’s own page, for a sign-in without words and for any adapter', async () => {
+      const { orders } = makeInstance(store, { settings: { ...settings, ownPagesStart: true } })
+      const started = await orders.start({ kind: 'login', returnTo: '/welcome' }, from(ownOrigin))
+      const preview = await orders.preview(started, phone)
+      expect(preview).toMatchObject({ origin: ownOrigin, startedWithKey: false })
+      for (const more of [
+        { displayTitle: 'Claim your prize' },
+        { displaySummary: 'Two clicks' },
+        { displayTitle: '' },
+        { adapterId: 'ed25519' },
+        { requester },
+        { kind: 'sign' },
+        { kind: 'sign', payload: '{}' },
+        { inboxUserId: 'user' },
+      ] as const) {
+        const call = orders.start({ kind: 'login', ...more } as StartOrderOptions, from(ownOrigin))
+        expect({ more, reason: await reasonOf(call) }).toEqual({
+          more,
+          reason: expect.stringMatching(/^(START_KEY_REQUIRED|NOT_ENABLED)$/),
+        })
+      }
+      for (const request of [
+        from(appOrigin),
+        from('https://evil.example'),
+        backend(),
+        from(`${ownOrigin}.evil.example`),
+      ]) {
+        expect(await reasonOf(orders.start({ kind: 'login' }, request))).toBe('START_KEY_REQUIRED')
+      }
+      // With a right key, it is a backend's call.
+      const keyed = from(ownOrigin, { headers: new Headers({ authorization: `Bearer ${startKey}` }) })
+      expect(await reasonOf(orders.start({ kind: 'login' }, keyed))).toBe('INVALID_REQUEST')
     })
 
     test('says for whom', async () => {
@@ -319,6 +354,22 @@ test('over HTTP, a backend starts the orders of all its users from one address, 
     token: expect.stringMatching(/^css_/),
   })
   expect(await events.text()).toContain('"status":"finalized"')
+})
+
+test('over HTTP, the service’s own page starts plain sign-ins, which count as those of any page', async () => {
+  const rates = { 'start-order': 3 }
+  const { url } = await startService({ orderStartKeys: [startKey], rateLimit: true, limits: { rates } })
+  const start = (body: object, headers: Record<string, string> = {}) =>
+    rest(url, '/cross-device/start', body, { origin: url, ...headers })
+  for (let n = 0; n < 3; n++) expect((await start({ kind: 'login' })).status).toBe(200)
+  expect((await start({ kind: 'login' })).json).toMatchObject({
+    code: 'RATE_LIMITED',
+    metadata: { limit: 'start-order' },
+  })
+  // What is refused is refused for its own reason, and a backend goes on.
+  expect((await start({ kind: 'sign' })).json.code).toBe('START_KEY_REQUIRED')
+  const backends = await start({ kind: 'login', requester: { origin: url } }, { authorization: `Bearer ${startKey}` })
+  expect(backends.status).toBe(200)
 })
 
 test('what a start asks for is checked in full although the caller has a start key', async () => {

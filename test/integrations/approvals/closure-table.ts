@@ -85,6 +85,29 @@ export const rpcs: Readonly<Record<string, Row>> = {
   'Health/Watch': everyone('harmless: says whether the service is up'),
 }
 
+/** Orders that an agent starts as the service's own pages do. A start key makes each a backend's, which says for whom. */
+export const ownPageOrders: readonly { readonly input: Readonly<Record<string, string>>; readonly row: Row }[] = [
+  {
+    input: { kind: 'ORDER_KIND_LOGIN' },
+    row: {
+      ...everyone('harmless: a sign-in without words, which makes a session and approves no action'),
+      'start key': 'INVALID_REQUEST',
+    },
+  },
+  {
+    input: { kind: 'ORDER_KIND_LOGIN', displayTitle: 'Approve the deployment' },
+    row: { ...everyone('START_KEY_REQUIRED'), 'start key': 'INVALID_REQUEST' },
+  },
+  {
+    input: { kind: 'ORDER_KIND_LOGIN', adapterId: 'nimiq' },
+    row: { ...everyone('START_KEY_REQUIRED'), 'start key': 'INVALID_REQUEST' },
+  },
+  {
+    input: { kind: 'ORDER_KIND_LINK' },
+    row: forSessions('SESSION_NOT_FRESH', 'harmless: asks for a wallet for its own user'),
+  },
+]
+
 /** A route that is no RPC. */
 export interface OtherRoute {
   readonly method: 'GET' | 'POST'

@@ -10,7 +10,7 @@ import { navigate } from '../../support/navigate.ts'
 import { readRpcAnswer } from '../../support/rpc-answer.ts'
 import { envelope } from '../../support/rpc-call.ts'
 import { Agent, type Holding, holdings, inputs } from './agent.ts'
-import { everyone, type OtherRoute, others, pages, type Row, rpcs } from './closure-table.ts'
+import { everyone, type OtherRoute, others, ownPageOrders, pages, type Row, rpcs } from './closure-table.ts'
 import { call, reasonOf, startApprovals, TestUser } from './support.ts'
 
 afterEach(() => void vi.useRealTimers())
@@ -211,6 +211,15 @@ test('every RPC, at its own path and by REST, is refused to an agent or harmless
     }
   }
   expect(found).toEqual(Object.fromEntries(Object.entries(rpcs).map(([name, row]) => [name, outcomesOf(row)])))
+}, 300_000)
+
+test('orders that the service’s own pages start are refused to an agent or harmless, as their rows say', async () => {
+  const scene = await openScene()
+  const rpc = [...(await describedRpcs()).values()].find((each) => nameOf(each) === 'OrderService/StartOrder')
+  for (const { input, row } of ownPageOrders) {
+    const found = await fill(scene, (agent) => callRpc(rpc as DescMethod, input, agent))
+    expect({ input, found }).toEqual({ input, found: outcomesOf(row) })
+  }
 }, 300_000)
 
 /** Calls a route that is no RPC, with what an agent holds as a bearer token or as the session's cookie. */

@@ -467,7 +467,7 @@ export const ErrorReason = {
 
   /**
    * The request has no start key as `Authorization: Bearer`, or a wrong one. Only the application's backend starts
-   * orders.
+   * orders, but for those that the service's own pages start (see StartOrder).
    * Connect: unauthenticated. HTTP: 401.
    * Metadata: setting.
    *   setting: environment variable with the keys.

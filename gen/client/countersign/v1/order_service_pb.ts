@@ -1605,6 +1605,9 @@ export const OrderService: GenService<{
    * StartOrder creates an order and its claim URL. Called by the desktop, from a trusted origin; or, if the server has
    * start keys, by the application's backend only, with one of them as `Authorization: Bearer`.
    *
+   * Without a start key, the service's own pages still start link orders, and login orders of the service's own origin
+   * that have no display_title, display_summary and adapter_id.
+   *
    * Each call creates a new order, so a retry after a lost response leaves an unused one behind, which expires.
    *
    * A link order takes no start key, but the session of the user who gets the wallet, made by a direct sign-in in the
