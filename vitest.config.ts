@@ -10,7 +10,7 @@ import { measuring, nightly, slow } from './test/lists.ts'
 const domain = globSync(
   [
     'test/*.test.ts',
-    'test/{base,core,limits,rpc,shared,types}/**/*.test.ts',
+    'test/{base,core,limits,rpc,shared,types,world}/**/*.test.ts',
     'test/browser/react/*.test.ts',
     'test/service/config/*.test.ts',
     'test/service/{config,lan}.test.ts',

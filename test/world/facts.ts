@@ -1,0 +1,317 @@
+import { hash } from 'node:crypto'
+import { deadlineOf, forgottenAt, isTerminal, type OrderRecord } from '../../src/core/order/order.ts'
+import type { IssuedSession, Session } from '../../src/core/users/host.ts'
+import type { UserRecord, WalletClaim } from '../../src/core/users/user-records.ts'
+import { maxOffsetMs, Violation, type World } from './world.ts'
+
+/** What is known of an order from what was stored of it. */
+export interface OrderFacts {
+  readonly name: string
+  /** Each that was stored, oldest first. */
+  readonly versions: OrderRecord[]
+  /** Ids of the sessions that it made. */
+  readonly sessions: Set<string>
+}
+
+/** A session whose token an actor has. */
+export interface Held {
+  readonly token: string
+  readonly session: Session
+}
+
+/** Something that takes sessions away, and is not done yet. */
+export interface Ban {
+  readonly words: string
+  readonly fits: (session: Session) => boolean
+}
+
+/** What follows an order's status. */
+const nextOf: Readonly<Record<string, readonly string[]>> = {
+  created: ['claimed', 'cancelled', 'expired'],
+  claimed: ['waiting_user', 'rejected', 'cancelled', 'expired'],
+  waiting_user: ['approved', 'rejected', 'cancelled', 'expired'],
+  approved: ['finalized', 'rejected', 'cancelled', 'expired'],
+  finalized: [],
+  rejected: [],
+  cancelled: [],
+  expired: [],
+}
+
+/** Fields of an order that never change. */
+const fixed = [
+  'kind',
+  'origin',
+  'message',
+  'nonce',
+  'issuedAt',
+  'expiresAt',
+  'desktopTokenHash',
+  'claimTokenHash',
+] as const
+/** Fields of an order that never change once they are there. */
+const setOnce = ['proof', 'approval', 'login', 'finalizeKeyHash'] as const
+
+/** What the instances' clocks can differ by, in ms. */
+const tolerance = 2 * maxOffsetMs
+
+const maxWallets = 20
+const maxInbox = 20
+const maxOfStartKey = 5
+const maxComputers = 20
+const maxSessions = 100
+
+/** What was stored and answered, and whether it may be so. */
+export class Facts {
+  readonly orders = new Map<string, OrderFacts>()
+  readonly bans = new Set<Ban>()
+  /** What may never come back: of sessions that are taken away. */
+  readonly #held = new Map<string, Held>()
+  readonly #ended = new Set<string>()
+  readonly #sessionsOfNonce = new Map<string, Set<string>>()
+  readonly #states = new Set<string>()
+  #world: World | undefined
+
+  /** Number of distinct shapes of orders that were stored. */
+  get states(): ReadonlySet<string> {
+    return this.#states
+  }
+
+  follow(world: World): void {
+    this.#world = world
+  }
+
+  get world(): World {
+    if (this.#world === undefined) throw new Error('there is no world yet')
+    return this.#world
+  }
+
+  require(holds: boolean, words: string): void {
+    if (!holds) throw new Violation(words)
+  }
+
+  /** Everything before a copy of the past was restored counts as ended. */
+  restored(): void {
+    for (const { session } of this.#held.values()) this.#ended.add(session.id)
+    this.#held.clear()
+    this.orders.clear()
+  }
+
+  onWrite(key: string, before: string | undefined, after: string | undefined): void {
+    const [kind = ''] = key.split(':')
+    const was = before === undefined || before === '' ? undefined : JSON.parse(before)
+    const is = after === undefined || after === '' ? undefined : JSON.parse(after)
+    if (kind === 'order') this.#onOrder(was, is)
+    else if (kind === 'session') this.#onSession(key.slice('session:'.length), was, is)
+    else if (kind === 'inbox' && is !== undefined) this.#onInbox(is)
+    else if (kind === 'user' && is !== undefined) this.#onUser(is)
+    else if (kind === 'computers' && is !== undefined) {
+      this.require(is.computers.length <= maxComputers, 'a wallet has more known computers than it may')
+    }
+  }
+
+  /** Notes that an actor has got a session. */
+  hold({ token, session }: IssuedSession, who: string): Held {
+    const held = { token, session }
+    this.#held.set(session.id, held)
+    this.checkHeld(`${who} gets a session`)
+    return held
+  }
+
+  /** The sessions whose tokens actors have, and that are live. */
+  get live(): readonly Held[] {
+    return [...this.#held.values()].filter(({ session }) => this.isLive(session.id))
+  }
+
+  isLive(sessionId: string): boolean {
+    const text = this.world.store.read(`session:${sessionId}`)
+    if (text === undefined) return false
+    const record = JSON.parse(text)
+    return record.ended !== true && this.world.now < record.session.expiresAt
+  }
+
+  /** Begins to take sessions away. Until the returned function is called, they may be there or not. */
+  ban(words: string, fits: (session: Session) => boolean): () => void {
+    const ban = { words, fits }
+    this.bans.add(ban)
+    return () => {
+      this.bans.delete(ban)
+      this.checkHeld(words)
+    }
+  }
+
+  /** Each session that an actor has the token of is one that its user may have. */
+  checkHeld(after: string): void {
+    for (const [id, { session }] of this.#held) {
+      if (!this.isLive(id)) this.#held.delete(id)
+      else if (![...this.bans].some(({ fits }) => fits(session))) {
+        const why = this.#whyNot(session)
+        this.require(why === undefined, `${after}: a session is live although ${why}`)
+      }
+    }
+  }
+
+  /** Why a session must not be live; `undefined` if it may be. */
+  #whyNot(session: Session): string | undefined {
+    const { userId, adapterId, subject, orderId } = session
+    const user = this.userOf(userId)
+    const claim = this.claimOf(adapterId, subject as string)
+    if (claim?.blockedAt !== undefined) return 'its wallet is blocked'
+    if (user === undefined || user.deleting) return 'its user is deleted'
+    if (claim === undefined || !('userId' in claim)) return 'its wallet is unlinked'
+    if (claim.userId !== userId) return "its wallet is another user's"
+    if (user.wallets.some((entry) => entry.claim === claim.claim && entry.leaving))
+      return 'its wallet is being unlinked'
+    const order = orderId === undefined ? undefined : this.orders.get(orderId)
+    if (order?.versions.at(-1)?.takenBack !== undefined) return 'its order is taken back'
+    return undefined
+  }
+
+  userOf(userId: string): UserRecord | undefined {
+    const text = this.world.store.read(`user:${userId}`)
+    return text === undefined ? undefined : JSON.parse(text)
+  }
+
+  claimOf(adapterId: string, subject: string): (WalletClaim & { blockedAt?: number }) | undefined {
+    const name = hash('sha256', `wallet\n${adapterId}\n${subject}`, 'base64url')
+    const text = this.world.store.read(`wallet:${name}`)
+    return text === undefined ? undefined : JSON.parse(text)
+  }
+
+  /** The wallets of a user by the two records that say so. */
+  walletsOf(userId: string): readonly string[] {
+    const user = this.userOf(userId)
+    if (user === undefined || user.deleting) return []
+    return user.wallets
+      .filter(({ adapterId, subject, claim, leaving }) => {
+        const found = this.claimOf(adapterId, subject)
+        return found?.userId === userId && found.claim === claim && !leaving
+      })
+      .map(({ subject }) => subject)
+  }
+
+  /** Whether a version of an order was stored that is so. */
+  wasStored(orderId: string, fits: (order: OrderRecord) => boolean): boolean {
+    return this.orders.get(orderId)?.versions.some(fits) === true
+  }
+
+  /** Refuses a refusal that says of an order what was not stored. */
+  checkRefusal(orderId: string, reason: string, words: string): void {
+    const facts = this.orders.get(orderId)
+    if (facts === undefined) return
+    const { versions } = facts
+    const newest = versions.at(-1) as OrderRecord
+    const says: Readonly<Record<string, (order: OrderRecord) => boolean>> = {
+      ORDER_ALREADY_CLAIMED: ({ status }) => status !== 'created',
+      ORDER_ALREADY_APPROVED: ({ status }) => status === 'approved',
+      ORDER_FINALIZED: ({ status }) => status === 'finalized',
+      ORDER_REJECTED: ({ status, takenBack }) => status === 'rejected' || takenBack !== undefined,
+      ORDER_CANCELLED: ({ status }) => status === 'cancelled',
+      ORDER_EXPIRED: ({ status }) => status === 'expired',
+      ORDER_NOT_FOUND: () => this.world.now + tolerance >= forgottenAt(newest),
+    }
+    const fits = says[reason]
+    this.require(fits === undefined || versions.some(fits), `${words}: ${reason}, which was not stored`)
+  }
+
+  #onOrder(was: OrderRecord | undefined, is: OrderRecord | undefined): unknown {
+    if (is === undefined) return
+    const { orderId, history, status } = is
+    const facts = this.orders.get(orderId) ?? {
+      name: `order ${this.orders.size + 1}`,
+      versions: [],
+      sessions: new Set(),
+    }
+    this.orders.set(orderId, facts)
+    facts.versions.push(is)
+    this.#states.add(shapeOf(is))
+    const check = (holds: boolean, words: string): void => this.require(holds, `${facts.name}: ${words}`)
+    check(history.at(-1)?.status === status, 'its status is not that of its last step')
+    if (was === undefined) return check(history.length === 1 && status === 'created', 'it does not begin as created')
+    check(JSON.stringify(history.slice(0, was.history.length)) === JSON.stringify(was.history), 'its history changes')
+    const steps = history.slice(was.history.length)
+    check(steps.length <= 1, 'it makes two steps at once')
+    for (const step of steps) {
+      check(nextOf[was.status]?.includes(step.status) === true, `it goes from ${was.status} to ${step.status}`)
+      check(step.sequence === was.history.length + 1, 'a step has a wrong number')
+      check(step.at >= (was.history.at(-1)?.at ?? 0), 'its times go back')
+      if (step.status === 'expired') check(step.at === deadlineOf(was), 'it expires at another time than its deadline')
+      else check(step.at < deadlineOf(was) + tolerance, `it is ${step.status} after its deadline`)
+    }
+    for (const field of fixed) check(was[field] === is[field], `${field} changes`)
+    for (const field of setOnce) {
+      check(was[field] === undefined || JSON.stringify(was[field]) === JSON.stringify(is[field]), `${field} changes`)
+    }
+    const { wrongReturnCodes = 0 } = is
+    check(wrongReturnCodes <= 3, 'more than three wrong return codes are tried')
+    check(wrongReturnCodes >= (was.wrongReturnCodes ?? 0), 'wrong return codes are forgotten')
+    if (wrongReturnCodes >= 3) check(isTerminal(status), 'it goes on after three wrong return codes')
+    check(was.takenBack === undefined || is.takenBack !== undefined, 'a take-back is undone')
+    this.#checkPhone(was, is, check)
+  }
+
+  #checkPhone(was: OrderRecord, is: OrderRecord, check: (holds: boolean, words: string) => void): void {
+    const { challengeTokenHash: before } = was
+    if (before === undefined || before === is.challengeTokenHash) return
+    check(is.formerTokenHashes?.includes(before) === true, 'the phone loses its order')
+    const redeemed = was.handOver?.redeemedAt === undefined && is.handOver?.redeemedAt !== undefined
+    check(redeemed || is.inboxUserId !== undefined, 'a second phone claims it')
+    if (redeemed) check(this.world.now < (was.handOver?.expiresAt ?? 0) + tolerance, 'a ticket is good for too long')
+    else check(is.handOver === undefined, 'a ticket of the browser before stays good')
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: a stored record.
+  #onSession(id: string, _was: any, is: any): void {
+    if (is === undefined || is.ended) {
+      this.#ended.add(id)
+      return
+    }
+    this.require(!this.#ended.has(id), 'a session that has ended is there again')
+    const { orderId, userId } = is.session as Session
+    if (orderId !== undefined) {
+      const facts = this.orders.get(orderId)
+      facts?.sessions.add(id)
+      this.require((facts?.sessions.size ?? 1) <= 1, `${facts?.name} makes two sessions`)
+      const newest = facts?.versions.at(-1)
+      this.require(newest === undefined || newest.status === 'finalized', `${facts?.name} makes a session too early`)
+    }
+    const nonce = this.world.current?.subject
+    if (nonce?.startsWith('nonce')) {
+      const made = this.#sessionsOfNonce.get(nonce) ?? new Set()
+      this.#sessionsOfNonce.set(nonce, made.add(id))
+      this.require(made.size <= 1, `${nonce} is used twice`)
+    }
+    const list = `sessions:${hash('sha256', userId, 'base64url')}`
+    this.require(this.world.store.membersOf(list).length <= 2 * maxSessions, 'a user has too many sessions')
+  }
+
+  #onInbox({ orders }: { orders: readonly { startKeyId: string; expiresAt: number }[] }): void {
+    const open = orders.filter(({ expiresAt }) => this.world.now < expiresAt)
+    this.require(open.length <= maxInbox, 'an inbox has too many orders')
+    for (const { startKeyId } of open) {
+      const ofKey = open.filter((entry) => entry.startKeyId === startKeyId)
+      this.require(ofKey.length <= maxOfStartKey, 'an inbox has too many orders of a start key')
+    }
+  }
+
+  #onUser({ id, wallets, deleting }: UserRecord): void {
+    if (!deleting) this.require(wallets.length <= maxWallets, `user ${id} has too many wallets`)
+  }
+}
+
+function shapeOf({
+  status,
+  kind,
+  takenBack,
+  handOver,
+  formerTokenHashes = [],
+  wrongReturnCodes = 0,
+  ...order
+}: OrderRecord): string {
+  const { inboxUserId, approval, history } = order
+  const steps = history.map((step) => step.status).join()
+  return [steps, kind, status, JSON.stringify(takenBack), handOver?.redeemedAt !== undefined, handOver !== undefined]
+    .concat(
+      [formerTokenHashes.length, wrongReturnCodes, inboxUserId !== undefined, JSON.stringify(approval)].map(String),
+    )
+    .join('|')
+}

@@ -1,0 +1,499 @@
+import { hashToken } from '../../src/base/token.ts'
+import { isTerminal, takesReturnCode } from '../../src/core/order/order.ts'
+import type { OrderResult } from '../../src/core/order/orders.ts'
+import type { WatchEvent } from '../../src/core/order/watch.ts'
+import type { Session } from '../../src/core/users/host.ts'
+import type { StartOrderOptions } from '../../src/shared/orders.ts'
+import type { Held } from './facts.ts'
+import type { Random } from './random.ts'
+import { Caller, type KnownOrder, recent, type Scene, statusOf } from './scene.ts'
+import { appOrigin, ownOrigin, request, startKey } from './service.ts'
+import { ComputerKey, type Wallet } from './wallets.ts'
+import { maxOffsetMs, type Outcome } from './world.ts'
+
+const keys = [new ComputerKey(1), new ComputerKey(2)] as const
+
+type Answer<Value> = Exclude<Outcome<Value>, { kind: 'lost' }>
+
+/** A computer: starts orders, watches them, and finalizes what a phone has approved. */
+export class Computer extends Caller {
+  readonly #number: number
+  readonly #sessions: Held[] = []
+
+  constructor(name: string, scene: Scene, number: number) {
+    super(name, scene)
+    this.#number = number
+  }
+
+  protected begin(random: Random): unknown {
+    const { scene } = this
+    const own = recent(scene, random, ({ computer }) => computer === this)
+    const status = own && statusOf(scene, own)
+    const choice = random.below(100)
+    const isOver = status === undefined || isTerminal(status)
+    if (own === undefined || choice < 3 || (isOver && choice < 50)) return this.#start(random)
+    if (choice < 25 && status !== 'approved') return this.#watch(own, random)
+    if (choice < 29) return this.#cancel(own, random)
+    if (choice < 35 && this.#sessions.length > 0) return this.#use(random.pick(this.#sessions), random)
+    if (status === 'approved' || status === 'finalized' || choice < 42) this.#finalize(own, random)
+  }
+
+  #start(random: Random): void {
+    const { scene, name } = this
+    const { takesStartKey } = scene.service.kind
+    const starter = scene.direct.length > 0 && random.permille(250) ? random.pick(scene.direct) : undefined
+    const kind = starter !== undefined ? 'link' : random.permille(250) ? 'sign' : 'login'
+    const computerNumber = kind === 'login' && random.permille(500) ? this.#number : undefined
+    const input: StartOrderOptions = {
+      kind,
+      ...(takesStartKey && kind !== 'link' ? { requester: { origin: appOrigin } } : {}),
+      ...(computerNumber === undefined ? {} : { computerKey: (keys[computerNumber] as ComputerKey).computerKey }),
+    }
+    const bearer = starter?.token ?? (takesStartKey ? startKey : undefined)
+    const orderName = `order ${++scene.count}`
+    this.do(
+      random,
+      `starts ${orderName} to ${kind}`,
+      (domain) => domain.orders.start(input, request(appOrigin, bearer)),
+      (outcome) => {
+        if (outcome.kind !== 'answered') return
+        const { value } = outcome
+        scene.facts.require(scene.facts.orders.has(value.orderId), `${name} gets an order that is not stored`)
+        scene.orders.push({
+          ...value,
+          name: orderName,
+          computer: this,
+          computerNumber,
+          ...(starter === undefined ? {} : { starter: starter.token }),
+          tokens: [],
+          tickets: [],
+        })
+      },
+    )
+  }
+
+  #cancel(order: KnownOrder, random: Random): void {
+    const { facts } = this.scene
+    this.do(
+      random,
+      `cancels ${order.name}`,
+      (domain) => domain.orders.cancel(order, request(appOrigin)),
+      (outcome) => {
+        if (outcome.kind === 'refused') return facts.checkRefusal(order.orderId, outcome.reason, order.name)
+        const stored = facts.wasStored(order.orderId, ({ status }) => status === 'cancelled')
+        facts.require(
+          stored || !facts.orders.has(order.orderId),
+          `${order.name} is cancelled by an answer, but not stored`,
+        )
+      },
+    )
+  }
+
+  #finalize(order: KnownOrder, random: Random): void {
+    finalize(this, order, random, (outcome) => {
+      if (outcome.kind !== 'answered' || outcome.value.kind !== 'login') return
+      this.#sessions.push(this.scene.facts.hold(outcome.value.issued, `${this.name}, by ${order.name},`))
+      this.scene.users.add(outcome.value.issued.session.userId)
+    })
+  }
+
+  #use(held: Held, random: Random): void {
+    const { facts } = this.scene
+    this.do(
+      random,
+      'uses its session',
+      (domain) => domain.host.currentSession(request(appOrigin, held.token)),
+      (outcome) => {
+        if (outcome.kind === 'answered') facts.hold({ ...held, cookies: [] }, `${this.name}, which uses its session,`)
+      },
+    )
+  }
+
+  #watch(order: KnownOrder, random: Random): void {
+    const { scene, name } = this
+    const { instance, domain } = scene.service.any(random)
+    const ends = new AbortController()
+    const seen: number[] = []
+    const run = async (): Promise<void> => {
+      for await (const event of domain.orders.watch(order, request(appOrigin), ends.signal)) {
+        if (!event.heartbeat && !event.reconnect) this.#see(order, event, seen)
+      }
+    }
+    scene.world.call(
+      this,
+      `watches ${order.name}`,
+      instance,
+      run,
+      (outcome) => {
+        if (outcome.kind === 'refused')
+          scene.facts.checkRefusal(order.orderId, outcome.reason, `${name} watches ${order.name}`)
+      },
+      { isWatch: true },
+    )
+  }
+
+  #see({ orderId, name }: KnownOrder, { sequence, status, at }: WatchEvent, seen: number[]): void {
+    const { facts } = this.scene
+    const last = seen.at(-1)
+    facts.require(
+      last === undefined || sequence === last + 1,
+      `a watch of ${name} shows step ${sequence} after ${last}`,
+    )
+    seen.push(sequence)
+    const isStored = facts.wasStored(orderId, ({ history }) => {
+      const step = history[sequence - 1]
+      return step?.status === status && step.at === at
+    })
+    facts.require(isStored || !facts.orders.has(orderId), `a watch of ${name} shows ${status}, which is not stored`)
+  }
+}
+
+/** Finalizes an order for a computer or a backend, mostly as it should be done. */
+function finalize(
+  computer: Computer | Agent,
+  order: KnownOrder,
+  random: Random,
+  done: (outcome: Answer<OrderResult>) => void,
+): void {
+  const { facts, world } = computer.scene
+  const { orderId, desktopToken, name } = order
+  const key = order.computerNumber === undefined ? undefined : keys[order.computerNumber]
+  const [codeIsWrong, proofIsWrong] = [random.permille(60), random.permille(30)]
+  const returnCode = codeIsWrong ? '1234567' : order.returnCode
+  const computerProof = proofIsWrong ? undefined : key?.prove(orderId, desktopToken)
+  const finalizeKey = order.finalizeKey && (random.permille(100) ? 'another key of a backend' : order.finalizeKey)
+  const input = {
+    orderId,
+    desktopToken,
+    ...(returnCode === undefined ? {} : { returnCode }),
+    ...(computerProof === undefined ? {} : { computerProof }),
+    ...(finalizeKey === undefined ? {} : { finalizeKey }),
+  }
+  let [before, began] = [facts.orders.get(orderId)?.versions.at(-1), world.now]
+  const origin = order.finalizeKey === undefined ? appOrigin : undefined
+  const words = `finalizes ${name}${codeIsWrong ? ' with a wrong code' : ''}${finalizeKey === order.finalizeKey ? '' : ' with another key'}`
+  computer.do(
+    random,
+    words,
+    (domain) => {
+      ;[before, began] = [facts.orders.get(orderId)?.versions.at(-1), world.now]
+      return domain.orders.finalize(input, request(origin, order.starter))
+    },
+    (outcome) => {
+      if (outcome.kind === 'refused') return facts.checkRefusal(orderId, outcome.reason, `${name} to be finalized`)
+      const newest = facts.orders.get(orderId)?.versions.at(-1)
+      if (newest === undefined) return done(outcome)
+      const must = (holds: boolean, text: string): void => facts.require(holds, `${name} is finalized ${text}`)
+      must(newest.status === 'finalized', 'by an answer, but not stored')
+      if (takesReturnCode(newest)) must(returnCode !== undefined && !codeIsWrong, 'without its return code')
+      if (key !== undefined) must(computerProof !== undefined, 'without the key of its computer')
+      if (before?.takenBack !== undefined) must(false, 'after it was taken back')
+      if (newest.inboxUserId === undefined) {
+        const late =
+          before?.status === 'finalized' && began > (before.history.at(-1)?.at ?? 0) + 60_000 + 2 * maxOffsetMs
+        must(!late, 'once more, after more than a minute')
+      } else must(newest.finalizeKeyHash === hashToken(String(finalizeKey)), 'with another key')
+      done(outcome)
+    },
+  )
+}
+
+/** What a phone knows of an order. */
+interface Claimed {
+  readonly claimKey: string
+  token?: string
+  message?: string
+  redeemKey?: string
+}
+
+/** A phone with a wallet, or an attacker's. */
+export class Phone extends Caller {
+  readonly #wallet: Wallet
+  readonly #known = new Map<KnownOrder, Claimed>()
+
+  constructor(name: string, scene: Scene, wallet: Wallet) {
+    super(name, scene)
+    this.#wallet = wallet
+  }
+
+  protected begin(random: Random): unknown {
+    const { scene } = this
+    const order = recent(scene, random)
+    if (order === undefined) return
+    const known = this.#known.get(order) ?? { claimKey: `key of ${this.name} for ${order.orderId}` }
+    this.#known.set(order, known)
+    const status = statusOf(scene, order)
+    const choice = random.below(100)
+    if (known.token === undefined) {
+      if (order.tickets.length > 0 && random.permille(500)) return this.#redeem(order, known, random)
+      if (choice < 10 && order.claimToken !== '') return this.#preview(order, random)
+      if (status === 'created' || choice < 20) return this.#claim(order, known, random)
+      return
+    }
+    if (choice < 6) return this.#reject(order, known, random)
+    if (status === 'claimed' || known.message === undefined || choice < 14) return this.#read(order, known, random)
+    if (status === 'waiting_user' && choice < 26) return this.#handOver(order, known, random)
+    if (status === 'waiting_user' || choice < 35) return this.#approve(order, known, random)
+    if (status === 'finalized' && choice < 60) return this.#reject(order, known, random)
+  }
+
+  #preview({ orderId, claimToken, name }: KnownOrder, random: Random): void {
+    this.do(
+      random,
+      `looks at ${name}`,
+      (domain) => domain.orders.preview({ orderId, claimToken }, request(ownOrigin)),
+      (outcome) => {
+        if (outcome.kind === 'refused')
+          this.scene.facts.checkRefusal(orderId, outcome.reason, `${name} to be looked at`)
+      },
+    )
+  }
+
+  #claim(order: KnownOrder, known: Claimed, random: Random): void {
+    const { facts, direct } = this.scene
+    const { orderId, claimToken, name } = order
+    const { claimKey } = known
+    const inbox = order.finalizeKey !== undefined
+    if (inbox && direct.length === 0) return
+    const session = inbox ? random.pick(direct) : undefined
+    this.do(
+      random,
+      `claims ${name}${inbox ? ' from the inbox' : ''}`,
+      (domain) =>
+        session === undefined
+          ? domain.orders.claim({ orderId, claimToken, claimKey }, request(ownOrigin))
+          : domain.orders.claimFromInbox({ orderId, claimKey }, request(ownOrigin, session.token)),
+      (outcome) => {
+        if (outcome.kind === 'refused') {
+          if (!inbox) facts.checkRefusal(orderId, outcome.reason, `${name} to be claimed`)
+          return
+        }
+        const { challengeToken } = outcome.value
+        const hashed = hashToken(challengeToken)
+        const isStored = facts.wasStored(orderId, (each) => each.challengeTokenHash === hashed)
+        facts.require(isStored || !facts.orders.has(orderId), `${name} is claimed by an answer, but not stored`)
+        if (session !== undefined) {
+          const forUser = facts.wasStored(orderId, ({ inboxUserId }) => inboxUserId === session.session.userId)
+          facts.require(forUser || !facts.orders.has(orderId), `${name} is claimed by another user`)
+          facts.require(session.session.orderId === undefined, `${name} is claimed by a session of an order`)
+        }
+        known.token = challengeToken
+        order.tokens.push(challengeToken)
+      },
+    )
+  }
+
+  #read(order: KnownOrder, known: Claimed, random: Random): void {
+    const { orderId, name } = order
+    const challengeToken = known.token as string
+    this.do(
+      random,
+      `reads ${name}`,
+      (domain) => domain.orders.readChallenge({ orderId, challengeToken }, request(ownOrigin)),
+      (outcome) => {
+        if (outcome.kind === 'refused') return this.#refused(order, outcome.reason, 'read')
+        this.#requireInForce(order, challengeToken, 'read')
+        known.message = outcome.value.message
+        order.returnCode = outcome.value.returnCode ?? order.returnCode
+      },
+    )
+  }
+
+  #approve(order: KnownOrder, known: Claimed, random: Random): void {
+    const { facts } = this.scene
+    const { orderId, name } = order
+    const challengeToken = known.token as string
+    const proof = this.#wallet.prove(known.message as string)
+    const rememberComputer = random.permille(500)
+    const isDone = (): boolean => facts.wasStored(orderId, (each) => each.proof?.signatureHex === proof.signatureHex)
+    let wasAble = false
+    this.do(
+      random,
+      `approves ${name} with ${this.#wallet.name}`,
+      (domain) => {
+        wasAble ||= isDone() || this.#isAble(order)
+        return domain.orders.approve({ orderId, challengeToken, proof, rememberComputer }, request(ownOrigin))
+      },
+      (outcome) => {
+        if (outcome.kind === 'refused') return this.#refused(order, outcome.reason, 'approved')
+        const isStored = facts.wasStored(orderId, (each) => each.proof?.signatureHex === proof.signatureHex)
+        facts.require(isStored || !facts.orders.has(orderId), `${name} is approved by an answer, but not stored`)
+        facts.require(wasAble || this.#isAble(order), `${name} is approved by a wallet that may not`)
+        order.returnCode = outcome.value.returnCode ?? order.returnCode
+      },
+    )
+  }
+
+  /** Whether the phone's wallet can approve an order for an inbox. */
+  #isAble({ orderId }: KnownOrder): boolean {
+    const { facts } = this.scene
+    const order = facts.orders.get(orderId)?.versions.at(-1)
+    if (order?.inboxUserId === undefined) return true
+    const user = facts.userOf(order.inboxUserId)
+    const subject = this.#wallet.publicKeyHex
+    const entry = user?.wallets.find((each) => each.subject === subject)
+    if (user === undefined || entry === undefined || !facts.walletsOf(user.id).includes(subject)) return false
+    return entry.linkedAt === user.createdAt || entry.linkedAt <= order.issuedAt - 86_400_000
+  }
+
+  #handOver(order: KnownOrder, known: Claimed, random: Random): void {
+    const { orderId, name } = order
+    const challengeToken = known.token as string
+    this.do(
+      random,
+      `makes a ticket for ${name}`,
+      (domain) => domain.orders.handOver({ orderId, challengeToken }, request(ownOrigin)),
+      (outcome) => {
+        if (outcome.kind === 'refused') return this.#refused(order, outcome.reason, 'handed over')
+        order.tickets.push(outcome.value.ticket)
+      },
+    )
+  }
+
+  #redeem(order: KnownOrder, known: Claimed, random: Random): void {
+    const { facts } = this.scene
+    const ticket = random.pick(order.tickets)
+    const { claimKey } = known
+    this.do(
+      random,
+      `redeems a ticket of ${order.name}`,
+      (domain) => domain.orders.redeem({ ticket, claimKey }, request(ownOrigin)),
+      (outcome) => {
+        if (outcome.kind === 'refused') return
+        const hashed = hashToken(outcome.value.challengeToken)
+        const isStored = facts.wasStored(order.orderId, (each) => each.challengeTokenHash === hashed)
+        facts.require(
+          isStored || !facts.orders.has(order.orderId),
+          `${order.name} is taken over by an answer, but not stored`,
+        )
+        known.token = outcome.value.challengeToken
+        order.tokens.push(known.token)
+      },
+    )
+  }
+
+  #reject(order: KnownOrder, known: Claimed, random: Random): void {
+    const { facts } = this.scene
+    const { orderId, name } = order
+    const challengeToken = known.token as string
+    // A link order's wallet is unlinked.
+    const linked = facts.orders.get(orderId)?.versions.find(({ kind, proof }) => kind === 'link' && proof !== undefined)
+    const endsWith = (session: Session): boolean =>
+      session.orderId === orderId || (linked !== undefined && session.subject === linked.proof?.subject)
+    const done = facts.ban(`${name} is taken back`, (session) => endsWith(session))
+    this.do(
+      random,
+      `rejects ${name}`,
+      (domain) => domain.orders.reject({ orderId, challengeToken }, request(ownOrigin)),
+      (outcome) => {
+        if (outcome.kind === 'refused') {
+          this.#refused(order, outcome.reason, 'rejected')
+          // What was begun stays as it is once the order is forgotten.
+          if (outcome.reason !== 'ORDER_NOT_FOUND') done()
+          return
+        }
+        const isStored = facts.wasStored(orderId, (each) => each.status === 'rejected' || each.takenBack !== undefined)
+        facts.require(isStored || !facts.orders.has(orderId), `${name} is rejected by an answer, but not stored`)
+        done()
+      },
+    )
+  }
+
+  #refused(order: KnownOrder, reason: string, what: string): void {
+    this.scene.facts.checkRefusal(order.orderId, reason, `${order.name} to be ${what}`)
+  }
+
+  /** The token of a browser that handed the order over can only reject it. */
+  #requireInForce({ orderId, name }: KnownOrder, token: string, what: string): void {
+    const hashed = hashToken(token)
+    const { facts } = this.scene
+    const former = facts.orders.get(orderId)?.versions.at(-1)?.formerTokenHashes ?? []
+    // The answer may have been on its way when the order was handed over.
+    const wasFormer = former.includes(hashed) && !this.#isFresh(orderId, hashed)
+    facts.require(!wasFormer, `${name} is ${what} with the token of a former browser`)
+  }
+
+  #isFresh(orderId: string, hashed: string): boolean {
+    const versions = this.scene.facts.orders.get(orderId)?.versions ?? []
+    const replaced = versions.findIndex(({ formerTokenHashes = [] }) => formerTokenHashes.includes(hashed))
+    return replaced < 0 || versions.length - replaced <= 3
+  }
+}
+
+/** Uses each token for what it is not for. */
+export class Thief extends Caller {
+  protected begin(random: Random): unknown {
+    const { scene } = this
+    const order = recent(scene, random)
+    if (order === undefined) return
+    const { orderId } = order
+    const tokens = [
+      order.claimToken,
+      order.desktopToken,
+      ...order.tokens,
+      ...order.tickets,
+      ...scene.direct.map(({ token }) => token),
+    ]
+    const which = random.below(tokens.length)
+    const token = tokens[which] as string
+    const inForce = order.tokens.at(-1)
+    const isPhone = order.tokens.includes(token)
+    const from = request(ownOrigin)
+    const ways: readonly [string, boolean, (domain: Parameters<Parameters<Caller['do']>[2]>[0]) => Promise<unknown>][] =
+      [
+        ['look at', token === order.claimToken, ({ orders }) => orders.preview({ orderId, claimToken: token }, from)],
+        ['read', token === inForce, ({ orders }) => orders.readChallenge({ orderId, challengeToken: token }, from)],
+        ['reject', isPhone, ({ orders }) => orders.reject({ orderId, challengeToken: token }, from)],
+        ['cancel', token === order.desktopToken, ({ orders }) => orders.cancel({ orderId, desktopToken: token }, from)],
+        ['hand over', token === inForce, ({ orders }) => orders.handOver({ orderId, challengeToken: token }, from)],
+        [
+          'finalize',
+          token === order.desktopToken,
+          ({ orders }) => orders.finalize({ orderId, desktopToken: token }, from),
+        ],
+        [
+          'be',
+          scene.direct.some((held) => held.token === token),
+          ({ host }) => host.currentSession(request(ownOrigin, token)),
+        ],
+      ]
+    const [what, fits, run] = random.pick(ways)
+    // What a token is for is what its owner does with it.
+    if (fits || token === '') return
+    this.do(random, `tries to ${what} ${order.name} with another token`, run, (outcome) => {
+      scene.facts.require(
+        outcome.kind === 'refused',
+        `a thief can ${what} ${order.name} with a token that is not for it`,
+      )
+    })
+  }
+}
+
+/** A backend with a start key: asks users by their inboxes. */
+export class Agent extends Caller {
+  protected begin(random: Random): unknown {
+    const { scene } = this
+    const own = recent(scene, random, ({ computer }) => computer === this)
+    if (own !== undefined && (statusOf(scene, own) === 'approved' || random.permille(200))) {
+      return finalize(this, own, random, () => {})
+    }
+    const users = [...scene.users]
+    if (users.length === 0) return
+    const userId = random.pick(users)
+    const name = `order ${++scene.count}`
+    this.do(
+      random,
+      `asks a user by ${name}`,
+      (domain) =>
+        domain.orders.start(
+          { kind: 'sign', payload: '{"a":1}', inboxUserId: userId, requester: { origin: appOrigin } },
+          request(undefined, startKey),
+        ),
+      (outcome) => {
+        if (outcome.kind === 'refused') return
+        const finalizeKey = `finalize key of ${name}`
+        scene.orders.push({ ...outcome.value, name, computer: this, finalizeKey, tokens: [], tickets: [] })
+      },
+    )
+  }
+}

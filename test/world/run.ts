@@ -1,0 +1,164 @@
+import { forgottenAt } from '../../src/core/order/order.ts'
+import { People } from '../../src/core/users/people.ts'
+import { walletAdapters } from '../../src/core/wallet/adapters.ts'
+import { Facts } from './facts.ts'
+import { Operator } from './operator.ts'
+import { Agent, Computer, Phone, Thief } from './order-actors.ts'
+import { Random } from './random.ts'
+import type { Caller, Scene } from './scene.ts'
+import { Service } from './service.ts'
+import { User } from './user-actors.ts'
+import { Wallet } from './wallets.ts'
+import { type Faults, maxOffsetMs, noFaults, Violation, World } from './world.ts'
+
+/** Steps of a world, unless another number is asked for. Long worlds end in what few faults lead to. */
+export const stepsOfWorld = 600
+
+/** How a world is run. */
+export interface Run {
+  readonly seed: number
+  /** Most steps of the scheduler. */
+  readonly steps: number
+  /** Whether faults stop in the middle, and what was begun must come to its end. */
+  readonly liveness: boolean
+}
+
+/** What came of a world. */
+export interface Ran {
+  /** Absent if all was as it must be. */
+  readonly violation?: string
+  readonly history: readonly string[]
+  /** Numbers of the steps that were made. */
+  readonly numbers: readonly number[]
+  readonly storeCalls: number
+  readonly orders: number
+  readonly states: ReadonlySet<string>
+}
+
+const wallets = [1, 2, 3, 4, 5].map((number) => new Wallet(number))
+const [adapter] = walletAdapters(['ed25519'])
+const addresses = new Map(
+  wallets.map(({ publicKeyHex }) => [publicKeyHex, adapter?.readAddress(publicKeyHex) ?? publicKeyHex]),
+)
+
+/** The numbers of the steps that a seed leads to. */
+function numbersOf({ seed, steps }: Run): number[] {
+  const random = new Random(seed)
+  return Array.from({ length: steps }, () => random.next())
+}
+
+/** Runs the world of a seed. With `numbers`, these steps in place of those that follow from the seed. */
+export async function runWorld(run: Run, numbers: readonly number[] = numbersOf(run)): Promise<Ran> {
+  const random = new Random(run.seed ^ 0x5eed)
+  const facts = new Facts()
+  const world = new World(run.seed, faultsOf(random), (...change) => facts.onWrite(...change))
+  facts.follow(world)
+  let done = 0
+  const counted = function* (): Generator<number> {
+    for (const number of numbers) {
+      done++
+      yield number
+    }
+  }
+  const ran = (violation?: string): Ran => ({
+    ...(violation === undefined ? {} : { violation }),
+    history: world.history,
+    numbers: numbers.slice(0, done),
+    storeCalls: world.storeCalls,
+    orders: facts.orders.size,
+    states: facts.states,
+  })
+  try {
+    const actors = peopled(world, facts, random)
+    await world.run(counted())
+    await world.drain()
+    if (run.liveness) await comeToAnEnd(world, facts, actors)
+    return ran()
+  } catch (error) {
+    if (error instanceof Violation) return ran(error.message)
+    throw error
+  } finally {
+    world.end()
+  }
+}
+
+/** Each world has some faults often, and others never: together they would keep anything from happening. */
+function faultsOf(random: Random): Faults {
+  const some = (share: number): number => (random.permille(500) ? share : 0)
+  return {
+    ...noFaults,
+    lostBefore: some(20),
+    lostAfter: some(20),
+    lateAnswer: some(400),
+    lostWake: some(200),
+    doubleWake: some(200),
+    crash: some(8),
+    clockJump: some(10),
+    leap: some(3),
+  }
+}
+
+/** Puts a service and actors into a world. */
+function peopled(world: World, facts: Facts, random: Random): readonly Caller[] {
+  const kind = {
+    confirmationCode: random.pick(['compare', 'return'] as const),
+    takesStartKey: random.permille(300),
+    admitsPeople: random.permille(250),
+  }
+  const service = new Service(world, kind, 2)
+  const everyone = wallets.map(({ publicKeyHex }) => [`ed25519:${addresses.get(publicKeyHex)}`, {}] as const)
+  service.membership.replace(new People(new Map(), new Map(everyone)))
+  const few = wallets.slice(0, 1 + random.below(wallets.length))
+  const scene: Scene = {
+    world,
+    service,
+    facts,
+    wallets: few,
+    orders: [],
+    users: new Set(),
+    direct: [],
+    moved: new Set(),
+    isStopped: false,
+    count: 0,
+    addressOf: (subject) => addresses.get(subject) ?? subject,
+    listed: () => {},
+  }
+  const some = <Made extends Caller>(share: number, make: () => Made): Caller[] =>
+    random.permille(share) ? [make()] : []
+  return [
+    ...some(850, () => new Computer('computer 1', scene, 0)),
+    ...some(400, () => new Computer('computer 2', scene, 1)),
+    ...some(900, () => new Phone('phone 1', scene, random.pick(few))),
+    ...some(600, () => new Phone('phone 2', scene, random.pick(few))),
+    ...some(300, () => new Thief('the thief', scene)),
+    ...some(600, () => new User('user 1', scene)),
+    ...some(400, () => new User('user 2', scene)),
+    ...(kind.takesStartKey ? some(900, () => new Agent('the backend', scene)) : []),
+    ...some(350, () => new Operator('the operator', scene)),
+  ]
+}
+
+/** Faults have stopped: what was begun comes to its end. */
+async function comeToAnEnd(world: World, facts: Facts, actors: readonly Caller[]): Promise<void> {
+  const random = new Random(1)
+  const faultsEndedAt = world.now
+  for (let rounds = 0; actors.filter((actor) => actor.retry(random)).length > 0; rounds++) {
+    if (rounds > 50) throw new Violation('calls are repeated for ever')
+    await world.drain()
+  }
+  // Longer than an order lives, and than it is remembered. Its watchers look again with each heartbeat.
+  for (let rounds = 0; world.watches > 0; rounds++) {
+    if (rounds > 400) throw new Violation('a watch does not come to its end')
+    await world.pass(20_000)
+    await world.drain()
+  }
+  for (const { name, versions } of facts.orders.values()) {
+    const newest = versions.at(-1)
+    // Once an order is forgotten, its phone comes back too late.
+    if (newest === undefined || forgottenAt(newest) < faultsEndedAt + 2 * maxOffsetMs) continue
+    if (newest.takenBack !== undefined && Object.keys(newest.takenBack).length === 0) {
+      throw new Violation(`${name} is taken back, and nothing becomes of it`)
+    }
+  }
+  facts.checkHeld('at the end')
+}

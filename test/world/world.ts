@@ -1,0 +1,498 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { CountersignError } from '../../src/shared/errors.ts'
+import type { ScannedValue, Store } from '../../src/store/store.ts'
+import { simulate } from './globals.ts'
+import { mixed, Random } from './random.ts'
+import { MapStore, type OnWrite, type Step } from './store.ts'
+
+/** How a call of an actor ended. `lost`: without an answer, so it may or may not have happened. */
+export type Outcome<Value> =
+  | { readonly kind: 'answered'; readonly value: Value }
+  | { readonly kind: 'refused'; readonly reason: string; readonly message: string }
+  | { readonly kind: 'lost' }
+
+/** Something that makes calls. It has one in progress at most, beside its watches. */
+export interface Actor {
+  readonly name: string
+  /** Begins a call, by {@link World.call}. May do nothing. */
+  act(random: Random): unknown
+}
+
+/** What a call is, beside its words. */
+interface CallOptions {
+  /** Whether it lasts while its actor makes other calls. */
+  readonly isWatch?: boolean
+  /** What it is about, for {@link World.current}. */
+  readonly subject?: string
+}
+
+/** A call of an actor at an instance, while it runs. */
+interface Task {
+  readonly actor: Actor
+  readonly words: string
+  readonly instance: Instance
+  readonly isWatch: boolean
+  readonly subject: string
+  /** What the call is known by, whatever happened before: its actor, and how many the actor had made. */
+  readonly key: number
+  readonly finish: (outcome: Outcome<unknown>) => void
+  steps: number
+  waiting: number
+  /** Its process has stopped: what it still does does not reach the store. */
+  isGone: boolean
+  outcome?: Outcome<unknown>
+}
+
+/** A step at the store that waits to be done, or for its answer to arrive. */
+interface Waiting {
+  readonly task: Task
+  readonly key: number
+  readonly step: Step
+  readonly resolve: (value: unknown) => void
+  readonly reject: (error: unknown) => void
+  /** There once the step is done: its answer is on the way. */
+  answer?: { readonly value: unknown }
+}
+
+interface Watcher {
+  readonly task: Task
+  readonly key: string
+  readonly number: number
+  readonly onWake: () => void
+}
+
+/** A process on the store. It may stop between any two steps, and starts again. */
+export interface Instance {
+  readonly name: string
+  readonly index: number
+  /** Difference of its clock to the store's, in ms. */
+  offsetMs: number
+}
+
+/** How often faults happen, each in so many of 1,000 steps. */
+export interface Faults {
+  readonly lostBefore: number
+  readonly lostAfter: number
+  readonly lateAnswer: number
+  readonly lostWake: number
+  readonly doubleWake: number
+  readonly crash: number
+  readonly clockJump: number
+  readonly leap: number
+}
+
+export const noFaults: Faults = {
+  lostBefore: 0,
+  lostAfter: 0,
+  lateAnswer: 0,
+  lostWake: 0,
+  doubleWake: 0,
+  crash: 0,
+  clockJump: 0,
+  leap: 0,
+}
+
+/** What the world does not allow has happened. */
+export class Violation extends Error {
+  override readonly name = 'Violation'
+}
+
+/** When a simulated world begins, in epoch milliseconds. */
+const worldBegins = Date.UTC(2026, 0, 1)
+
+/**
+ * Difference in ms of an instance's clock to the store's with which the store still answers: `src/store/clock.ts` lets
+ * calls fail beyond it.
+ */
+export const maxOffsetMs = 1000
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+/**
+ * A store behind a scheduler, and processes on it. Each step of the scheduler has a number of its own that decides what
+ * it does; nothing else does. It decides only when each call that runs waits at the store or has ended, and chooses by
+ * actor and number, never by arrival. So the same numbers lead to the same history; and without some of them, to
+ * one that is similar.
+ */
+export class World {
+  readonly store: MapStore
+  readonly history: string[] = []
+  faults: Faults
+  /** Steps at the store so far. */
+  storeCalls = 0
+  now = worldBegins
+  readonly #actors: Actor[] = []
+  readonly #calls = new Map<Actor, number>()
+  readonly #busy = new Set<Actor>()
+  readonly #inside = new AsyncLocalStorage<Task>()
+  readonly #running = new Set<Task>()
+  readonly #instances: { readonly instance: Instance; readonly restart: () => void }[] = []
+  #waiting: Waiting[] = []
+  #watchers: Watcher[] = []
+  #wakes: Watcher[] = []
+  #timers: { readonly at: number; readonly task: Task; readonly callback: () => void }[] = []
+  #watcherCount = 0
+  #hasFired = false
+  #random: Random
+  readonly #restoreGlobals: () => void
+
+  constructor(seed: number, faults: Faults, onWrite: OnWrite) {
+    this.faults = faults
+    this.#random = new Random(seed)
+    this.store = new MapStore(() => this.now, onWrite)
+    this.store.onWake = (key) => {
+      for (const watcher of this.#watchers) if (watcher.key === key) this.#wakes.push(watcher)
+    }
+    const inside = this.#inside
+    this.#restoreGlobals = simulate({
+      isInside: () => inside.getStore() !== undefined,
+      now: () => this.now - worldBegins,
+      startTimer: (callback, ms) => this.#startTimer(callback, ms),
+      random: this.#random,
+    })
+  }
+
+  /** Restores the process's clock, timers and random numbers. */
+  end(): void {
+    for (const task of this.#running) task.isGone = true
+    this.#restoreGlobals()
+  }
+
+  add(actor: Actor): void {
+    this.#actors.push(actor)
+  }
+
+  /** Adds a process. `restart` is called after each crash. */
+  addInstance(name: string, restart: () => void): Instance {
+    const instance = { name, index: this.#instances.length, offsetMs: 0 }
+    this.#instances.push({ instance, restart })
+    return instance
+  }
+
+  /** A handle of the store, for a process. */
+  handle(instance: Instance): Store {
+    const step =
+      (operation: Step['operation']) =>
+      // biome-ignore lint/suspicious/noExplicitAny: each operation has its own.
+      (...args: readonly any[]): Promise<any> =>
+        this.#arrive({ operation, args })
+    const scan = step('scan')
+    return {
+      description: 'a simulated store',
+      shared: true,
+      now: () => this.now + instance.offsetMs,
+      get: step('get'),
+      create: step('create'),
+      take: step('take'),
+      compareAndSet: step('compareAndSet'),
+      addMember: step('addMember'),
+      removeMember: step('removeMember'),
+      members: step('members'),
+      watch: async (key, onWake) => this.#watch(key, onWake),
+      async *scan(beginning): AsyncGenerator<ScannedValue> {
+        yield* (await scan(beginning)) as ScannedValue[]
+      },
+      ping: async () => {},
+      close: async () => {},
+    }
+  }
+
+  /** Whether an actor waits for a call, other than a watch. */
+  isBusy(actor: Actor): boolean {
+    return this.#busy.has(actor)
+  }
+
+  /**
+   * Makes a call. `finish` is called once, when it has ended or the instance has crashed, and may make the next call.
+   */
+  call<Value>(
+    actor: Actor,
+    words: string,
+    instance: Instance,
+    run: () => Promise<Value>,
+    finish: (outcome: Outcome<Value>) => void,
+    { isWatch = false, subject = '' }: CallOptions = {},
+  ): void {
+    const number = (this.#calls.get(actor) ?? 0) + 1
+    this.#calls.set(actor, number)
+    const task: Task = {
+      actor,
+      words,
+      instance,
+      isWatch,
+      subject,
+      key: mixed(this.#actors.indexOf(actor) + 1, number),
+      finish: finish as Task['finish'],
+      steps: 0,
+      waiting: 0,
+      isGone: false,
+    }
+    if (!isWatch) this.#busy.add(actor)
+    this.#running.add(task)
+    this.#log(`${actor.name} ${words}, at ${instance.name}`)
+    const settle = (outcome: Outcome<unknown>): void => {
+      task.outcome ??= outcome
+    }
+    this.#inside.run(task, () => {
+      run().then(
+        (value) => settle({ kind: 'answered', value }),
+        (error: unknown) => {
+          if (error instanceof CountersignError) {
+            const { reason, message } = error
+            settle(reason === 'STORE_UNAVAILABLE' ? { kind: 'lost' } : { kind: 'refused', reason, message })
+          } else if (error instanceof Error && error.name === 'AdministrationError') {
+            settle({ kind: 'refused', reason: error.name, message: error.message })
+          } else
+            settle({
+              kind: 'refused',
+              reason: 'INTERNAL',
+              message: String(error instanceof Error ? error.stack : error),
+            })
+        },
+      )
+    })
+  }
+
+  /** Runs the steps that these numbers decide. */
+  async run(numbers: Iterable<number>): Promise<void> {
+    await this.#settle()
+    for (const number of numbers) {
+      this.#step(new Random(number), number)
+      await this.#settle()
+    }
+  }
+
+  /** Answers all that waits, without faults, until no call but watches is in progress. */
+  async drain(): Promise<void> {
+    this.faults = noFaults
+    await this.#settle()
+    for (let steps = 0; this.#waiting.length > 0 || this.#wakes.length > 0; steps++) {
+      if (steps > 20_000) throw new Violation(`calls go on for ever: ${[...this.#running].map(({ words }) => words)}`)
+      for (const watcher of this.#wakes.splice(0)) this.#wake(watcher)
+      const next = this.#waiting[0]
+      if (next !== undefined) this.#release(next, new Random(0))
+      await this.#settle()
+    }
+  }
+
+  /** Lets time pass. */
+  async pass(ms: number): Promise<void> {
+    this.#advance(ms)
+    await this.#settle()
+  }
+
+  /** Number of watches in progress. */
+  get watches(): number {
+    return [...this.#running].filter(({ isWatch }) => isWatch).length
+  }
+
+  note(text: string): void {
+    this.#log(text)
+  }
+
+  #step(random: Random, number: number): unknown {
+    const { faults } = this
+    this.#advance(random.permille(40) ? random.below(2000) : random.below(8))
+    if (random.permille(faults.crash)) return this.crash(random)
+    if (random.permille(faults.clockJump)) return this.#jump(random)
+    if (random.permille(faults.leap)) {
+      const ms = random.pick([5_000, 31_000, 61_000, 130_000, 620_000, 3_700_000])
+      this.#log(`${ms / 1000} s pass`)
+      // A call has a time limit of a few seconds.
+      for (const one of this.#waiting.splice(0)) {
+        if (one.answer === undefined && random.permille(500)) this.#do(one)
+        one.task.waiting--
+        one.reject(unavailable())
+      }
+      return this.#advance(ms)
+    }
+    const idle = this.#actors.filter((actor) => !this.#busy.has(actor))
+    if (this.#wakes.length > 0 && random.permille(300)) {
+      const index = random.below(this.#wakes.length)
+      const [watcher] = this.#wakes.splice(index, 1) as [Watcher]
+      if (random.permille(faults.lostWake)) return this.#log(`a wake-up of ${watcher.task.actor.name} is lost`)
+      if (random.permille(faults.doubleWake)) this.#wakes.push(watcher)
+      return this.#wake(watcher)
+    }
+    if (this.#waiting.length > 0 && (idle.length === 0 || !random.permille(250))) {
+      return this.#release(nearest(this.#waiting, number), random)
+    }
+    if (idle.length > 0)
+      nearest(
+        idle.map((actor) => ({ actor, key: this.#actors.indexOf(actor) })),
+        number,
+      ).actor.act(random)
+  }
+
+  /** Ends all calls of a process, of which each step that waits may have been done. */
+  crash(random: Random, which = random.pick(this.#instances)): void {
+    const { instance, restart } = which
+    this.#log(`${instance.name} crashes`)
+    const [gone, left] = [this.#waiting, [] as Waiting[]]
+    for (const one of gone) {
+      if (one.task.instance !== instance) left.push(one)
+      else if (one.answer === undefined && random.permille(500)) this.#do(one)
+    }
+    this.#waiting = left
+    this.#watchers = this.#watchers.filter(({ task }) => task.instance !== instance)
+    this.#wakes = this.#wakes.filter(({ task }) => task.instance !== instance)
+    this.#timers = this.#timers.filter(({ task }) => task.instance !== instance)
+    for (const task of this.#running) {
+      if (task.instance !== instance) continue
+      task.isGone = true
+      task.outcome = { kind: 'lost' }
+      task.waiting = 0
+    }
+    restart()
+  }
+
+  /** Crashes all processes at once. */
+  crashAll(random: Random): void {
+    for (const one of this.#instances) this.crash(random, one)
+  }
+
+  #jump(random: Random): void {
+    const { instance } = random.pick(this.#instances)
+    const most = random.permille(300) ? maxOffsetMs : 5
+    instance.offsetMs = random.below(2 * most + 1) - most
+    this.#log(`the clock of ${instance.name} is off by ${instance.offsetMs} ms`)
+  }
+
+  #arrive(step: Step): Promise<unknown> {
+    const task = this.#inside.getStore()
+    if (task === undefined || task.isGone) return new Promise(() => {})
+    const key = mixed(task.key, ++task.steps)
+    task.waiting++
+    return new Promise((resolve, reject) => this.#waiting.push({ task, key, step, resolve, reject }))
+  }
+
+  #release(one: Waiting, random: Random): unknown {
+    const { faults } = this
+    const words = `${one.task.actor.name} ${one.task.words}: ${stepWords(one.step)}`
+    if (one.answer !== undefined) {
+      this.#log(`${words} → the answer arrives`)
+      return this.#answer(one, one.answer.value)
+    }
+    if (random.permille(faults.lostBefore)) {
+      this.#log(`${words} → lost before it happened`)
+      this.#leave(one)
+      return one.reject(unavailable())
+    }
+    const value = this.#do(one)
+    if (random.permille(faults.lostAfter)) {
+      this.#log(`${words} → lost after it happened`)
+      this.#leave(one)
+      return one.reject(unavailable())
+    }
+    if (random.permille(faults.lateAnswer)) {
+      this.#log(`${words} → happens`)
+      one.answer = { value }
+      return
+    }
+    this.#log(`${words} → answered`)
+    this.#answer(one, value)
+  }
+
+  #do({ task, step }: Waiting): unknown {
+    this.storeCalls++
+    this.current = task
+    const value = this.store.do(step)
+    this.current = undefined
+    return value
+  }
+
+  /** The call whose step is being done. */
+  current: Pick<Task, 'words' | 'subject'> | undefined
+
+  #answer(one: Waiting, value: unknown): void {
+    this.#leave(one)
+    one.resolve(value)
+  }
+
+  #leave(one: Waiting): void {
+    one.task.waiting--
+    this.#waiting.splice(this.#waiting.indexOf(one), 1)
+  }
+
+  async #watch(key: string, onWake: () => void): Promise<() => void> {
+    await this.#arrive({ operation: 'get', args: [key] })
+    const task = this.#inside.getStore() as Task
+    const watcher = { task, key, number: this.#watcherCount++, onWake }
+    this.#watchers.push(watcher)
+    return () => {
+      this.#watchers = this.#watchers.filter((each) => each !== watcher)
+      this.#wakes = this.#wakes.filter((each) => each !== watcher)
+    }
+  }
+
+  #wake({ task, onWake }: Watcher): void {
+    this.#log(`${task.actor.name} is woken`)
+    onWake()
+  }
+
+  #startTimer(callback: () => void, ms: number): () => void {
+    const task = this.#inside.getStore() as Task
+    const timer = { at: this.now + ms, task, callback }
+    this.#timers.push(timer)
+    return () => {
+      this.#timers = this.#timers.filter((each) => each !== timer)
+    }
+  }
+
+  #advance(ms: number): void {
+    this.now += ms
+    const due = this.#timers.filter(({ at }) => at <= this.now).sort((one, other) => one.at - other.at)
+    this.#timers = this.#timers.filter(({ at }) => at > this.now)
+    for (const { callback } of due) callback()
+    // They go on in a later turn.
+    this.#hasFired = due.length > 0
+  }
+
+  /** Waits until each call that runs waits at the store or has ended, and lets the actors of those go on. */
+  async #settle(): Promise<void> {
+    for (let turns = 0; ; turns++) {
+      await turn()
+      const over = [...this.#running].filter(({ outcome }) => outcome !== undefined)
+      for (const task of over) {
+        this.#running.delete(task)
+        if (!task.isWatch) this.#busy.delete(task.actor)
+        const outcome = task.outcome as Outcome<unknown>
+        this.#log(`${task.actor.name} ${task.words} → ${outcomeWords(outcome)}`)
+        if (outcome.kind === 'refused' && outcome.reason === 'INTERNAL')
+          throw new Violation(`INTERNAL: ${outcome.message}`)
+        task.finish(outcome)
+      }
+      const isMoving = [...this.#running].some(({ isWatch, waiting }) => !isWatch && waiting === 0)
+      if (over.length === 0 && !isMoving && !this.#hasFired) return
+      this.#hasFired = false
+      if (turns > 1000) throw new Error('a call neither waits at the store nor ends')
+    }
+  }
+
+  #log(text: string): void {
+    this.history.push(`${((this.now - worldBegins) / 1000).toFixed(3)} ${text}`)
+  }
+}
+
+function unavailable(): CountersignError {
+  return new CountersignError('STORE_UNAVAILABLE', 'The store does not answer; try again shortly')
+}
+
+/** The one of these that a number chooses: mostly the same if others are missing. */
+function nearest<Item extends { readonly key: number }>(items: readonly Item[], number: number): Item {
+  let [best, least] = [items[0] as Item, Number.POSITIVE_INFINITY]
+  for (const item of items) {
+    const distance = mixed(number, item.key)
+    if (distance < least) [best, least] = [item, distance]
+  }
+  return best
+}
+
+function stepWords({ operation, args }: Step): string {
+  return `${operation} ${String(args[0]).split(':')[0]}`
+}
+
+function outcomeWords(outcome: Outcome<unknown>): string {
+  if (outcome.kind === 'refused') return `refused, ${outcome.reason}`
+  return outcome.kind === 'lost' ? 'lost' : 'answered'
+}
