@@ -35,7 +35,7 @@ export function accountsOf(parts: AccountParts, { clients, people }: Pick<Loaded
 type BoundToken = Partial<Pick<AdapterPayload, 'kind' | 'sessionUid' | 'expiresWithSession'>>
 
 /** Who an account is of: a session, or what is left of one. */
-type AccountSession = Pick<Session, 'id' | 'userId' | 'adapterId' | 'address' | 'publicKeyHex'>
+type AccountSession = Pick<Session, 'id' | 'userId' | 'adapterId' | 'address' | 'publicKeyHex' | 'firstWallet'>
 
 /**
  * The session that a token acts for, if it still may: with offline access, if its user still has its wallet. The
@@ -72,15 +72,16 @@ export async function resourceClaims(
  * The claims of a session's user, by all scopes: those of the people file, to which the application's function adds.
  */
 async function claimsIn(
-  { userId, adapterId, address, publicKeyHex }: AccountSession,
+  session: AccountSession,
   clientId: string,
   { host, settings: { oidc: settings }, log }: AccountParts,
   people: People,
 ): Promise<Fields> {
+  const { userId, adapterId, address, publicKeyHex } = session
   const own: ClaimsWallet = { adapterId, address, publicKeyHex }
   const others = (await host.walletsOf(userId)).filter((each) => !isSame(each, own))
   const subject = { userId, wallet: own, clientId }
-  const byFile = people.find({ userId, adapterId, address }) ?? {}
+  const byFile = people.find(session) ?? {}
   const byFunction = settings.claims === undefined ? {} : await askClaims(settings.claims, subject, log)
   const byTemplate: Fields = { email: settings.email?.replace('{user_id}', emailPart(userId)) }
   // An address and whether it is verified are of one source.

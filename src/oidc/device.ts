@@ -103,7 +103,13 @@ export class DevicePage {
     if (session.orderId !== undefined) return page(403, { kind: 'device-direct', ...shown })
     const { adapterId, address, id: sessionId } = session
     if (!mayUse(session, client, this.#parts.loaded().people)) {
-      return page(403, { kind: 'not-for-account', ...shown, wallet: address, sessionId, code: pending.userCode })
+      return page(403, {
+        kind: 'not-for-account',
+        ...shown,
+        wallet: `${adapterId}:${address}`,
+        sessionId,
+        code: pending.userCode,
+      })
     }
     const compares = settings.proximity !== 'off'
     const { ip, userAgent } = terminal

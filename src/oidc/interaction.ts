@@ -240,7 +240,7 @@ export class Interactions {
     return this.#parts.page(403, {
       kind: 'not-for-account',
       client: shownClient(client.metadata),
-      wallet: session.address,
+      wallet: `${session.adapterId}:${session.address}`,
       sessionId: session.id,
       signIn: this.#signInAddress(path, payload.params?.ui_locales, { again: '1' }),
     })

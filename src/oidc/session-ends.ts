@@ -33,8 +33,9 @@ export class OfflineAccess {
 
   /** Begins offline access of a session, for 90 days from now. */
   async keep(kept: PastSession): Promise<void> {
-    const { id, userId, adapterId, subject, publicKeyHex, address, createdAt, orderId } = kept
-    const session = { id, userId, adapterId, publicKeyHex, address, createdAt, ...given({ subject, orderId }) }
+    const { id, userId, adapterId, subject, publicKeyHex, address, createdAt, orderId, firstWallet } = kept
+    const others = given({ subject, orderId, firstWallet })
+    const session = { id, userId, adapterId, publicKeyHex, address, createdAt, ...others }
     const value = recordText({ session } satisfies OfflineRecord)
     const life: Life = { ttlMs: offlineMs }
     // The list first: an id too many in it is harmless, a missing one is not.

@@ -60,7 +60,7 @@ export function withTimes<T extends object, Name extends keyof T>(
 
 /** A session as the API shows it. */
 export function sessionFields(session: Session, current: boolean): MessageInitShape<typeof SessionSchema> {
-  const { computerId: _computerId, subject: _subject, ...shown } = session
+  const { computerId: _computerId, subject: _subject, firstWallet: _firstWallet, ...shown } = session
   return { ...withTimes(shown, 'createdAt', 'expiresAt'), current }
 }
 

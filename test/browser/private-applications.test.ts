@@ -88,7 +88,7 @@ describe.skipIf(!hasBrowser)('a wallet that is not on the list', () => {
       await look(page, `not-listed-sign-in-${words.locale}`)
       await page.getByRole('button', { name: words.copy }).click()
       await page.getByRole('button', { name: words.copied }).waitFor()
-      expect(await page.evaluate(() => navigator.clipboard.readText())).toMatch(/^NQ\d\d /)
+      expect(await page.evaluate(() => navigator.clipboard.readText())).toMatch(/^nimiq:NQ\d\d /)
     },
   )
 
@@ -104,7 +104,7 @@ describe.skipIf(!hasBrowser)('a wallet that is not on the list', () => {
     await look(page, `not-listed-approval-${words.locale}`)
     await page.getByRole('button', { name: words.copy }).click()
     await page.getByRole('button', { name: words.copied }).waitFor()
-    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(address)
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(`nimiq:${address}`)
     await page.getByRole('button', { name: words.anotherWallet }).click()
     await expectHeading(page, words.wallets)
   })
@@ -162,7 +162,7 @@ describe.skipIf(!hasBrowser)('an application for groups', () => {
     await look(page, `not-for-account-${words.locale}`)
     await page.getByRole('button', { name: words.copy }).click()
     await page.getByRole('button', { name: words.copied }).waitFor()
-    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(wallet.address)
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(`nimiq:${wallet.address}`)
     const other = page.getByRole('link', { name: words.otherWallet })
     expect(await other.getAttribute('href')).toMatch(/^\/api\/auth\/sign-in\?.*again=1/)
     await page.getByRole('button', { name: words.back }).click()

@@ -182,7 +182,7 @@ test('only people of the file approve and finalize: the user, or the wallet itse
   await service.reload()
   expect(await approve()).toMatchObject({
     status: 403,
-    json: { code: 'LOGIN_REFUSED', metadata: { address: wallet.address } },
+    json: { code: 'LOGIN_REFUSED', metadata: { adapterId: 'nimiq', address: wallet.address } },
   })
   expect(refusal(await rest(url, '/inbox/orders', undefined, own))).toEqual([401, 'SESSION_INVALID'])
   list(userId)

@@ -425,7 +425,7 @@ test('a client for groups is for their people, at the decision and at the poll',
   await typeCode(browser, first.userCode)
   await browser.signIn(bob)
   const { code, sessionId, ...shown } = await afterSignIn(browser)
-  expect(shown).toMatchObject({ status: 403, kind: 'not-for-account', wallet: bob.address })
+  expect(shown).toMatchObject({ status: 403, kind: 'not-for-account', wallet: `nimiq:${bob.address}` })
   expect((await browser.post('/device', { allow: true, sessionId, code })).status).toBe(400)
   expect(await pollError(url, first.deviceCode)).toBe('authorization_pending')
   expect((await browser.post('/device', { allow: false, sessionId, code })).status).toBe(200)

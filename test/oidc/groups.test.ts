@@ -44,7 +44,11 @@ test.each([{}, { first_party: true }])(
     const opened = await open()
     expect(opened.response.status).toBe(403)
     const shown = contentOf(opened.text)
-    expect(shown).toMatchObject({ kind: 'not-for-account', client: { name: 'Tulip Shop' }, wallet: bob.address })
+    expect(shown).toMatchObject({
+      kind: 'not-for-account',
+      client: { name: 'Tulip Shop' },
+      wallet: `nimiq:${bob.address}`,
+    })
     expect(shown.signIn).toMatch(/^\/api\/auth\/sign-in\?.*again=1/)
     expect((await open({ prompt: 'none' })).address.searchParams.get('error')).toBe('access_denied')
     const { sessionId } = shown

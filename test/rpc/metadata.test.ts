@@ -378,7 +378,7 @@ const cases: Case[] = [
       const service = await start({ people: fileWith({ 'user-1': {} }), admit: 'people' })
       return await service.refusal(verify, await proofFor(service))
     },
-    metadata: { address: expect.stringMatching(/^NQ/) },
+    metadata: { adapter_id: 'ed25519', address: expect.stringMatching(/^NQ/) },
   },
   {
     reason: 'GROUP_REQUIRED',

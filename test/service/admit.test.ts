@@ -72,7 +72,7 @@ const notListed = ({ address }: TestWallet) => ({
   json: {
     code: 'LOGIN_REFUSED',
     message: 'This wallet is not on the list of people who may sign in; ask the operator to add it',
-    metadata: { address },
+    metadata: { adapterId: 'nimiq', address },
   },
 })
 
@@ -109,8 +109,11 @@ describe('a fourth wallet', () => {
     const { returnCode } = (await order.approve()).json
     await list({ [key(bob)]: {} })
     expect(await order.finalize(returnCode)).toMatchObject({ status: 401, json: { code: 'SESSION_INVALID' } })
+    expect(await verify(url, stranger)).toMatchObject(notListed(stranger))
     await list(three)
     expect((await order.finalize(returnCode)).json.wallet.address).toBe(stranger.address)
+    expect((await signIn(url, stranger)).session.userId).toBe(session.userId)
+    await list({ [key(bob)]: {} })
     expect(await verify(url, stranger)).toMatchObject(notListed(stranger))
     await list({ [session.userId]: {} })
     expect((await signIn(url, stranger)).session.userId).toBe(session.userId)
@@ -268,6 +271,7 @@ describe('who is listed', () => {
     const { userId, headers } = await fresh(url, ada)
     const second = makeWallet()
     expect((await link(url, headers, second)).status).toBe(200)
+    await list({ [key(bob)]: {} })
     expect((await verify(url, second)).status).toBe(403)
     await list({ [userId]: {} })
     expect((await signIn(url, second)).session.userId).toBe(userId)
@@ -275,6 +279,32 @@ describe('who is listed', () => {
     const unlink = { adapterId: 'nimiq', address: second.address }
     expect((await rest(url, '/wallet/unlink', unlink, headers)).status).toBe(200)
     expect(await verify(url, second)).toMatchObject(notListed(second))
+  })
+
+  test('by the wallet that the user’s id follows from counts for each wallet of the user, wherever it signs in', async () => {
+    const { url, list } = await start()
+    const { userId, headers } = await fresh(url, ada)
+    const second = makeWallet()
+    expect((await link(url, headers, second)).status).toBe(200)
+    const direct = await signIn(url, second)
+    expect(direct.session.userId).toBe(userId)
+    expect((await rest(url, '/session', undefined, direct)).json.groups).toEqual(['staff'])
+    const order = await claimed(url, second)
+    expect((await order.approve()).status).toBe(200)
+    const { token } = (await order.finalize()).json
+    expect((await rest(url, '/session', undefined, bearer(token))).json.groups).toEqual(['staff'])
+    // Also once the first wallet is lost and unlinked.
+    const unlink = { adapterId: 'nimiq', address: ada.address }
+    const { headers: others } = await fresh(url, second)
+    expect((await rest(url, '/wallet/unlink', unlink, others)).status).toBe(200)
+    expect((await signIn(url, second)).session.userId).toBe(userId)
+    // The entry by user id comes first.
+    await list({ ...three, [userId]: { groups: ['owners'] }, [key(second)]: { groups: ['guests'] } })
+    expect((await rest(url, '/session', undefined, direct)).json.groups).toEqual(['owners'])
+    await list({ [key(bob)]: {} })
+    expect((await rest(url, '/session', undefined, direct)).json.code).toBe('SESSION_INVALID')
+    expect(await verify(url, second)).toMatchObject(notListed(second))
+    expect(await (await claimed(url, second)).approve()).toMatchObject(notListed(second))
   })
 
   test('by a wallet that is linked to a user does not bring the entry along', async () => {
@@ -363,6 +393,11 @@ describe('a people file', () => {
     ['with a claim of the protocol', { x: { sub: 'y' } }, /"x": "sub" is reserved$/],
     ['with a name twice', '{"x": {}, "y": {"x": 1}, "\\u0078": {}}', /"x" is there twice$/],
     ['with an address twice', { [key(ada)]: {}, [`nimiq:${ada.address.replaceAll(' ', '')}`]: {} }, /is there twice$/],
+    [
+      'with an address without its adapter',
+      { [ada.address.replaceAll(' ', '')]: {} },
+      /is an address, and would be a user id: write "nimiq:" before it$/,
+    ],
     ['with an address that is none', { 'nimiq:NQ07': {} }, /"nimiq:NQ07": this is no address of nimiq$/],
     [
       'with a wallet of an adapter that is off',

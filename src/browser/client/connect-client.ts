@@ -63,10 +63,16 @@ export function toClientError(thrown: unknown, signal: AbortSignal | undefined):
   if (info !== undefined) {
     const delay = error.findDetails(RetryInfoSchema)[0]?.retryDelay
     const retryAfterMs = delay === undefined ? undefined : durationMs(delay)
-    const { tries_left: tries, address } = info.metadata
+    const { tries_left: tries, adapter_id: adapterId, address } = info.metadata
     const triesLeft = tries === undefined ? undefined : Number(tries)
     const code = info.reason as ClientErrorCode
-    return new CountersignClientError(code, error.rawMessage, { retryAfterMs, triesLeft, address, cause: error })
+    return new CountersignClientError(code, error.rawMessage, {
+      retryAfterMs,
+      triesLeft,
+      adapterId,
+      address,
+      cause: error,
+    })
   }
   // Connect gives a cause if fetch or reading the body failed, and only a code if it read an answer that is not the
   // service's.

@@ -39,7 +39,8 @@ export interface ClientErrorOptions {
   readonly retryAfterMs?: number | undefined
   /** Number of further codes that can be tried after a wrong one, if the service stated it. */
   readonly triesLeft?: number | undefined
-  /** Address of the wallet that is not on the service's list (LOGIN_REFUSED), in its canonical form. */
+  /** Adapter and address of the wallet that is not on the service's list (LOGIN_REFUSED), in its canonical form. */
+  readonly adapterId?: string | undefined
   readonly address?: string | undefined
   /** The error underneath: the wallet's, the network's or the protocol's. */
   readonly cause?: unknown
@@ -51,6 +52,7 @@ export class CountersignClientError extends Error {
   readonly code: ClientErrorCode
   readonly retryAfterMs: number | undefined
   readonly triesLeft: number | undefined
+  readonly adapterId: string | undefined
   readonly address: string | undefined
 
   constructor(code: ClientErrorCode, message: string, options: ClientErrorOptions = {}) {
@@ -58,6 +60,7 @@ export class CountersignClientError extends Error {
     this.code = code
     this.retryAfterMs = options.retryAfterMs
     this.triesLeft = options.triesLeft
+    this.adapterId = options.adapterId
     this.address = options.address
   }
 }

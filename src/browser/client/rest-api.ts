@@ -154,8 +154,8 @@ export function refusalError(refusal: RestRefusal): CountersignClientError {
   const { status, code, message, triesLeft, metadata, retryAfterMs } = refusal
   if (typeof code === 'string' && typeof message === 'string') {
     const tries = typeof triesLeft === 'number' ? { triesLeft } : {}
-    const { address } = (metadata ?? {}) as { readonly address?: string }
-    return new CountersignClientError(code as ClientErrorCode, message, { retryAfterMs, ...tries, address })
+    const { adapterId, address } = (metadata ?? {}) as { readonly adapterId?: string; readonly address?: string }
+    return new CountersignClientError(code as ClientErrorCode, message, { retryAfterMs, ...tries, adapterId, address })
   }
   // A proxy that does not reach the service.
   return [429, 502, 503, 504].includes(status)

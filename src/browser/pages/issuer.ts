@@ -202,14 +202,14 @@ function direct({ client, signIn }: Content & { kind: 'device-direct' }): Ending
  * A button that copies the wallet's address, which the page shows too, for the operator. Browsers have the clipboard on
  * https and localhost only.
  */
-function copyOf(address: string): readonly HTMLElement[] {
+function copyOf(wallet: string): readonly HTMLElement[] {
   if (!('clipboard' in navigator)) return []
   const copied = () => {
     button.textContent = words.say('task.address-copied')
   }
   const button = wayOn(
     words.say('task.copy-address'),
-    () => void navigator.clipboard.writeText(address).then(copied, () => {}),
+    () => void navigator.clipboard.writeText(wallet).then(copied, () => {}),
   )
   return [button]
 }

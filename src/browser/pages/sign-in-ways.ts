@@ -1,4 +1,4 @@
-import type { CountersignClient, Session, StartedOrder } from '../client/index.ts'
+import type { CountersignClient, CountersignClientError, Session, StartedOrder } from '../client/index.ts'
 import { isPhone } from '../client/page.ts'
 import { CountersignSignIn } from '../element/element.ts'
 import { ClaimNotes } from './claim-notes.ts'
@@ -18,8 +18,8 @@ export interface SignInWaysOptions {
   readonly startsOrders: boolean
   /** Called with the session of a sign-in. */
   readonly onSession: (session: Session) => void
-  /** Called with the address of a wallet that is not on the service's list. */
-  readonly onNotListed: (address: string) => void
+  /** Called with the error that names a wallet that is not on the service's list. */
+  readonly onNotListed: (error: CountersignClientError) => void
 }
 
 /** The ways to sign in: a `<countersign-sign-in>` in the page's language, and notes on its code. */
@@ -55,7 +55,7 @@ export class SignInWays {
     ways.addEventListener('countersign:error', ({ detail: { error } }) => {
       notes.hide()
       noteForOperator(error)
-      if (error.address !== undefined) onNotListed(error.address)
+      if (error.address !== undefined) onNotListed(error)
     })
     ways.addEventListener('countersign:signed-in', ({ detail: { session } }) => onSession(session))
     this.#problem.textContent = ''

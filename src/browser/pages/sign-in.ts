@@ -36,7 +36,7 @@ const ways = new SignInWays({
   appName,
   startsOrders: metaContent('countersign-starts-orders') === 'yes',
   onSession: (session) => void leave(session),
-  onNotListed: (address) => tasks.sayNotListed(address),
+  onNotListed: (error) => tasks.sayNotListed(error),
 })
 const tasks = new Tasks({ words, appName })
 

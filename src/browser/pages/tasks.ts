@@ -139,8 +139,7 @@ export class Tasks {
       const { code, message } =
         thrown instanceof CountersignClientError ? thrown : { code: 'UNEXPECTED', message: String(thrown) }
       if (code === 'ABORTED' || this.#isHandled(code)) this.#say('')
-      else if (thrown instanceof CountersignClientError && thrown.address !== undefined)
-        this.sayNotListed(thrown.address)
+      else if (thrown instanceof CountersignClientError && thrown.address !== undefined) this.sayNotListed(thrown)
       // Another try of the same would get the same answer.
       else if (isUsedUp(thrown)) this.#say(this.#words.say('notice.contract-checks'))
       else {
@@ -156,11 +155,15 @@ export class Tasks {
     }
   }
 
-  /** Says that a wallet is not on the service's list. Offers its address for the operator, and another wallet. */
-  sayNotListed(address: string): void {
+  /**
+   * Says that a wallet is not on the service's list. Offers its address for the operator, as the list has it, and
+   * another wallet.
+   */
+  sayNotListed({ adapterId, address }: Pick<CountersignClientError, 'adapterId' | 'address'>): void {
     const text = this.#words.say('task.not-listed', { app: this.#appName })
     // Browsers offer the clipboard on https and localhost only.
-    const withAddress = `${text} ${address}`
+    const name = `${adapterId}:${address}`
+    const withAddress = `${text} ${name}`
     const other = this.#remedyOf('LOGIN_REFUSED')
     if (!('clipboard' in navigator)) {
       this.#say(withAddress, other)
@@ -169,7 +172,7 @@ export class Tasks {
     const copied = () => {
       this.#retryButton.textContent = this.#words.say('task.address-copied')
     }
-    const act = () => void navigator.clipboard.writeText(address).then(copied, () => this.#say(withAddress, other))
+    const act = () => void navigator.clipboard.writeText(name).then(copied, () => this.#say(withAddress, other))
     this.#say(text, { text: this.#words.say('task.copy-address'), act }, other)
   }
 

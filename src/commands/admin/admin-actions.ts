@@ -165,7 +165,9 @@ export class AdminActions {
     const users = await this.users.list(limit, after)
     return users.map((user) => {
       const times = user.sessions.map(({ createdAt }) => createdAt)
-      const groups = user.wallets.flatMap((wallet) => people.find({ ...wallet, userId: user.id })?.groups ?? [])
+      const { id: userId, firstWallet } = user
+      const keys = user.wallets.map((wallet) => ({ ...wallet, userId, ...given({ firstWallet }) }))
+      const groups = keys.flatMap((key) => people.find(key)?.groups ?? [])
       return {
         ...user,
         ...(times.length === 0 ? {} : { lastSignInAt: Math.max(...times) }),

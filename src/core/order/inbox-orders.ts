@@ -18,7 +18,10 @@ export interface InboxOrdersParts {
   /** The address of the page on which a user approves an order. */
   readonly approvalUrl: (orderId: string) => string
   readonly inboxes: Inboxes
-  readonly host: Pick<StandaloneHost, 'currentSession' | 'peekSession' | 'findUser' | 'walletsOf' | 'admits'>
+  readonly host: Pick<
+    StandaloneHost,
+    'currentSession' | 'peekSession' | 'findUser' | 'walletsOf' | 'admits' | 'personKey'
+  >
   readonly origins: Pick<OriginPolicy, 'requireOwn'>
   /** Limits looks without a live session. Without it, there is no such limit. */
   readonly limiter?: RateLimiter | undefined
@@ -111,7 +114,7 @@ export class InboxOrders {
     // The wallet that made the user, at the same time. One that was added later does not become it.
     const isFirst = wallet.linkedAt === user.createdAt
     if (!isFirst && wallet.linkedAt > order.issuedAt - newWalletMs) throw tooNew()
-    if (!host.admits({ ...identity, userId })) throw notListed(identity.address)
+    if (!host.admits(await host.personKey(userId, identity))) throw notListed(identity)
   }
 }
 

@@ -215,7 +215,8 @@ function object<Result extends object>(fields: Fields<Result>): Read<Result> {
 
 const cookies = listOf(cookie, maxCookies)
 
-const session = object<Session>({
+// A list of people is the built-in host's only.
+const session = object<Omit<Session, 'firstWallet'>>({
   id,
   userId: id,
   adapterId: anyText,

@@ -9,8 +9,11 @@ import type { Session } from './host.ts'
 /** Claims of a person of the people file, by name: email, name, groups and others. */
 export type Person = Fields & { readonly groups?: readonly string[] }
 
-/** What a person is looked up by: the user, and the wallet that the user signed in with. A session has all of it. */
-export type PersonKey = Pick<Session, 'userId' | 'adapterId' | 'address'>
+/**
+ * What a person is looked up by: the user, the wallet that the user's id follows from, and the wallet that signed in. A
+ * session has all of it.
+ */
+export type PersonKey = Pick<Session, 'userId' | 'adapterId' | 'address' | 'firstWallet'>
 
 /** Content of a people file. */
 export class People {
@@ -23,9 +26,12 @@ export class People {
     this.byWallet = byWallet
   }
 
-  /** The person with this user id, else the one of this wallet; `undefined` if neither is listed. */
-  find({ userId, adapterId, address }: PersonKey): Person | undefined {
-    return this.byUserId.get(userId) ?? this.byWallet.get(`${adapterId}:${address}`)
+  /**
+   * The person with this user id, else the one of the wallet that the id follows from, else the one of the wallet that
+   * signed in; `undefined` if none is listed.
+   */
+  find({ userId, firstWallet = '', adapterId, address }: PersonKey): Person | undefined {
+    return this.byUserId.get(userId) ?? this.byWallet.get(firstWallet) ?? this.byWallet.get(`${adapterId}:${address}`)
   }
 
   /** All people. */
@@ -101,6 +107,8 @@ export async function readPeopleFile(file: string, { adapters, isRequired }: Peo
     const person = readPerson(claims, checkHere)
     const wallet = readWalletKey(who, adapters)
     if (wallet === undefined) {
+      const adapter = adapters.find((each) => each.readAddress(who.trim()) !== undefined)
+      checkHere(adapter === undefined, `is an address, and would be a user id: write "${adapter?.id}:" before it`)
       checkHere(who.length >= 1 && who.length <= 200, 'a user id has 1 to 200 characters')
       byUserId.set(who, person)
       continue

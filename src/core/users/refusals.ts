@@ -1,4 +1,5 @@
 import { CountersignError, refused } from '../../shared/errors.ts'
+import type { ProvenIdentity } from '../wallet/wallet.ts'
 
 /** The refusal of a cookie with which another page could have made a browser change something. */
 export function proxiedOriginRequired(): CountersignError {
@@ -26,11 +27,11 @@ export function sessionOutOfReach(): CountersignError {
 }
 
 /** The refusal of a wallet that is not in the people file, if only its people may sign in. */
-export function notListed(address: string): CountersignError {
+export function notListed({ adapterId, address }: Pick<ProvenIdentity, 'adapterId' | 'address'>): CountersignError {
   return new CountersignError(
     'LOGIN_REFUSED',
     'This wallet is not on the list of people who may sign in; ask the operator to add it',
-    { metadata: { address } },
+    { metadata: { adapter_id: adapterId, address } },
   )
 }
 

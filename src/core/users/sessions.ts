@@ -10,7 +10,7 @@ import { orderSessionEnded } from './refusals.ts'
 /** A session as far as it is kept by a part that may act for its user after its end. */
 export type PastSession = Pick<
   Session,
-  'id' | 'userId' | 'adapterId' | 'subject' | 'publicKeyHex' | 'address' | 'createdAt' | 'orderId'
+  'id' | 'userId' | 'adapterId' | 'subject' | 'publicKeyHex' | 'address' | 'createdAt' | 'orderId' | 'firstWallet'
 >
 
 /** Sessions that are taken away, those that have ended before included. */

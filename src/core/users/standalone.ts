@@ -97,7 +97,7 @@ export class StandaloneHost implements WalletHost {
   async resolveUser(identity: ProvenIdentity): Promise<HostUser> {
     const { resolveLogin } = this.#parts
     if (resolveLogin === undefined) {
-      return await this.#users.resolve(identity, (userId) => this.#requireListed({ ...identity, userId }))
+      return await this.#users.resolve(identity, (user) => this.#requireListed({ ...identity, ...user }))
     }
     await this.requireNotBlocked(identity)
     const { id } = await askResolveLogin(resolveLogin, identity)
@@ -112,9 +112,19 @@ export class StandaloneHost implements WalletHost {
   async requireListed(identity: ProvenIdentity): Promise<void> {
     if (!this.#membership.isRequired) return
     const { resolveLogin } = this.#parts
-    const { id } =
-      resolveLogin === undefined ? await this.#users.userOf(identity) : await askResolveLogin(resolveLogin, identity)
-    this.#requireListed({ ...identity, userId: id })
+    const userId =
+      resolveLogin === undefined
+        ? await this.#users.userIdOf(identity)
+        : (await askResolveLogin(resolveLogin, identity)).id
+    this.#requireListed(await this.personKey(userId, identity))
+  }
+
+  /** What the person of a user and the wallet that signs in is looked up by. */
+  async personKey(userId: string, identity: ProvenIdentity): Promise<PersonKey> {
+    const { adapterId, address } = identity
+    const isOurs = this.#parts.resolveLogin === undefined
+    const firstWallet = isOurs ? await this.#users.firstWalletOf(userId, identity) : undefined
+    return { userId, adapterId, address, ...given({ firstWallet }) }
   }
 
   /** Whether someone may sign in, by the list of people, and is signed in as long as a session lasts. */
@@ -123,7 +133,7 @@ export class StandaloneHost implements WalletHost {
   }
 
   #requireListed(key: PersonKey): void {
-    if (!this.admits(key)) throw notListed(key.address)
+    if (!this.admits(key)) throw notListed(key)
   }
 
   /** A session if it counts: not while its user may not sign in. */
@@ -143,14 +153,13 @@ export class StandaloneHost implements WalletHost {
     request: RequestContext,
     order?: OrderGrant,
   ): Promise<IssuedSession> {
-    this.#requireListed({ ...identity, userId: user.id })
+    const key = await this.personKey(user.id, identity)
+    this.#requireListed(key)
     const { token, cookie, session } = await this.#sessions.create(
       {
-        userId: user.id,
-        adapterId: identity.adapterId,
+        ...key,
         subject: identity.subject,
         publicKeyHex: identity.publicKeyHex,
-        address: identity.address,
         ip: request.ip ?? '',
         userAgent: request.userAgent,
         ...given({ orderId: order?.orderId, computerId: order?.computerId }),

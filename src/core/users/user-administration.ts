@@ -1,3 +1,4 @@
+import { given } from '../../shared/given.ts'
 import type { Store } from '../../store/store.ts'
 import { type ProvenIdentity, type WalletIdentity, walletOf } from '../wallet/wallet.ts'
 import type { HeldWallet, Session } from './host.ts'
@@ -44,6 +45,8 @@ export interface AdministeredUser {
   readonly user?: WalletUser
   readonly wallets: readonly AdministeredWallet[]
   readonly sessions: readonly Session[]
+  /** The wallet that the id follows from, as `{adapter_id}:{address}`, also once it is unlinked. */
+  readonly firstWallet?: string
 }
 
 /** Place of a user in the list of all, newest first. */
@@ -112,7 +115,8 @@ export class UserAdministration {
     const held = await this.#users.holding(userId, record?.wallets ?? [])
     const found = await Promise.all(held.map((entry) => this.#claims.of(entry)))
     const wallets = held.map((entry, index) => ({ ...walletIn(entry), ...blockOf(found[index]) }))
-    return { id: userId, ...(record === undefined ? {} : { user: userIn(record) }), wallets, sessions }
+    const own = record && { user: userIn(record), ...given({ firstWallet: record.firstWallet }) }
+    return { id: userId, ...own, wallets, sessions }
   }
 
   /** The users behind a place in the list of all, newest first, at most `limit`. Reads the records of all users. */

@@ -25,6 +25,8 @@ export interface WalletEntry extends HeldWallet {
 
 /** What is stored of a user. */
 export interface UserRecord extends WalletUser {
+  /** The wallet that the id follows from, as `{adapter_id}:{address}`, also once it is unlinked. */
+  readonly firstWallet?: string
   readonly wallets: readonly WalletEntry[]
   /**
    * The user is being deleted, or was: all that is left is this mark, which keeps a call in flight from storing the
@@ -97,7 +99,12 @@ export function walletIn({ adapterId, subject, publicKeyHex, address, linkedAt }
 }
 
 /** What a record says of the user alone. */
-export function userIn({ wallets: _wallets, deleting: _deleting, ...user }: UserRecord): WalletUser {
+export function userIn({
+  wallets: _wallets,
+  deleting: _deleting,
+  firstWallet: _firstWallet,
+  ...user
+}: UserRecord): WalletUser {
   return user
 }
 

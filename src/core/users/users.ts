@@ -1,4 +1,5 @@
 import { CountersignError, type ErrorReason, refused } from '../../shared/errors.ts'
+import { given } from '../../shared/given.ts'
 import type { Store } from '../../store/store.ts'
 import type { ProvenIdentity, WalletIdentity } from '../wallet/wallet.ts'
 import type { HeldWallet, HostUser, Session } from './host.ts'
@@ -110,27 +111,35 @@ export class Users {
 
   /**
    * Finds or makes the user of a wallet that signs in. Rejects with LOGIN_REFUSED if the wallet is blocked.
-   * `requireAdmitted` throws unless the user of an id may sign in, before anything is written.
+   * `requireAdmitted` throws unless the user may sign in, before anything is written.
    */
-  async resolve(identity: ProvenIdentity, requireAdmitted: (userId: string) => void = () => {}): Promise<HostUser> {
+  async resolve(
+    identity: ProvenIdentity,
+    requireAdmitted: (user: Pick<Session, 'userId' | 'firstWallet'>) => void = () => {},
+  ): Promise<HostUser> {
     for (;;) {
       // Most users have the id that follows from their wallet: their record is read together with the claim.
       const derivedId = derivedUserId(identity)
       const [found, derived] = await Promise.all([this.#claims.of(identity), this.#records.load(derivedId)])
       if (found?.blockedAt !== undefined) throw refused('LOGIN_REFUSED')
       const userId = userIdOf(identity, found)
-      requireAdmitted(userId)
+      const stored = userId === derivedId ? derived : await this.#records.load(userId)
+      requireAdmitted({ userId, ...given({ firstWallet: stored?.record.firstWallet }) })
       const claim = found?.claim ?? (await this.#claims.make(identity, found, userId))
       if (claim === undefined) continue
-      const stored = claim.userId === derivedId ? derived : await this.#records.load(claim.userId)
       if (await this.writeEntry(claim, identity, { read: stored, synced: this.#synced(identity) }))
         return { id: claim.userId }
     }
   }
 
-  /** The user that a wallet signs in as. If there is none yet, it is not made. */
-  async userOf(wallet: WalletIdentity): Promise<HostUser> {
-    return { id: userIdOf(wallet, await this.#claims.of(wallet)) }
+  /** The id of the user that a wallet signs in as. If there is none yet, it is not made. */
+  async userIdOf(wallet: WalletIdentity): Promise<string> {
+    return userIdOf(wallet, await this.#claims.of(wallet))
+  }
+
+  /** The wallet that a user's id follows from, as `{adapter_id}:{address}`, unless it is this one or there is none. */
+  async firstWalletOf(userId: string, wallet: WalletIdentity): Promise<string | undefined> {
+    return userId === derivedUserId(wallet) ? undefined : (await this.#records.load(userId))?.record.firstWallet
   }
 
   /**
@@ -319,7 +328,8 @@ export class Users {
     }
     const { adapterId, subject, publicKeyHex, address } = identity
     const entry = { adapterId, subject, publicKeyHex, address, linkedAt: now, claim: name }
-    return { ...record, wallets: [...wallets, entry] }
+    const first = id === derivedUserId(identity) ? { firstWallet: `${adapterId}:${address}` } : {}
+    return { ...record, ...first, wallets: [...wallets, entry] }
   }
 
   /** Ends what a wallet left whose entry is leaving, and then its claim and its entry. */

@@ -249,9 +249,9 @@ export const ErrorReason = {
    * The wallet may not sign in: the application or an operator does not allow it, or it is not on the list of people.
    * Tell the user; another wallet may be allowed.
    * Connect: permission_denied. HTTP: 403.
-   * Metadata: application_message, address.
+   * Metadata: application_message, adapter_id, address.
    *   application_message: the text of the application's hook, if it gave one.
-   *   address: the wallet's address, if it is not on the list of people, for the user to send to the operator.
+   *   adapter_id, address: the wallet, if it is not on the list of people; the file has it as {adapter_id}:{address}.
    *
    * @generated from enum value: ERROR_REASON_LOGIN_REFUSED = 45;
    */
