@@ -45,6 +45,7 @@ export default defineConfig({
   resolve: { alias: [{ find: /^countersign$/, replacement: fileURLToPath(new URL('src/index.ts', import.meta.url)) }] },
   test: {
     globalSetup: ['test/support/optional.ts'],
+    setupFiles: ['test/support/warnings.ts'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
     // The default of a second measures a busy machine.

@@ -169,8 +169,9 @@ const texts = (description: string): Oas3_1Schema => ({ type: 'array', items: te
 const serviceOptionsSchema: Oas3_1Schema = {
   type: 'object',
   description: 'What the settings of the service offer.',
-  required: ['adapters', 'demoWallet', 'languages', 'parts'],
+  required: ['appName', 'adapters', 'demoWallet', 'languages', 'parts'],
   properties: {
+    appName: { ...text, description: 'Name in the first line of what wallets sign.' },
     adapters: texts('Ids of the configured wallet adapters.'),
     demoWallet: { type: 'boolean', description: 'Whether the demo wallet is offered, for trying the service out.' },
     languages: texts('Languages that the pages speak (BCP 47).'),

@@ -20,18 +20,26 @@ const server = createServer(async (request, response) => {
     response.writeHead(404).end()
     return
   }
-  const said = await guard(`Delete ${name}`, { action: 'delete', name }, async (action) => {
-    await rm(join(folder, basename(action.name)))
-    return `Deleted ${action.name}`
-  })
-  response.writeHead(said.startsWith('Deleted') ? 200 : 403, { 'content-type': 'text/plain' }).end(said)
+  try {
+    const said = await guard(`Delete ${name}`, { action: 'delete', name }, async (action) => {
+      await rm(join(folder, basename(action.name)))
+      return `Deleted ${action.name}`
+    })
+    response.writeHead(said.startsWith('Deleted') ? 200 : 403, { 'content-type': 'text/plain' }).end(said)
+  } catch (error) {
+    // Such as a file that is not there. An error that leaves this function would end the process.
+    console.error(error instanceof Error ? error.message : error)
+    response.writeHead(500, { 'content-type': 'text/plain' }).end('Approved, and failed')
+  }
 })
 await once(server.listen(0, 'localhost'), 'listening')
 
 // The agent, which has nothing but this address.
 const { port } = server.address() as AddressInfo
-const answer = await fetch(`http://localhost:${port}/files/report.txt`, { method: 'DELETE' })
-console.log(`The agent got ${answer.status}: ${await answer.text()}`)
+for (const name of ['report.txt', 'missing.txt']) {
+  const answer = await fetch(`http://localhost:${port}/files/${name}`, { method: 'DELETE' })
+  console.log(`The agent got ${answer.status}: ${await answer.text()}`)
+}
 console.log(`Files that are left: ${(await readdir(folder)).length}`)
 
 server.close()

@@ -3,6 +3,7 @@
  * `--approve`, a demo wallet in this process is the user's, and approves. Without, you are the user, in a browser.
  */
 
+import { createInterface } from 'node:readline/promises'
 import { createCountersign } from '../../src/index.ts'
 import {
   type Approval,
@@ -26,11 +27,14 @@ export type Guard = <Action>(
   run: (action: Action) => string | Promise<string>,
 ) => Promise<string>
 
-/** Starts a service, and waits for its user. */
+/**
+ * Starts a service, and waits for its user. Who runs the example names the wallet that may approve, as a backend has it
+ * in its configuration or records: the first who signs in can be anyone.
+ */
 export async function startService(): Promise<{ readonly guard: Guard; close(): Promise<void> }> {
   const startKey = crypto.randomUUID() + crypto.randomUUID()
   const appName = 'Approvals example'
-  const signedIn = Promise.withResolvers<Approver>()
+  const signedIn = new Map<string, Approver>()
   const service = await createCountersign({
     store: 'sqlite::memory:',
     port: 0,
@@ -40,7 +44,7 @@ export async function startService(): Promise<{ readonly guard: Guard; close(): 
     onAuditEvent: (event) => {
       if (event.type !== 'sign_in.succeeded') return
       const { userId, adapterId, address } = event
-      signedIn.resolve({ userId, wallets: [{ adapterId, address }] })
+      signedIn.set(address, { userId, wallets: [{ adapterId, address }] })
     },
   })
   await service.listen()
@@ -48,14 +52,35 @@ export async function startService(): Promise<{ readonly guard: Guard; close(): 
   const isAutomatic = process.argv.includes('--approve')
   const wallet = makeWallet()
   const token = isAutomatic ? await signIn(url, wallet) : undefined
-  if (!isAutomatic) console.log(`Sign in with the demo wallet: ${url}/api/auth/sign-in`)
-  const user = await signedIn.promise
+  const user = isAutomatic ? only(signedIn) : await named(signedIn, url)
   const approvals = createApprovals({ url, startKey, appName, origin: url })
 
   const guard = guardOf(approvals, user, (approval) => {
     if (token !== undefined) void approveInInbox({ url, wallet, token, orderId: approval.id })
   })
   return { guard, close: () => service.close(1000) }
+}
+
+function only(signedIn: ReadonlyMap<string, Approver>): Approver {
+  const [user, ...others] = signedIn.values()
+  if (user === undefined || others.length > 0) throw new Error('Not one user has signed in')
+  return user
+}
+
+/** The user with the address that is typed. */
+async function named(signedIn: ReadonlyMap<string, Approver>, url: string): Promise<Approver> {
+  console.log(`Sign in with the demo wallet: ${url}/api/auth/sign-in`)
+  const terminal = createInterface({ input: process.stdin, output: process.stdout })
+  try {
+    for (;;) {
+      const typed = await terminal.question(`Address of your wallet, from ${url}/api/auth/account: `)
+      const user = signedIn.get(typed.trim())
+      if (user !== undefined) return user
+      console.log('This wallet has not signed in.')
+    }
+  } finally {
+    terminal.close()
+  }
 }
 
 /** Lets actions of one user run, and says where they wait for the user. */

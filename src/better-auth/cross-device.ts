@@ -191,7 +191,7 @@ export function crossDevice({ store, orderModelName = 'crossDeviceOrder', ...opt
     )
 
   /** What the element asks for. */
-  const offered: ServiceOptions = {
+  const offered: Omit<ServiceOptions, 'appName'> = {
     adapters: [...settings.adapterIds],
     demoWallet: false,
     languages: spokenLanguages(settings.pages),
@@ -270,7 +270,10 @@ export function crossDevice({ store, orderModelName = 'crossDeviceOrder', ...opt
       serviceOptions: createAuthEndpoint(
         serviceOptionsPath,
         { method: 'GET', metadata: HIDE_METADATA },
-        async (): Promise<Response> => Response.json(offered, { headers: optionsHeaders }),
+        async (ctx): Promise<Response> => {
+          const options: ServiceOptions = { appName: appNameOf(settings, ctx.context), ...offered }
+          return Response.json(options, { headers: optionsHeaders })
+        },
       ),
       approvalPage: page(approvalPath),
       continuePage: page(continuePagePath),

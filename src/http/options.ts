@@ -6,7 +6,7 @@ import type { PageSettings } from './pages.ts'
 
 /** The settings in the options. */
 export interface OptionsSettings
-  extends Pick<PageSettings, 'pages' | 'adapterIds' | 'demoWallet' | 'keepsUsers' | 'startsOrders'> {
+  extends Pick<PageSettings, 'appName' | 'pages' | 'adapterIds' | 'demoWallet' | 'keepsUsers' | 'startsOrders'> {
   /** Whether access tokens are issued. */
   readonly accessTokensIssued: boolean
   /** Whether there is an OpenID Connect issuer. */
@@ -19,6 +19,7 @@ const maxAgeSeconds = 300
 /** The route of the service's options: what a page has to know before it offers a sign-in. They are public. */
 export function optionsRoute(settings: OptionsSettings): Route {
   const options: ServiceOptions = {
+    appName: settings.appName,
     adapters: settings.adapterIds,
     demoWallet: settings.demoWallet,
     languages: spokenLanguages(settings.pages),

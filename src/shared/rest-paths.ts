@@ -77,6 +77,8 @@ export type ServicePart = 'pages' | 'account' | 'wallets' | 'open-orders' | 'acc
 
 /** What a page has to know of a service before it offers a sign-in. */
 export interface ServiceOptions {
+  /** Name in the first line of what wallets sign. */
+  readonly appName: string
   /** Ids of the configured wallet adapters. */
   readonly adapters: readonly string[]
   /** Whether the service offers the demo wallet, whose key is public. */

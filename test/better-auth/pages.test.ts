@@ -157,6 +157,7 @@ test('the options say what the plugin has, to a page of any origin', async () =>
   const { url } = await startAuth({ orders: { adapters: ['nimiq', 'ethereum'] } })
   const answer = await fetch(`${url}/api/auth/options`, { headers: { origin: 'https://other.example' } })
   expect(await answer.json()).toEqual({
+    appName: expect.any(String),
     adapters: ['nimiq', 'ethereum'],
     demoWallet: false,
     languages: ['en', 'de'],

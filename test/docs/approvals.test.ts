@@ -8,8 +8,10 @@ import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
-import { startApprovals } from '../integrations/approvals/support.ts'
+import { startApprovals, TestUser } from '../integrations/approvals/support.ts'
 import { hasPart, systemPython } from '../support/optional.ts'
+import { freePort } from '../support/redis-server.ts'
+import { spawnService } from '../support/service.ts'
 import { blocksOf } from './blocks.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -59,8 +61,26 @@ async function runWith(
   return lines.slice(1).join('\n')
 }
 
-test('the function of the page deletes what was signed, and nothing once the user has declined', async () => {
-  const { url, startKey, user } = await startApprovals()
+/** The environment that the settings of the page make, typed into a shell, for a service at this address. */
+async function settingsOf(url: string): Promise<Record<string, string>> {
+  const settings = codeIn('sh').replaceAll('https://sign.example', url)
+  const { stdout } = await promisify(execFile)('sh', ['-c', `set -a\n${settings}\nenv`])
+  const entries = stdout.split('\n').map((line) => /^(START_KEY|COUNTERSIGN_\w+)=(.*)$/.exec(line)?.slice(1) ?? [])
+  return Object.fromEntries(entries.filter(({ length }) => length > 0))
+}
+
+test('the steps of the page, in their order, delete what was signed, and nothing once the user has declined', async () => {
+  const port = String(await freePort())
+  const environment = await settingsOf(`http://localhost:${port}`)
+  expect(environment.COUNTERSIGN_ORDER_START_KEYS).toBe(`deploy-agent=${environment.START_KEY}`)
+  const { START_KEY: startKey, ...settings } = environment
+  const { url } = await spawnService({
+    ...settings,
+    PORT: port,
+    HOST: 'localhost',
+    COUNTERSIGN_STORE: 'sqlite::memory:',
+  })
+  const user = await TestUser.signIn(url)
   const deleted: string[] = []
   const sent: string[] = []
   const application = {
@@ -130,7 +150,7 @@ test('the statement of the page gives an approval out once, to two backends with
 test('the page names every reason', async () => {
   const source = await readFile(join(root, 'src/integrations/approvals/error.ts'), 'utf8')
   const reasons = [...source.matchAll(/^ {2}\| '(\w+)'$/gm)].map(([, reason]) => reason)
-  expect(reasons).toHaveLength(7)
+  expect(reasons).toHaveLength(8)
   for (const reason of reasons) expect(page).toMatch(new RegExp(`^\\|[^|]*\`${reason}\``, 'm'))
 })
 

@@ -14,6 +14,7 @@ async function optionsOf(settings: Parameters<typeof startService>[0], basePath 
 
 test('the options say what the default settings offer', async () => {
   expect(await optionsOf({ publicUrl: 'http://localhost:8080' })).toEqual({
+    appName: 'Countersign',
     adapters: ['nimiq', 'ed25519'],
     demoWallet: true,
     languages: ['en', 'de'],
@@ -29,6 +30,7 @@ test('the options follow the settings', async () => {
   const found = await optionsOf(
     {
       publicUrl: 'https://auth.example',
+      appName: 'Bakery',
       adapters: ['solana'],
       pages: { textsFile: textsFile },
       orderStartKeys: ['a-key-of-thirty-two-characters-or-more'],
@@ -39,6 +41,7 @@ test('the options follow the settings', async () => {
     '/auth',
   )
   expect(found).toEqual({
+    appName: 'Bakery',
     adapters: ['solana'],
     demoWallet: false,
     languages: ['en', 'de', 'fr'],

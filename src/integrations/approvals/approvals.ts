@@ -133,7 +133,7 @@ export interface Approvals {
   /**
    * Puts an action into a user's inbox.
    *
-   * @throws ApprovalError with a `reason`: SERVICE_REFUSED with the code RATE_LIMITED if the user has too many open.
+   * @throws ApprovalError with a `reason`: APP_NAME_MISMATCH if the service has another name; SERVICE_REFUSED with the code RATE_LIMITED if the user has too many open.
    * @throws TypeError for wallets that are wrong.
    */
   ask<Action>(request: ApprovalRequest<Action>): Promise<Approval<Action>>
@@ -216,10 +216,20 @@ class InboxApprovals implements Approvals {
       ttlSeconds,
       requester: { origin: this.#origin },
     })
+    await this.#requireAppName()
     const started = await this.#calls.start(order, this.#startKey)
     // By the clock here: the service may be wrong about the end of its order.
     const until = Date.now() + ttlSeconds * 1000 + afterEndMs
     return await this.#approval({ ...started, until, payload, wallets })
+  }
+
+  /** Refuses a service whose texts name another application: the user would sign what proves nothing here. */
+  async #requireAppName(): Promise<void> {
+    const name = await this.#calls.appName()
+    // Of an older service, only the proof says it.
+    if (name === undefined || name === this.#appName) return
+    const names = `the service has ${JSON.stringify(name).slice(0, 100)}, the option is ${JSON.stringify(this.#appName)}`
+    throw new ApprovalError('APP_NAME_MISMATCH', `Two values of appName: ${names}`)
   }
 
   async resume(handle: string, options: ResumeOptions = {}): Promise<Approval> {

@@ -1,5 +1,5 @@
 import { type OrderStatus, orderStatuses } from '../../shared/orders.ts'
-import { desktopOrderPaths } from '../../shared/rest-paths.ts'
+import { desktopOrderPaths, serviceOptionsPath } from '../../shared/rest-paths.ts'
 import type { Fetcher } from '../backend/introspection.ts'
 import { ApprovalError } from './error.ts'
 
@@ -45,6 +45,11 @@ export class OrderCalls {
     this.#fetch = fetcher
   }
 
+  /** The name that the service writes into the texts that wallets sign, if it says so. */
+  async appName(): Promise<unknown> {
+    return (await this.#call(serviceOptionsPath, {})).appName
+  }
+
   /** Starts an order, for a holder of a start key. */
   async start(order: Readonly<Record<string, unknown>>, startKey: string): Promise<StartedOrder> {
     const answer = await this.#call(desktopOrderPaths.start, { body: order, bearer: startKey })
@@ -82,7 +87,7 @@ export class OrderCalls {
       const step = events.length === 0 ? undefined : stepOf(events.at(-1))
       if (step !== undefined && isNews(step, last)) return step
       after = step?.sequence ?? after
-      await pause(pauseMs - (performance.now() - began), signal)
+      await pause(Math.max(0, pauseMs - (performance.now() - began)), signal)
     }
   }
 

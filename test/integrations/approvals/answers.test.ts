@@ -37,6 +37,8 @@ const dayMs = 24 * 3_600_000
 /** What a service that may be a liar answers: by default, what an honest one does whose user has approved. */
 interface Answers {
   readonly events?: (poll: number, signal: AbortSignal) => Response | Promise<Response>
+  /** Name of the service, as its options say it. */
+  readonly appName?: unknown
   readonly finalize?: (payload: string, signal: AbortSignal) => Response | Promise<Response>
 }
 
@@ -44,7 +46,7 @@ const step = (status: string, sequence = 4): Response => Response.json({ events:
 
 /** An approval at such a service, and what was sent to it. */
 async function askAt(
-  { events = () => step('approved'), finalize = finalized() }: Answers,
+  { events = () => step('approved'), finalize = finalized(), appName = 'Example' }: Answers,
   more: Partial<ApprovalsOptions> = {},
 ) {
   const sent: { path: string; body: Record<string, unknown>; authorization: string | null }[] = []
@@ -53,6 +55,7 @@ async function askAt(
   const fetch = async (url: string, init: RequestInit): Promise<Response> => {
     const path = new URL(url).pathname.replace('/api/auth/cross-device/', '')
     const body = init.body === undefined ? {} : JSON.parse(String(init.body))
+    if (url.endsWith('/api/auth/options')) return Response.json({ appName })
     sent.push({ path, body, authorization: new Headers(init.headers).get('authorization') })
     if (path === 'start') {
       payload = body.payload
@@ -155,6 +158,18 @@ test.each<[string, (payload: string) => Response]>([
   const { approval } = await askAt({ finalize })
   await expect(approval.decision()).rejects.toMatchObject({ reason: 'PROOF_INVALID' })
 })
+
+test.each([['Example 2'], ['example'], [''], [['Example']], ['a\nb'.repeat(1000)]])(
+  'a service with the name %j is APP_NAME_MISMATCH, and nobody is asked',
+  async (appName) => {
+    const fetch = vi.fn(async () => Response.json({ appName }))
+    const refused = createApprovals({ ...options, fetch }).ask(request)
+    await expect(refused).rejects.toMatchObject({ name: 'ApprovalError', reason: 'APP_NAME_MISMATCH' })
+    await expect(refused).rejects.toThrow(/^[^\n]{1,200}$/)
+    expect(fetch).toHaveBeenCalledTimes(1)
+    expect(fetch).toHaveBeenCalledWith('http://localhost:1/api/auth/options', expect.anything())
+  },
+)
 
 test.each<[string, () => Response]>([
   ['a page', () => new Response('<html>', { headers: { 'content-type': 'text/html' } })],
@@ -286,7 +301,8 @@ describe('an approval of which the application remembers that it was given out',
       payload ||= path.endsWith('/start') ? JSON.parse(body).payload : ''
       const started = { orderId: 'one', desktopToken: 'token', approvalUrl: 'https://sign.example/', expiresAt: 1 }
       const approved = { events: [{ sequence: 4, status: 'approved' }] }
-      const answer = path.endsWith('/start') ? started : path.includes('/events') ? approved : undefined
+      const named = path.endsWith('/options') ? { appName: 'Example' } : undefined
+      const answer = named ?? (path.endsWith('/start') ? started : path.includes('/events') ? approved : undefined)
       response.end(JSON.stringify(answer ?? { proofArtifact: artifactOf(payload, {}) }))
     })
     const folder = await mkdtemp(join(tmpdir(), 'countersign-approvals-'))
@@ -420,6 +436,7 @@ test('each poll asks for what is newer than the last step', async () => {
       const approvalUrl = 'https://sign.example/inbox'
       return Response.json({ orderId: 'one', desktopToken: 'token', approvalUrl, expiresAt: 1 })
     }
+    if (url.endsWith('/options')) return Response.json({})
     asked.push(new URL(url).search)
     return step(asked.length === 1 ? 'created' : 'rejected', asked.length)
   }
@@ -456,7 +473,21 @@ test('a redirect leads nowhere: the start key goes to no other address', async (
     seen.push(headers.authorization)
     response.end('{}')
   })
-  const url = await listen((_request, response) => response.writeHead(307, { location: elsewhere }).end())
+  const at: string[] = []
+  const url = await listen((message, response) => {
+    at.push(message.url ?? '')
+    if (message.method === 'GET') response.end('{}')
+    else response.writeHead(307, { location: elsewhere }).end()
+  })
   await expect(createApprovals({ ...options, url }).ask(request)).rejects.toMatchObject({ reason: 'UNEXPECTED_ANSWER' })
+  expect(at).toEqual(['/api/auth/options', '/api/auth/cross-device/start'])
   expect(seen).toEqual([])
+})
+
+test('a long poll without news is followed by the next at once, and Node warns of nothing', async () => {
+  const slow = () => new Promise<Response>((resolve) => setTimeout(resolve, 1100, Response.json({ events: [] })))
+  const { approval, polls } = await askAt({ events: (poll) => (poll === 1 ? slow() : step('rejected')) })
+  // The file fails if Node warns: test/support/warnings.ts.
+  expect(await approval.decision()).toStrictEqual({ approved: false, why: 'declined' })
+  expect(polls()).toBe(2)
 })

@@ -61,6 +61,7 @@ test.each([
 ])('with the url %s, orders start at %s', async (url, address) => {
   const asked: string[] = []
   const fetch = async (to: string): Promise<Response> => {
+    if (to.endsWith('/options')) return Response.json({})
     asked.push(to)
     return Response.json({ code: 'RATE_LIMITED', message: 'Too many' }, { status: 429 })
   }
