@@ -14,7 +14,7 @@ export interface ClientUse {
   readonly mayFetch?: boolean
 }
 
-interface DirectoryParts extends Pick<DocumentParts, 'validate'> {
+interface DirectoryParts extends Pick<DocumentParts, 'validate' | 'log' | 'sampler'> {
   readonly settings: Pick<IssuerSettings, 'oidc' | 'accessTokens'>
   /** What is in force now. */
   readonly loaded: () => Pick<Loaded, 'clients' | 'resources'>
@@ -38,12 +38,14 @@ export class ClientDirectory {
   readonly #refused = new WeakMap<RequestContext, DocumentUnavailable>()
 
   constructor(parts: DirectoryParts) {
-    const { settings, loaded, validate } = parts
+    const { settings, loaded, validate, log, sampler } = parts
     this.#parts = parts
     this.#documents = new ClientDocuments({
       prefixes: settings.oidc.clientDocuments ?? [],
       isTaken: (id) => loaded().resources.has(id) || settings.accessTokens.audiences?.includes(id) === true,
       validate,
+      log,
+      sampler,
     })
   }
 

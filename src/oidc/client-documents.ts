@@ -1,8 +1,9 @@
 import { hasPrefix, isDocumentAddress } from '../base/document-address.ts'
 import type { Fields } from '../base/json-file.ts'
-import { isLoopbackHost } from '../shared/origin.ts'
+import type { Logger } from '../base/log.ts'
+import type { Sampler } from '../base/timing/sampler.ts'
 import { isPlainLine } from '../shared/plain-line.ts'
-import { type ClientMetadata, type FileClient, spellings } from './clients.ts'
+import { type ClientMetadata, type FileClient, shownUri, spellings } from './clients.ts'
 import { DocumentFetches, FetchesBusy, remember } from './document-fetches.ts'
 import { answerMs, type FetchedJson, getJson } from './outgoing.ts'
 
@@ -58,6 +59,8 @@ export interface DocumentParts {
   readonly isTaken: (id: string) => boolean
   /** Checks metadata as the library does. Rejects if they do not fit. */
   readonly validate: (metadata: ClientMetadata) => Promise<void>
+  readonly log: Logger
+  readonly sampler: Sampler
 }
 
 /**
@@ -138,7 +141,8 @@ export class ClientDocuments {
   async #read(id: string): Promise<Known> {
     const signal = AbortSignal.timeout(answerMs)
     const document = await fetchJson(id, signal)
-    const { jwksUri, ...client } = readDocument(id, document.json)
+    const { jwksUri, unused, ...client } = readDocument(id, document.json)
+    if (unused.length > 0) this.#logUnused(id, unused)
     const keys = jwksUri === undefined ? undefined : await fetchJson(jwksUri, signal)
     const metadata = keys === undefined ? client.metadata : { ...client.metadata, jwks: keys.json }
     await this.#parts.validate(metadata).catch((cause: Error & { readonly error_description?: string }) => {
@@ -148,41 +152,60 @@ export class ClientDocuments {
     const life = Math.min(lifeOf(document), keys === undefined ? fresh.most : lifeOf(keys))
     return { client: { ...client, metadata }, freshUntil: now + life, lastUntil: now + staleMs }
   }
+
+  #logUnused(id: string, unused: readonly unknown[]): void {
+    const { log, sampler } = this.#parts
+    const redirectUris = unused.slice(0, 10).map((uri) => shownUri(uri) ?? typeof uri)
+    sampler.add(new URL(id).host, 'unused', (repeated) =>
+      log.info('a client document has redirect URIs that cannot be used', {
+        clientId: id,
+        redirectUris: redirectUris.join(' '),
+        repeated,
+      }),
+    )
+  }
+}
+
+interface ReadDocument extends FileClient {
+  readonly jwksUri?: string | undefined
+  /** Redirect URIs that cannot be used. */
+  readonly unused: readonly unknown[]
 }
 
 /** The client that a document describes. Of its metadata, only what is named here counts. */
-function readDocument(id: string, json: unknown): FileClient & { readonly jwksUri?: string | undefined } {
-  const fields = (typeof json === 'object' && json !== null ? json : {}) as Fields
+function readDocument(id: string, json: unknown): ReadDocument {
+  const named = typeof json === 'object' && json !== null ? Object.entries(json) : []
+  const fields: Fields = Object.fromEntries(named.filter(([, value]) => value !== null))
   const { origin, host } = new URL(id)
   const { client_name: name, client_uri: home, redirect_uris: uris, jwks, jwks_uri: jwksUri } = fields
-  const { token_endpoint_auth_method: method = 'none', application_type: type } = fields
+  const { token_endpoint_auth_method: method = 'none' } = fields
   const { grant_types: grants = ['authorization_code'], response_types: responses = ['code'] } = fields
   require(fields.client_id === id, 'client_id is not the address of the document')
-  require(isTexts(uris) &&
-    uris.length > 0 &&
-    uris.every(isSafeRedirect), 'redirect_uris must be https, or lead to the device')
+  const listed: readonly unknown[] = Array.isArray(uris) ? uris : []
+  const usable = listed.filter(isSafeRedirect)
+  require(usable.length > 0, 'redirect_uris must have an address that is https, or leads to the device')
   require(isTexts(grants) && grants.includes('authorization_code'), 'grant_types must have authorization_code')
   require(isTexts(responses) && responses.includes('code'), 'response_types must have code')
   require(method === 'none' ||
     method === 'private_key_jwt', 'token_endpoint_auth_method must be none or private_key_jwt')
-  require(type === undefined || type === 'web' || type === 'native', 'application_type must be web or native')
   const usesUri = method === 'private_key_jwt' && jwks === undefined
   require(!usesUri || isOf(origin, jwksUri), 'private_key_jwt needs jwks, or a jwks_uri of the same origin')
   const isName = typeof name === 'string' && name.length <= 80 && name.trim() === name && isPlainLine(name)
-  const isNative = !uris.some((uri) => URL.parse(uri)?.protocol === 'https:')
   const metadata: ClientMetadata = {
     client_id: id,
     client_name: isName && name !== '' ? name : host,
     client_uri: isOf(origin, home) ? home : origin,
-    redirect_uris: uris.flatMap(spellings),
+    redirect_uris: usable.flatMap(spellings),
     grant_types: ['authorization_code', 'refresh_token'].filter((each) => grants.includes(each)),
     response_types: ['code'],
     token_endpoint_auth_method: method,
-    application_type: type ?? (isNative ? 'native' : 'web'),
+    // For the library, this one has addresses of all kinds, and loopback ones with any port.
+    application_type: 'native',
     ...(method === 'private_key_jwt' && !usesUri ? { jwks } : {}),
   }
   const flags = { isFirstParty: false, requiresPkce: true, isInPrivateNetwork: false, refreshGraceSeconds: 0 }
-  return { metadata, ...flags, documentHost: host, jwksUri: usesUri ? String(jwksUri) : undefined }
+  const unused = listed.filter((uri) => !isSafeRedirect(uri))
+  return { metadata, ...flags, documentHost: host, jwksUri: usesUri ? String(jwksUri) : undefined, unused }
 }
 
 function require(fits: boolean, expected: string): asserts fits {
@@ -193,10 +216,22 @@ function isTexts(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((each) => typeof each === 'string')
 }
 
-/** Whether no one on the way reads what is sent there: over http, only to the device itself. */
-function isSafeRedirect(uri: string): boolean {
-  const url = URL.parse(uri)
-  return url !== null && (url.protocol !== 'http:' || isLoopbackHost(url.hostname))
+/** The names of the device itself that the library takes with any port. */
+const loopbackHost = /^(localhost|127\.0\.0\.1|\[::1\])$/
+
+/** Schemes that are of no application: a browser runs or shows what they name, or the answer travels as clear text. */
+const foreignSchemes = /^(javascript|vbscript|data|blob|file|about|view-source|ftp|wss?):$/
+
+/**
+ * Whether an answer can be sent to an address, and no one on the way reads it: by https, over http to the device itself
+ * only, or to an application by its scheme.
+ */
+function isSafeRedirect(uri: unknown): uri is string {
+  const url = typeof uri === 'string' ? URL.parse(uri) : null
+  if (url === null || url.href.includes('#')) return false
+  const isOnDevice = loopbackHost.test(url.hostname)
+  if (url.protocol === 'https:') return !isOnDevice
+  return url.protocol === 'http:' ? isOnDevice : !foreignSchemes.test(url.protocol)
 }
 
 function isOf(origin: string, address: unknown): address is string {

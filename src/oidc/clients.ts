@@ -51,6 +51,14 @@ export function shownClient(metadata: ClientMetadata): ShownClient {
   return { name: String(client_name ?? client_id), home: own?.protocol === 'https:' ? own.href : redirect }
 }
 
+/** Longest text of a request or document in a line of the log, and on a page. */
+export const longestShown = 200
+
+/** A URI as logs and pages show it: without white space and control characters, and no longer than fits. */
+export function shownUri(uri: unknown): string | undefined {
+  return typeof uri === 'string' ? encodeURI(uri.toWellFormed()).slice(0, longestShown) : undefined
+}
+
 /** Where people find a client: the host of its document or its redirect URI; empty if that is on their device. */
 export function hostOf({ metadata, documentHost }: FileClient): string {
   return documentHost ?? (isWeb(metadata) ? new URL(String(metadata.redirect_uris[0])).host : '')

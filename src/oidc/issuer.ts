@@ -93,6 +93,7 @@ export class Issuer implements PartRoutes, SessionApps {
     const shared = { library, base, ...kept, grants, page, sampler: new Sampler() }
     const directory = new ClientDirectory({
       ...given,
+      ...shared,
       loaded: () => this.#loaded,
       validate: (metadata) => validateMetadata(this.#current.provider, metadata),
     })

@@ -4,7 +4,7 @@ import { accountsOf, resourceClaims } from './accounts.ts'
 import { adaptersOver } from './adapter.ts'
 import { answerWith, reportFailure } from './bridge.ts'
 import { claimsOfScopes, furtherClaims } from './claims.ts'
-import { deviceGrant, type FileClient, shownClient } from './clients.ts'
+import { deviceGrant, type FileClient, longestShown, shownClient, shownUri } from './clients.ts'
 import { devicePath, deviceSeconds, pollSeconds, type Terminal, terminalOf } from './device-codes.ts'
 import { type Interactions, languageQuery } from './interaction.ts'
 import { postAnywhere, postToPublic } from './outgoing.ts'
@@ -251,9 +251,6 @@ const expectedRefusals = new RegExp(
     'authorization_pending|slow_down|expired_token)$',
 )
 
-/** Longest text of a request in a line of the log, and on a page. */
-const longestShown = 200
-
 /** Logs a refusal, with the parts of the request that help to correct it: no code, token or secret is one of them. */
 function logRefusal(
   { path, oidc }: KoaContextWithOIDC,
@@ -274,13 +271,6 @@ function logRefusal(
   sampler.add(ip, `${path} ${fields.error}`, (repeated) =>
     log[level]('the OpenID Connect issuer refused a request', { ...fields, ip, repeated }),
   )
-}
-
-/**
- * A URI of a request as logs and pages show it: without white space and control characters, and no longer than fits.
- */
-function shownUri(uri: unknown): string | undefined {
-  return typeof uri === 'string' ? encodeURI(uri.toWellFormed()).slice(0, longestShown) : undefined
 }
 
 /** The languages that a request asks for. Of a pushed request that is used up, the library has no parameters. */

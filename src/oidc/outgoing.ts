@@ -90,7 +90,8 @@ export async function getJson(url: URL, { maxBytes, signal }: JsonBounds): Promi
         }
         const [, seconds] = /(?:^|[\s,])max-age=(\d{1,9})/i.exec(headers['cache-control'] ?? '') ?? []
         const maxAgeSeconds = seconds === undefined ? undefined : Number(seconds)
-        resolve({ json: JSON.parse(Buffer.concat(chunks).toString()), maxAgeSeconds })
+        // A byte order mark is no part of the text.
+        resolve({ json: JSON.parse(new TextDecoder().decode(Buffer.concat(chunks))), maxAgeSeconds })
       } catch (thrown) {
         reject(thrown)
       } finally {

@@ -1,6 +1,8 @@
 import { errors } from 'oidc-provider'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { noAudit } from '../../src/base/audit.ts'
+import { silentLogger } from '../../src/base/log.ts'
+import { Sampler } from '../../src/base/timing/sampler.ts'
 import { Keyring } from '../../src/base/token.ts'
 import type { StandaloneHost } from '../../src/core/users/standalone.ts'
 import type { LiveCount } from '../../src/limits/concurrency.ts'
@@ -46,6 +48,8 @@ async function open(secrets = ['one '.repeat(10)], store = openStore('sqlite::me
     settings: { oidc: {}, accessTokens: {} } as IssuerSettings,
     loaded: () => ({ clients, resources: new Map() }),
     validate: async () => {},
+    log: silentLogger,
+    sampler: new Sampler(),
     limiter: undefined,
   })
   const adapters = adaptersOver(

@@ -5,6 +5,7 @@ import { silentLogger } from '../../src/base/log.ts'
 import { createCountersign } from '../../src/index.ts'
 import { verifyAccessToken } from '../../src/integrations/backend/index.ts'
 import { startInternet } from '../support/internet.ts'
+import { keptLog } from '../support/log-lines.ts'
 import { rest } from '../support/rest.ts'
 import { authorizeAddress, discoverAs, documentOf, json, loopback, publish, startWithDocuments } from './documents.ts'
 import { Browser, contentOf, decide, fileWith, refusalOf, request, shop, startIssuer } from './support.ts'
@@ -108,6 +109,63 @@ test('of a document with addresses of both kinds, the page says where this answe
   expect(await hostAt('http://127.0.0.1:99/cb')).toBeUndefined()
 })
 
+describe('a document counts', () => {
+  /** What a signed-in browser sees of a document at redirect URIs, and the lines of the log that have its id. */
+  async function seenAt(name: string, changes: Record<string, unknown>, uris: readonly string[], mark = '') {
+    const { id, document } = documentOf(name, changes)
+    internet.put(name, (_, response) => void response.end(mark + JSON.stringify(document)))
+    const { logger, lines } = keptLog()
+    const { url } = await startWithDocuments({ logger })
+    const browser = new Browser(url)
+    await browser.signIn()
+    const shown: unknown[] = []
+    for (const uri of uris) {
+      const { kind, error } = contentOf((await browser.open(authorizeAddress(url, id, uri))).text)
+      shown.push(error ?? kind)
+    }
+    return {
+      shown,
+      logged: lines.filter(({ text, fields }) => text.includes('cannot be used') && fields.clientId === id),
+    }
+  }
+  const tool = 'https://tool.example/cb'
+
+  test.each<[string, readonly unknown[], string]>([
+    ['beside https', [tool, 'http://127.0.0.1/'], 'http://127.0.0.1:4711/'],
+    ['beside https, by IPv6 and with a port', [tool, 'http://[::1]:99/cb'], 'http://[::1]:4711/cb'],
+    ['beside https, by its name', [tool, 'http://localhost/cb'], 'http://localhost:4711/cb'],
+    ['as a scheme beside https', [tool, 'com.tulip.agent:/cb'], 'com.tulip.agent:/cb'],
+  ])('with an address on the device %s, whatever its application_type', async (_name, uris, used) => {
+    for (const type of ['web', 'native', 'service', null]) {
+      const { shown, logged } = await seenAt('kinds', { redirect_uris: uris, application_type: type }, [tool, used])
+      expect([type, shown, logged]).toEqual([type, ['consent', 'consent'], []])
+    }
+  })
+
+  test.each<[string, unknown]>([
+    ['a fragment', 'https://tool.example/other#x'],
+    ['an empty fragment', 'https://tool.example/other#'],
+    ['any port', 'http://localhost:*'],
+    ['plain http', 'http://tool.example/cb'],
+    ['https on the device', 'https://localhost/cb'],
+    ['a script', 'javascript:alert(1)'],
+    ['no text', { uri: tool }],
+  ])('without an address with %s, which the log has', async (_name, unusable) => {
+    const uris = [tool, ...(typeof unusable === 'string' ? [unusable] : [])]
+    const { shown, logged } = await seenAt('some', { redirect_uris: [unusable, tool] }, uris)
+    expect(shown).toEqual(['consent', 'invalid_redirect_uri'].slice(0, uris.length))
+    expect(logged).toHaveLength(1)
+  })
+
+  test('with null for what it does not say, and with a byte order mark', async () => {
+    const absent = ['grant_types', 'response_types', 'token_endpoint_auth_method', 'jwks', 'jwks_uri', 'client_name']
+    const changes = Object.fromEntries(
+      [...absent, 'client_uri', 'application_type', 'scope'].map((name) => [name, null]),
+    )
+    expect((await seenAt('nulls', changes, [loopback.used], '\ufeff')).shown).toEqual(['consent'])
+  })
+})
+
 test('users are asked each time, whatever the document says of itself', async () => {
   const id = publish(internet, 'again', {
     redirect_uris: ['https://again.clients.example/cb'],
@@ -142,7 +200,6 @@ describe('a document is refused', () => {
     ['with a shared secret', { token_endpoint_auth_method: 'client_secret_basic', client_secret: 'x'.repeat(40) }],
     ['for other grants only', { grant_types: ['client_credentials'] }],
     ['for other responses only', { response_types: ['token'] }],
-    ['with an application type that there is not', { application_type: 'service' }],
     ['with keys of another origin', { ...keyless, jwks_uri: 'https://other.clients.example/jwks.json' }],
     ['with keys on another port', { ...keyless, jwks_uri: 'https://bad.clients.example:8443/jwks.json' }],
     ['without keys that it needs', keyless],

@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test, vi } from 'vitest'
+import { silentLogger } from '../../src/base/log.ts'
+import { Sampler } from '../../src/base/timing/sampler.ts'
 import { ClientDocuments } from '../../src/oidc/client-documents.ts'
 import { startInternet } from '../support/internet.ts'
 import { navigate } from '../support/navigate.ts'
@@ -22,7 +24,8 @@ async function signedIn(url: string): Promise<Browser> {
 }
 
 function anyDocuments(): ClientDocuments {
-  return new ClientDocuments({ prefixes: ['*'], isTaken: () => false, validate: async () => {} })
+  const parts = { validate: async () => {}, log: silentLogger, sampler: new Sampler() }
+  return new ClientDocuments({ prefixes: ['*'], isTaken: () => false, ...parts })
 }
 
 const uncounted = { count: () => undefined, networks: [], mayFetch: true, takesStale: false }
