@@ -598,6 +598,7 @@ const rows: Readonly<
     ['fetch', 'remember(this.#failed, id, { error, until: performance.now() + failedMs })', '', 'oidc/document-fetch'],
     ['readDocument', 'fields.client_id === id', 'true', 'oidc/client-documents'],
     ['keepsConsent', 'documentHost === undefined &&', '', 'oidc/client-documents'],
+    ['homeOf', "url.username === '' && url.password === ''", 'true', 'oidc/client-documents'],
   ],
   54: [
     ['schemaSql', "'BEGIN', builtInNamesOnly,", "'BEGIN',", 'store/postgres/postgres'],

@@ -3,7 +3,7 @@ import type { Fields } from '../base/json-file.ts'
 import type { Logger } from '../base/log.ts'
 import type { Sampler } from '../base/timing/sampler.ts'
 import { isPlainLine } from '../shared/plain-line.ts'
-import { type ClientMetadata, type FileClient, shownUri, spellings } from './clients.ts'
+import { type ClientMetadata, type FileClient, homeOf, shownUri, spellings } from './clients.ts'
 import { DocumentFetches, FetchesBusy, remember } from './document-fetches.ts'
 import { answerMs, type FetchedJson, getJson } from './outgoing.ts'
 
@@ -194,7 +194,7 @@ function readDocument(id: string, json: unknown): ReadDocument {
   const metadata: ClientMetadata = {
     client_id: id,
     client_name: isName && name !== '' ? name : host,
-    client_uri: isOf(origin, home) ? home : origin,
+    client_uri: isOf(origin, home) ? (homeOf(home) ?? origin) : origin,
     redirect_uris: usable.flatMap(spellings),
     grant_types: ['authorization_code', 'refresh_token'].filter((each) => grants.includes(each)),
     response_types: ['code'],

@@ -46,9 +46,17 @@ export interface ShownClient {
 /** A client as people know it: by its own address if it names one, or by that of its first redirect URI. */
 export function shownClient(metadata: ClientMetadata): ShownClient {
   const { client_id, client_name, client_uri, redirect_uris } = metadata
-  const own = typeof client_uri === 'string' ? URL.parse(client_uri) : null
   const redirect = isWeb(metadata) ? URL.parse(String(redirect_uris[0]))?.origin : undefined
-  return { name: String(client_name ?? client_id), home: own?.protocol === 'https:' ? own.href : redirect }
+  return { name: String(client_name ?? client_id), home: homeOf(client_uri) ?? redirect }
+}
+
+/**
+ * The address that a client names as its own (client_uri), if people can be led there: https, without a user name,
+ * which would read as another host.
+ */
+export function homeOf(address: unknown): string | undefined {
+  const url = typeof address === 'string' ? URL.parse(address) : null
+  return url?.protocol === 'https:' && url.username === '' && url.password === '' ? url.href : undefined
 }
 
 /** Longest text of a request or document in a line of the log, and on a page. */

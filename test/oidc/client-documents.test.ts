@@ -228,6 +228,26 @@ test.each([
   expect(contentOf(text).client).toEqual({ name: 'named.clients.example', home: 'https://named.clients.example/' })
 })
 
+test.each([
+  ['https://accounts.bank.example@userful.clients.example/'],
+  ['https://bank:example@userful.clients.example/'],
+  ['https://:bank.example@userful.clients.example/'],
+])('a client_uri with a user name counts as absent: %s', async (uri) => {
+  const id = publish(internet, 'userful', { client_uri: uri })
+  const listed = { metadata: { ...shop.metadata, client_uri: uri } }
+  const { url } = await startWithDocuments({
+    oidc: { clients: fileWith({ clients: [listed] }), clientDocuments: ['*'] },
+  })
+  const browser = new Browser(url)
+  await browser.signIn()
+  const homeOf = async (address: string) => {
+    const { client: shown } = contentOf((await browser.open(address)).text)
+    return (shown as { readonly home?: string }).home
+  }
+  expect(await homeOf(authorizeAddress(url, id))).toBe('https://userful.clients.example/')
+  expect(await homeOf(authorizeAddress(url, 'shop', shop.metadata.redirect_uris[0]))).toBe('https://shop.example')
+})
+
 test('a document that changes its redirect URIs does so within an hour', async () => {
   const uris = ['https://old.clients.example/cb']
   const { id, document } = documentOf('old', { redirect_uris: uris })
