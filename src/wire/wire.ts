@@ -192,7 +192,17 @@ export function endingOf(wire: Wire, error: ConnectError | undefined): Ending {
 const succeeded = { 'grpc-status': '0' } as const
 
 function statusOf(error: ConnectError | undefined): OutgoingHttpHeaders {
-  return error === undefined ? succeeded : Object.fromEntries(setTrailerStatus(new Headers(), error))
+  if (error === undefined) return succeeded
+  const trailers = Object.fromEntries(setTrailerStatus(new Headers(), error))
+  return { ...trailers, 'grpc-message': percentEncoded(error.rawMessage) }
+}
+
+/**
+ * A message in a trailer: visible ASCII and spaces stay, but for `%` ("Percent-Byte-Unencoded" of gRPC's protocol).
+ * Connect encodes more, which @grpc/grpc-js shows to people as it came.
+ */
+function percentEncoded(message: string): string {
+  return message.replace(/[^ -$&-~]+/g, encodeURIComponent)
 }
 
 function envelope(flag: number, bytes: Uint8Array): Buffer {
