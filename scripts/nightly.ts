@@ -89,6 +89,11 @@ const steps: readonly Step[] = [
     limitMinutes: 15,
   },
   {
+    name: 'what four generators make of the OpenAPI document can be imported',
+    command: 'vitest run test/openapi/generators.test.ts',
+    limitMinutes: 10,
+  },
+  {
     name: 'the SDK of MCP signs in at the issuer by a document, and a suite for authorization servers',
     command: 'vitest run test/oidc/mcp-sdk.test.ts',
     limitMinutes: 10,

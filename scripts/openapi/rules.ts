@@ -46,7 +46,10 @@ export function mappedRules(desc: DescField): MappedRules {
     case undefined:
       return { required, keywords: {} }
     case 'string':
-      return { required, keywords: keywordsOf(desc, reflect(StringRulesSchema, type.value), stringRules) }
+      return {
+        required,
+        keywords: wholeBranches(keywordsOf(desc, reflect(StringRulesSchema, type.value), stringRules)),
+      }
     case 'uint32':
       return { required, keywords: keywordsOf(desc, reflect(UInt32RulesSchema, type.value), numberRules) }
     case 'enum':
@@ -54,6 +57,17 @@ export function mappedRules(desc: DescField): MappedRules {
     default:
       throw new Error(`${desc} has rules for ${type.case}, which scripts/openapi/rules.ts does not map`)
   }
+}
+
+/**
+ * Rules of a text in which each branch says all by itself: generators such as orval make a type of each, and then put
+ * what stands beside them, such as the length, where their union cannot have it.
+ */
+function wholeBranches(keywords: Oas3_1Schema): Oas3_1Schema {
+  const { anyOf, not, ...others } = keywords
+  if (anyOf === undefined) return keywords
+  const branches = anyOf.map((each) => ({ type: 'string' as const, ...each, ...others }))
+  return { ...(not === undefined ? {} : { not }), anyOf: branches }
 }
 
 function keywordsOf(

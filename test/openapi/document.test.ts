@@ -57,7 +57,13 @@ test('validation rules of the protos are keywords of its schemas', () => {
     StartOrderRequest: { required: ['kind'], properties: { payload: { maxLength: 8192 } } },
     StartOrderRequester: {
       required: ['origin'],
-      properties: { ip: { maxLength: 45, anyOf: [{ format: 'ipv4' }, { format: 'ipv6' }], not: { pattern: '%' } } },
+      properties: {
+        ip: {
+          type: 'string',
+          anyOf: ['ipv4', 'ipv6'].map((format) => ({ type: 'string', format, maxLength: 45 })),
+          not: { pattern: '%' },
+        },
+      },
     },
   })
   const bounded = JSON.stringify(document.components.schemas).match(/"(?:pattern|maxLength)":/g) ?? []
