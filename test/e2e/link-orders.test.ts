@@ -149,6 +149,22 @@ describe('NOT_ENABLED', () => {
   })
 })
 
+test('calls without a session that may add a wallet take nothing from the users of their network', async () => {
+  const orderStartKeys = ['k'.repeat(32)]
+  const rates = { 'start-link': 3, session: 60 }
+  const { url } = await startService({ orderStartKeys, rateLimit: true, limits: { rates } })
+  const { token } = await signIn(url, makeWallet())
+  const link = (headers: Record<string, string>) => rest(url, '/cross-device/start', { kind: 'link' }, headers)
+  for (let n = 0; n < 40; n++) expect(refusal(await link({ origin: url }))).toEqual([401, 'SESSION_REQUIRED'])
+  expect(refusal(await link({ origin: 'https://evil.example' }))).toEqual([403, 'ORIGIN_NOT_TRUSTED'])
+  for (let n = 0; n < 3; n++) okay(await link(bearer(token)))
+  expect((await link(bearer(token))).json.metadata).toEqual({ limit: 'start-link' })
+  // Such calls are not free either.
+  const answers = []
+  for (let n = 0; n < 30; n++) answers.push((await link({ origin: url })).json)
+  expect(answers.at(-1)).toMatchObject({ code: 'RATE_LIMITED', metadata: { limit: 'session' } })
+})
+
 test('they have a limit of their own, also where a backend starts all other orders', async () => {
   const orderStartKeys = ['k'.repeat(32)]
   const { url } = await startService({ orderStartKeys, rateLimit: true, limits: { rates: { 'start-link': 3 } } })

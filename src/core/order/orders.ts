@@ -222,8 +222,14 @@ export class Orders {
       return { requester }
     }
     const links = this.#requireLinks()
+    const requester = callingDesktop(request, origins)
+    // The session first: a call without one takes nothing from the users of its network, whose allowance is small.
+    const starting = await links.starterOf(request).catch(async (refusal: unknown) => {
+      await limiter?.spend('session', request)
+      throw refusal
+    })
     await limiter?.spend('start-link', request)
-    return { requester: callingDesktop(request, origins), ...(await links.starterOf(request)) }
+    return { requester, ...starting }
   }
 
   #requireLinks(): LinkOrders {
