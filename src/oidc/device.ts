@@ -4,6 +4,7 @@ import type { Session } from '../core/users/host.ts'
 import type { Exchange } from '../http/exchange.ts'
 import { CountersignError, refused } from '../shared/errors.ts'
 import { cookieValue } from '../shared/header-text.ts'
+import { typedCode } from '../shared/typed-code.ts'
 import { readPageInput, sendAnswer, sendPageJson } from './answers.ts'
 import type { LibraryAnswer } from './bridge.ts'
 import { type FileClient, mayUse, offeredTo, shownClient, usesDevices } from './clients.ts'
@@ -79,10 +80,11 @@ export class DevicePage {
     sendPageJson(exchange, {}, [this.#setCookie('', 0)])
   }
 
-  /** Takes what a person typed. A wrong code counts for the person's network, before it is compared. */
+  /** Takes what a person typed. A wrong code counts for the person's network, before it is compared; no other text. */
   async #type(text: string, request: RequestContext): Promise<Typed> {
-    const userCode = text.toUpperCase().replace(/[\s-]/g, '')
-    if (!/^[BCDFGHJKLMNPQRSTVWXZ]{8}$/.test(userCode)) throw wrongCode()
+    const letters = typedCode(text)
+    if (!/^[BCDFGHJKLMNPQRSTVWXZ]{8}$/i.test(letters)) throw wrongCode()
+    const userCode = letters.toUpperCase()
     const takeBack = await this.#parts.limiter?.countDeviceCode(request)
     const typed = { userCode, at: this.#parts.store.now() }
     const code = await this.#codeOf(typed)

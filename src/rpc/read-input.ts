@@ -84,7 +84,6 @@ function matchPattern(pattern: string, text: string): boolean {
 /** Meaning of each pattern in the schema. */
 export const patternWords: Readonly<Record<string, string>> = {
   '^[!-~]{1,200}$': '1 to 200 printable ASCII characters without spaces',
-  '^[0-9]{6}$': 'six digits',
   '^[A-Za-z0-9+/=_:.-]{1,200}$': '1 to 200 letters, digits and signs of + / = _ : . -',
   '^[A-Za-z0-9:_-]{1,64}$': '1 to 64 letters, digits, colons, underscores and hyphens',
   '^[A-Za-z0-9_-]{1,64}$': '1 to 64 letters, digits, underscores and hyphens',

@@ -121,14 +121,20 @@ test.each([
   await expect(startDevices({}, [client])).rejects.toThrow(message)
 })
 
-test('a code may be typed in small letters, with spaces, and without its hyphen; a wrong one is refused', async () => {
+test('a code may be typed in small letters, with spaces, and as copies have it; a wrong one is refused', async () => {
   const { url } = await startDevices()
   const { userCode } = await askCode(url)
   const browser = new Browser(url)
-  for (const text of [userCode.toLowerCase(), ` ${userCode.replace('-', ' ')} `, userCode.replace('-', '')]) {
+  const wide = userCode.replace(/[A-Z]/g, (letter) => String.fromCodePoint(letter.charCodeAt(0) + 0xfe_e0))
+  for (const text of [
+    ...[userCode.toLowerCase(), ` ${userCode.replace('-', ' ')} `, userCode.replace('-', '')],
+    ...[wide, wide.toLowerCase(), `${userCode}.`, `“${userCode}”`, `\u2068${userCode}\u2069`],
+    ...['–', '‑', '—', '−', '－', '_', '.', '\u00a0', '\u200b'].map((sign) => userCode.replace('-', sign)),
+  ]) {
     expect((await typeCode(browser, text)).status, text).toBe(200)
   }
-  for (const text of ['BBBB-BBBB', '', userCode.slice(1), `${userCode}B`, 'AEIO-UY12']) {
+  const ess = `${userCode.slice(0, 7)}ß`
+  for (const text of ['BBBB-BBBB', '', userCode.slice(1), `${userCode}B`, 'AEIO-UY12', `Code: ${userCode}`, ess]) {
     const { status, json } = await typeCode(browser, text)
     expect([status, json.code], text).toEqual([400, 'INVALID_REQUEST'])
   }
@@ -490,8 +496,9 @@ async function startLimited(options = {}) {
 test('ten wrong codes of a network in ten minutes are the most; then right ones are refused there, too', async () => {
   const { url, type } = await startLimited()
   const { userCode } = await askCode(url)
-  // Right ones take nothing.
+  // Right ones take nothing, and neither do texts that cannot be a code.
   for (let time = 0; time < 15; time++) expect(await type('8.8.8.7', userCode)).toBe(200)
+  for (let time = 0; time < 15; time++) expect(await type('8.8.8.7', `Code: ${userCode}`)).toBe(400)
   const wrong = await Promise.all(Array.from({ length: 30 }, () => type('8.8.8.7', 'BBBB-BBBB')))
   expect(wrong.filter((status) => status === 400)).toHaveLength(10)
   expect(wrong.filter((status) => status === 429)).toHaveLength(20)

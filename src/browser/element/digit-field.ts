@@ -1,3 +1,5 @@
+import { typedCode } from '../../shared/typed-code.ts'
+
 /** Number of digits of a return code. */
 const length = 6
 
@@ -46,8 +48,8 @@ export class DigitField {
       this.#submit()
     })
     field.addEventListener('input', () => {
-      // Codes are pasted and spoken in groups.
-      field.value = field.value.replace(/\D/g, '').slice(0, length)
+      // Codes are pasted with words around them, spoken in groups, and typed in the digits of the keyboard's script.
+      field.value = typedCode(field.value).replace(/\D/g, '').slice(0, length)
       field.ariaInvalid = null
       this.#show()
       this.#submit()

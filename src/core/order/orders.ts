@@ -22,6 +22,7 @@ import type {
   StartedOrder,
   StartOrderOptions,
 } from '../../shared/orders.ts'
+import { typedCode } from '../../shared/typed-code.ts'
 import type { OriginPolicy } from '../origin-policy.ts'
 import type { ListedWallet } from '../sign-in/user-wallets.ts'
 import type { CurrentSession, Host, IssuedSession, OrderSession } from '../users/host.ts'
@@ -490,7 +491,8 @@ export class Orders {
     request: RequestContext,
   ): Promise<OrderResult> {
     const { records, keyring, host, limiter } = this.#options
-    const { orderId, desktopToken, returnCode, computerProof, finalizeKey } = input
+    const { orderId, desktopToken, computerProof, finalizeKey } = input
+    const returnCode = input.returnCode === undefined ? undefined : readReturnCode(input.returnCode)
     const seeds = keyring.derive('finalize seed', [orderId, desktopToken])
     const tellChange = this.#teller(request)
     let repeated = true
@@ -741,6 +743,13 @@ function artifactOf(order: OrderRecord): ProofArtifact {
 
 function hashSeed(seed: Uint8Array): string {
   return hashToken(Buffer.from(seed).toString('base64url'))
+}
+
+/** Throws INVALID_REQUEST for a text that cannot be a return code, which is no try. */
+function readReturnCode(text: string): string {
+  const code = typedCode(text)
+  if (/^[0-9]{6}$/.test(code)) return code
+  throw invalidField('return_code', 'return_code must be six digits')
 }
 
 /** The digits that the user compares. With return codes and for an inbox there are none. */

@@ -259,6 +259,11 @@ describe.runIf(hasBrowser)('<countersign-sign-in> in Chromium', () => {
       expect(await page.locator('[part=return-code-digit]').allTextContents()).toEqual(['1', '2', '', '', '', ''])
       await page.keyboard.press('Backspace')
       await page.keyboard.press('Backspace')
+      for (const inScript of ['٣٩', '３９', 'Code: ३–९.']) {
+        await field(page).fill(inScript)
+        expect(await field(page).inputValue(), inScript).toBe('39')
+      }
+      await field(page).fill('')
       await page.keyboard.type(`${returnCode.slice(0, 3)} ${returnCode.slice(3)}`)
       expect(await detailOf(page, 'countersign:signed-in')).toMatchObject({ session: { address: wallet.address } })
       await status(page).filter({ hasText: 'You’re signed in.' }).waitFor()

@@ -11,6 +11,7 @@ import {
   issuedBy,
   makeInstance,
   openOnOurClock,
+  otherCode,
   outcomeOf,
   phone,
   reasonOf,
@@ -209,8 +210,7 @@ describe.each(places)('races on $name', ({ open, dump }) => {
     const instances = twoInstances((records) => afterReading(records, barrier))
     const reasons = await Promise.all(
       Array.from({ length: 30 }, (_, i) => {
-        // None of these is the code, which has six digits.
-        const guess = { ...order, returnCode: `${i}` }
+        const guess = { ...order, returnCode: otherCode(order.returnCode) }
         return reasonOf(instances[i % 2 === 0 ? 0 : 1].orders.finalize(guess, desktop))
       }),
     )

@@ -102,6 +102,40 @@ describe.each(stores)('return codes on $name', ({ open }) => {
     for (const name of ['finishBy', 'triesLeft']) expect(ended).not.toHaveProperty(name)
   })
 
+  test('are taken in the digits of any script, and with what copying adds', async () => {
+    const instance = start()
+    const inScript = (code: string, zero: string) =>
+      [...code].map((digit) => String.fromCodePoint((zero.codePointAt(0) as number) + Number(digit))).join('')
+    for (const spell of [
+      (code: string) => inScript(code, '０'),
+      (code: string) => inScript(code, '٠'),
+      (code: string) => inScript(code, '۰'),
+      (code: string) => inScript(code, '०'),
+      (code: string) => `${code.slice(0, 3)}\u00a0${code.slice(3)}.`,
+      (code: string) => `\u2068${code.slice(0, 3)}–${code.slice(3)}\u2069\n`,
+    ]) {
+      const order = await untilCode(instance)
+      const returnCode = spell(order.returnCode)
+      expect({ returnCode, ...(await outcomeOf(instance.orders.finalize({ ...order, returnCode }, desktop))) }).toEqual(
+        {
+          returnCode,
+        },
+      )
+    }
+  })
+
+  test('a text that cannot be one is refused as such, and is no try', async () => {
+    const instance = start()
+    const order = await untilCode(instance)
+    const cut = order.returnCode.slice(0, 5)
+    for (const returnCode of ['', '-', cut, `${order.returnCode}0`, `Code ${order.returnCode}`, `${cut}O`, '⅕⅕⅕⅕⅕⅕']) {
+      const { reason } = await outcomeOf(instance.orders.finalize({ ...order, returnCode }, desktop))
+      expect({ returnCode, reason }).toEqual({ returnCode, reason: 'INVALID_REQUEST' })
+    }
+    expect(await instance.orders.readChallenge(order, phone)).toMatchObject({ triesLeft: 3 })
+    await instance.orders.finalize(order, desktop)
+  })
+
   test('are each order’s own', async () => {
     const instance = start()
     const codes = new Set<string>()
@@ -130,7 +164,8 @@ describe.each(stores)('return codes on $name', ({ open }) => {
   test('count down, and the third wrong one rejects the order for desktop and phone', async () => {
     const instance = start()
     const order = await untilCode(instance)
-    for (const [n, returnCode] of [otherCode(order.returnCode), '', `${order.returnCode}0`].entries()) {
+    const other = otherCode(order.returnCode)
+    for (const [n, returnCode] of [other, otherCode(other), other].entries()) {
       const failed = instance.orders.finalize({ ...order, returnCode }, desktop)
       const error = await failed.catch((error: CountersignError) => error)
       expect(error).toMatchObject({ reason: 'RETURN_CODE_WRONG', metadata: { tries_left: String(2 - n) } })

@@ -1028,7 +1028,8 @@ export type FinalizeOrderRequest = Message<"countersign.v1.FinalizeOrderRequest"
   desktopToken: string;
 
   /**
-   * The six digits that the phone shows, if the approved event has return_code_required.
+   * The six digits that the phone shows, if the approved event has return_code_required, as the user typed them: in
+   * the digits of any script, with anything between them but letters. Any other text is INVALID_REQUEST, and no try.
    *
    * @generated from field: optional string return_code = 3;
    */
