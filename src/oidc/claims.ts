@@ -15,11 +15,10 @@ export const issuerScopes: readonly string[] = [...Object.keys(claimsOfScopes), 
 /** Names of claims in a people file that no scope has. */
 export function furtherClaims(people: People): readonly string[] {
   const known: ReadonlySet<string> = new Set(Object.values(claimsOfScopes).flat())
-  const names = new Set(people.all.flatMap((claims) => Object.keys(claims)))
-  return [...names].filter((name) => !known.has(name))
+  return [...people.claimNames].filter((name) => !known.has(name))
 }
 
 /** Whether any person has an e-mail address. */
 export function haveEmail(people: People): boolean {
-  return people.all.some(({ email }) => email !== undefined)
+  return people.claimNames.has('email')
 }

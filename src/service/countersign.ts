@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isDeepStrictEqual } from 'node:util'
 import type { ConnectRouter } from '@connectrpc/connect'
 import { createLogger, type Logger } from '../base/log.ts'
 import { Keyring } from '../base/token.ts'
@@ -346,7 +345,7 @@ class Service implements Countersign {
     const hasNewPair = await keyFiles?.reload()
     // After all that can fail for another reason: it seals the issuer's RSA key with the new secret.
     const replaceSecrets = await secrets.prepare(options)
-    const hasNewPeople = !isDeepStrictEqual(people, membership.people)
+    const hasNewPeople = people.textHash !== membership.people.textHash
     membership.replace(people)
     const hasNewClients = replaceClients?.()
     // Last: what was read of the files has keys of the secrets before.

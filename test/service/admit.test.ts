@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { crossDevice, walletSignIn } from '../../src/better-auth/index.ts'
+import { readPeopleFile } from '../../src/core/users/people.ts'
 import { createSessionVerifier } from '../../src/integrations/backend/index.ts'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { openStore } from '../../src/store/open.ts'
@@ -440,6 +441,25 @@ describe('a people file', () => {
     const { people } = peopleFile({})
     const { url } = await startService({ people })
     expect((await verify(url, stranger)).status).toBe(200)
+  })
+
+  test('is checked in slices of time, between which other work has its turn', async () => {
+    const { people } = peopleFile(Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`user-${i}`, {}])))
+    // Each look at the clock is a millisecond later: a person whose names take that long is as slow as thousands.
+    let now = performance.now()
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => now++)
+    let turns = 0
+    let reading = true
+    const count = (): void => {
+      turns++
+      if (reading) setImmediate(count)
+    }
+    setImmediate(count)
+    await readPeopleFile(people, { adapters: [], isRequired: true })
+    reading = false
+    clock.mockRestore()
+    // At most 20 ms each, for the names and for the entries.
+    expect(turns).toBeGreaterThan(2 * (1000 / 20))
   })
 
   test('is read again on a reload, which says whether it changed', async () => {

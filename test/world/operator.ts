@@ -110,7 +110,7 @@ export class Operator extends Caller {
     if (!service.kind.admitsPeople) return
     const listed = wallets.filter(() => random.permille(700))
     const names = listed.map(({ publicKeyHex }) => [`ed25519:${this.scene.addressOf(publicKeyHex)}`, {}] as const)
-    service.membership.replace(new People(new Map(), new Map(names)))
+    service.membership.replace(new People({ byWallet: new Map(names) }))
     world.note(`${this.name} lists ${listed.map(({ name }) => name).join(', ')}`)
   }
 

@@ -107,7 +107,7 @@ function peopled(world: World, facts: Facts, random: Random): readonly Caller[] 
   }
   const service = new Service(world, kind, 2)
   const everyone = wallets.map(({ publicKeyHex }) => [`ed25519:${addresses.get(publicKeyHex)}`, {}] as const)
-  service.membership.replace(new People(new Map(), new Map(everyone)))
+  service.membership.replace(new People({ byWallet: new Map(everyone) }))
   const few = wallets.slice(0, 1 + random.below(wallets.length))
   const scene: Scene = {
     world,

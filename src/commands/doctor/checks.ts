@@ -80,7 +80,7 @@ const people: Check<Setup> = {
     const listed = file === undefined ? undefined : await peopleOf(settings, walletAdapters(adapters, settings))
     const open = openToAnyone(settings, oidc.clients === undefined ? 0 : await countOpenClients(oidc.clients))
     if (open !== undefined) return ok(`${open}; docs/private-applications.md has what to do if that is wrong`)
-    if (admit === 'people') return ok(`only the ${listed?.all.length} people of COUNTERSIGN_PEOPLE sign in`)
+    if (admit === 'people') return ok(`only the ${listed?.size} people of COUNTERSIGN_PEOPLE sign in`)
     return ok('nothing that this service protects is open to anyone with a wallet')
   },
   advice: 'Correct the files that COUNTERSIGN_PEOPLE and COUNTERSIGN_OIDC_CLIENTS name.',

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Check, checkOf, type Fields, isObject, parseJson, readJsonText } from '../../base/json-file.ts'
 import { isReservedClaim } from '../../base/reserved-claims.ts'
@@ -20,10 +21,16 @@ export class People {
   readonly byUserId: ReadonlyMap<string, Person>
   /** By adapter and canonical address, with a colon in between. */
   readonly byWallet: ReadonlyMap<string, Person>
+  /** Names of the claims that any person has. */
+  readonly claimNames: ReadonlySet<string>
+  /** Hash of the file's text; empty without a file. */
+  readonly textHash: string
 
-  constructor(byUserId: ReadonlyMap<string, Person> = new Map(), byWallet: ReadonlyMap<string, Person> = new Map()) {
-    this.byUserId = byUserId
-    this.byWallet = byWallet
+  constructor(content: Partial<Pick<People, 'byUserId' | 'byWallet' | 'claimNames' | 'textHash'>> = {}) {
+    this.byUserId = content.byUserId ?? new Map()
+    this.byWallet = content.byWallet ?? new Map()
+    this.claimNames = content.claimNames ?? new Set()
+    this.textHash = content.textHash ?? ''
   }
 
   /**
@@ -34,9 +41,9 @@ export class People {
     return this.byUserId.get(userId) ?? this.byWallet.get(firstWallet) ?? this.byWallet.get(`${adapterId}:${address}`)
   }
 
-  /** All people. */
-  get all(): readonly Person[] {
-    return [...this.byUserId.values(), ...this.byWallet.values()]
+  /** Number of entries. */
+  get size(): number {
+    return this.byUserId.size + this.byWallet.size
   }
 }
 
@@ -75,8 +82,19 @@ export class Membership {
   }
 }
 
-/** Entries after which other work of the process has a turn: reading an address can take 0.1 ms. */
-const entriesOfTurn = 500
+/** Time in milliseconds of checks and indexing after which other work of the process has a turn. */
+const sliceMs = 10
+
+/** Makes a function that waits for a turn of the event loop if a slice of time is over. */
+function slices(): () => Promise<void> | undefined {
+  let endsAt = performance.now() + sliceMs
+  return () => {
+    if (performance.now() < endsAt) return undefined
+    return nextTurn().then(() => {
+      endsAt = performance.now() + sliceMs
+    })
+  }
+}
 
 /** What decides how a people file is read. */
 export interface PeopleFileRules {
@@ -95,16 +113,23 @@ export async function readPeopleFile(file: string, { adapters, isRequired }: Peo
   const check: Check = checkOf(`people (COUNTERSIGN_PEOPLE), the file ${file}, `)
   const text = await readJsonText(file, check)
   const json = parseJson(text, check)
+  await nextTurn()
   check(isObject(json), 'must be {"{user id}": {"name": …}, "{adapter_id}:{address}": {…}}')
   const byUserId = new Map<string, Person>()
   const byWallet = new Map<string, Person>()
-  const repeated = firstRepeated(namesIn(text))
-  check(repeated === undefined, `${shown(repeated ?? '')} is there twice`)
-  let read = 0
+  const claimNames = new Set<string>()
+  const pause = slices()
+  const seen = new Set<string>()
+  for (const name of namesIn(text)) {
+    await pause()
+    check(!seen.has(name), `${shown(name)} is there twice`)
+    seen.add(name)
+  }
   for (const [who, claims] of Object.entries(json)) {
-    if (read++ % entriesOfTurn === entriesOfTurn - 1) await nextTurn()
+    await pause()
     const checkHere: Check = checkOf(`people (COUNTERSIGN_PEOPLE), the file ${file}, ${shown(who)}: `)
     const person = readPerson(claims, checkHere)
+    for (const name of Object.keys(person)) claimNames.add(name)
     const wallet = readWalletKey(who, adapters)
     if (wallet === undefined) {
       const adapter = adapters.find((each) => each.readAddress(who.trim()) !== undefined)
@@ -118,8 +143,8 @@ export async function readPeopleFile(file: string, { adapters, isRequired }: Peo
     checkHere(!byWallet.has(key), 'is there twice')
     byWallet.set(key, person)
   }
-  check(!isRequired || read > 0, 'lists no one, and admit (COUNTERSIGN_ADMIT) is people: no one could sign in')
-  return new People(byUserId, byWallet)
+  check(!isRequired || seen.size > 0, 'lists no one, and admit (COUNTERSIGN_ADMIT) is people: no one could sign in')
+  return new People({ byUserId, byWallet, claimNames, textHash: hash('sha256', text) })
 }
 
 function readPerson(claims: unknown, check: Check): Person {
@@ -143,13 +168,4 @@ function* namesIn(text: string): Generator<string> {
     else if (token === '}' || token === ']') depth--
     else if (depth === 1 && token.endsWith(':')) yield JSON.parse(token.slice(0, -1))
   }
-}
-
-function firstRepeated(names: Iterable<string>): string | undefined {
-  const seen = new Set<string>()
-  for (const name of names) {
-    if (seen.has(name)) return name
-    seen.add(name)
-  }
-  return undefined
 }
