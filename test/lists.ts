@@ -194,6 +194,7 @@ export const measuring: readonly string[] = [
   'test/e2e/chaos-postgres.small.test.ts',
   'test/e2e/drains.test.ts',
   'test/e2e/behind-nginx.test.ts',
+  'test/e2e/caller-lists.test.ts',
   'test/e2e/health.test.ts',
   'test/e2e/shared-port-restarts.test.ts',
   'test/http/port/floods.test.ts',

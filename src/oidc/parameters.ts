@@ -2,8 +2,12 @@ import { parse } from 'node:querystring'
 import type { Exchange } from '../http/exchange.ts'
 import { isForm } from '../http/refusals.ts'
 import { maxFormBytes } from '../limits/limits.ts'
+import { CountersignError } from '../shared/errors.ts'
 import { canonicalAddress } from './canonical-address.ts'
 import type { ClientsFile } from './clients.ts'
+
+/** Most parameters of a query. The library's framework reads each of them by a search through all. */
+const mostParameters = 100
 
 /**
  * A request as the library reads it, which compares texts: resources are spelt as in the clients file, and a public
@@ -14,6 +18,7 @@ export async function ownSpelling(
   { clients, addresses }: Pick<ClientsFile, 'clients' | 'addresses'>,
 ): Promise<Exchange> {
   const { method, query, headers, body } = exchange
+  if (query.split('&', mostParameters + 1).length > mostParameters) throw tooMany()
   if (method !== 'POST' || !isForm(headers)) return { ...exchange, query: withAddresses(query, addresses) }
   // In this encoding, every byte stays what it is.
   const sent = withAddresses((await body.read(maxFormBytes)).toString('latin1'), addresses)
@@ -28,6 +33,10 @@ export async function ownSpelling(
   const { decompressed } = body
   const read = async (): Promise<Buffer> => Buffer.from(form, 'latin1')
   return { ...exchange, headers: isId ? others : headers, body: { decompressed, read, drop: () => body.drop() } }
+}
+
+function tooMany(): CountersignError {
+  return new CountersignError('INVALID_REQUEST', `A query has at most ${mostParameters} parameters`)
 }
 
 /** A query or form with the file's own spelling of each resource. */

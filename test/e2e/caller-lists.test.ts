@@ -1,0 +1,416 @@
+import { describe, expect, test } from 'vitest'
+import { clientsFile, redirectUri, shop } from '../oidc/support.ts'
+import { type RawRequest, sendRaw } from '../support/raw-http.ts'
+import { rest } from '../support/rest.ts'
+import { startService } from '../support/service.ts'
+import { makeWallet, proofOf } from '../support/wallet.ts'
+
+/**
+ * Every list and text that a caller can make long, at its bound and at a quarter of it: the CPU time of four times as
+ * much is about four times as long, and would be sixteen times with a loop in a loop. Each row has the parts that fill
+ * a request of `size` bytes.
+ */
+
+interface Row {
+  readonly method?: 'GET' | 'POST' | 'OPTIONS'
+  readonly path: string
+  /** Largest size that the port lets through, in bytes. */
+  readonly bound: number
+  readonly headers?: Readonly<Record<string, string>>
+  /** Whether it is sent with a user's session, from the service's own pages. */
+  readonly asUser?: true
+  /** Header, query or body of `size` bytes. */
+  readonly header?: readonly [name: string, value: (size: number) => string]
+  readonly query?: (size: number) => string
+  readonly body?: (size: number) => string | Buffer
+}
+
+/** What the port leaves of 16 KiB for one header or a query. */
+const headerBytes = 15_000
+const bodyBytes = 64_000
+const formBytes = 16_000
+
+const json = { 'content-type': 'application/json' }
+const form = { 'content-type': 'application/x-www-form-urlencoded' }
+const base = '/api/auth'
+const authorize = `${base}/oidc/authorize`
+
+/** A text of about `size` bytes: `part` again and again, with its number in place of `#`. */
+function list(size: number, part: string, separator = ''): string {
+  const bytes = Buffer.byteLength(part + separator) + 3
+  return Array.from({ length: Math.floor(size / bytes) }, (_, index) =>
+    part.replaceAll('#', index.toString(36).padStart(4, '0')),
+  ).join(separator)
+}
+
+const asked = `client_id=shop&response_type=code&redirect_uri=${encodeURIComponent(redirectUri)}&code_challenge=${'c'.repeat(43)}&code_challenge_method=S256`
+const credentials = 'client_id=shop&client_secret=a-secret-of-the-shop-long-enough'
+const code = `grant_type=authorization_code&code=none&redirect_uri=${encodeURIComponent(redirectUri)}&${credentials}`
+
+const rows: Readonly<Record<string, Row>> = {
+  'cookies of the issuer': {
+    path: `${authorize}?${asked}&scope=openid`,
+    bound: headerBytes,
+    header: ['cookie', (size) => list(size, 'countersign_oidc_browser_#=s', '; ')],
+  },
+  'session cookies': {
+    path: `${base}/session`,
+    bound: headerBytes,
+    header: ['cookie', (size) => list(size, 'countersign_session=#', '; ')],
+  },
+  'cookies of others': {
+    path: `${base}/session`,
+    bound: headerBytes,
+    header: ['cookie', (size) => list(size, 'c#=', '; ')],
+  },
+  'cookies of one quoted value': {
+    path: `${base}/session`,
+    bound: headerBytes,
+    header: ['cookie', (size) => `countersign_session="${'\\"'.repeat(size / 2)}`],
+  },
+  'a bearer token of dots': {
+    path: `${base}/session`,
+    bound: headerBytes,
+    header: ['authorization', (size) => `Bearer ${'.'.repeat(size)}`],
+  },
+  'spaces before a bearer token': {
+    path: `${base}/session`,
+    bound: headerBytes,
+    header: ['authorization', (size) => `Bearer${' '.repeat(size)}x`],
+  },
+  'addresses of proxies': {
+    method: 'POST',
+    path: `${base}/wallet/nonce`,
+    bound: headerBytes,
+    headers: json,
+    header: ['x-forwarded-for', (size) => list(size, '2001:db8::#', ', ')],
+    body: () => '{}',
+  },
+  'an address of colons': {
+    method: 'POST',
+    path: `${base}/wallet/nonce`,
+    bound: headerBytes,
+    headers: json,
+    header: ['x-forwarded-for', (size) => ':'.repeat(size)],
+    body: () => '{}',
+  },
+  'hosts of proxies': {
+    path: `${base}/session`,
+    bound: headerBytes,
+    headers: json,
+    header: ['x-forwarded-host', (size) => list(size, 'h#', ',')],
+    body: () => '{}',
+  },
+  'an origin': {
+    path: `${base}/session`,
+    bound: headerBytes,
+    headers: json,
+    header: ['origin', (size) => `https://${list(size, 'a#', '.')}`],
+    body: () => '{}',
+  },
+  'media types': {
+    path: `${base}/cross-device/events?orderId=none`,
+    bound: headerBytes,
+    header: ['accept', (size) => list(size, 'text/#;q=0.1', ' , ')],
+  },
+  'media types that are white space': {
+    path: `${base}/cross-device/events?orderId=none`,
+    bound: headerBytes,
+    header: ['accept', (size) => `${' \t'.repeat(size / 2)}x`],
+  },
+  'a content type': {
+    method: 'POST',
+    path: `${base}/wallet/nonce`,
+    bound: headerBytes,
+    header: ['content-type', (size) => `application/json;${list(size, ' p=#', ';')}`],
+    body: () => '{}',
+  },
+  'tags of a page': {
+    path: '/',
+    bound: headerBytes,
+    header: ['if-none-match', (size) => list(size, 'W/"#"', ', ')],
+  },
+  languages: {
+    path: `${base}/sign-in`,
+    bound: headerBytes,
+    header: ['accept-language', (size) => list(size, 'x#;q=0.1', ', ')],
+  },
+  'encodings of an RPC': {
+    method: 'POST',
+    path: '/countersign.v1.SignInService/IssueNonce',
+    bound: headerBytes,
+    headers: json,
+    header: ['accept-encoding', (size) => list(size, 'e#', ', ')],
+    body: () => '{}',
+  },
+  'headers that a page asks to send': {
+    method: 'OPTIONS',
+    path: `${base}/session`,
+    bound: headerBytes,
+    headers: { origin: 'https://other.example', 'access-control-request-method': 'POST' },
+    header: ['access-control-request-headers', (size) => list(size, 'h#', ',')],
+  },
+  'a proof of possession': {
+    method: 'POST',
+    path: `${base}/oidc/token`,
+    bound: headerBytes,
+    headers: form,
+    header: ['dpop', (size) => list(size, 'e#', '.')],
+    body: () => code,
+  },
+  'groups of forward auth': {
+    path: `${base}/forward-auth`,
+    bound: headerBytes,
+    query: (size) => `groups=${list(size, 'g#', ',')}`,
+  },
+  'parameters of forward auth': {
+    path: `${base}/forward-auth`,
+    bound: headerBytes,
+    query: (size) => list(size, 'groups=g#', '&'),
+  },
+  'the path of a proxied request': {
+    path: `${base}/forward-auth?redirect=1`,
+    bound: headerBytes,
+    header: ['x-forwarded-uri', (size) => `/${list(size, '#', '/../')}`],
+  },
+  'wallets of the sign-in page': {
+    path: `${base}/sign-in`,
+    bound: headerBytes,
+    query: (size) => list(size, 'wallet=nimiq:#', '&'),
+  },
+  'the way back of the sign-in page': {
+    path: `${base}/sign-in`,
+    bound: headerBytes,
+    query: (size) => `returnTo=/${list(size, '#', '/../')}`,
+  },
+  'parameters of a challenge': {
+    path: `${base}/cross-device/challenge`,
+    bound: headerBytes,
+    query: (size) => list(size, 'orderId=#', '&'),
+  },
+  scopes: {
+    path: authorize,
+    bound: headerBytes,
+    query: (size) => `${asked}&scope=openid+${list(size, 's#', '+')}`,
+  },
+  resources: {
+    path: authorize,
+    bound: headerBytes,
+    query: (size) => `${asked}&scope=openid&${list(size, 'resource=https://r#.example', '&')}`,
+  },
+  prompts: {
+    path: authorize,
+    bound: headerBytes,
+    query: (size) => `${asked}&scope=openid&prompt=${list(size, 'p#', '+')}`,
+  },
+  'languages of a request': {
+    path: authorize,
+    bound: headerBytes,
+    query: (size) => `${asked}&scope=openid&ui_locales=${list(size, 'l#', '+')}`,
+  },
+  'claims of a request': {
+    path: authorize,
+    bound: headerBytes,
+    query: (size) => `${asked}&scope=openid&claims={"id_token":{${list(size - 30, '"c#":null', ',')}}}`,
+  },
+  'unknown parameters of a request': {
+    path: authorize,
+    bound: headerBytes,
+    query: (size) => `${asked}&scope=openid&${list(size, 'p#=', '&')}`,
+  },
+  'a hint of a user': {
+    path: authorize,
+    bound: headerBytes,
+    query: (size) => `${asked}&scope=openid&prompt=none&login_hint=${list(size, '#', '+')}`,
+  },
+  'scopes at the token endpoint': {
+    method: 'POST',
+    path: `${base}/oidc/token`,
+    bound: formBytes,
+    headers: form,
+    body: (size) => `${code}&scope=${list(size - 200, 's#', '+')}`,
+  },
+  'resources at the token endpoint': {
+    method: 'POST',
+    path: `${base}/oidc/token`,
+    bound: formBytes,
+    headers: form,
+    body: (size) => `${code}&${list(size - 200, 'resource=https://r#.example', '&')}`,
+  },
+  'parameters at the token endpoint': {
+    method: 'POST',
+    path: `${base}/oidc/token`,
+    bound: formBytes,
+    headers: form,
+    body: (size) => `${code}&${list(size - 200, 'p#', '&')}`,
+  },
+  'an assertion of a client': {
+    method: 'POST',
+    path: `${base}/oidc/token`,
+    bound: formBytes,
+    headers: form,
+    body: (size) =>
+      `grant_type=authorization_code&code=none&client_assertion_type=urn:ietf:params:oauth:client-assertion-type:jwt-bearer&client_assertion=${Buffer.from('{"alg":"ES256"}').toString('base64url')}.${Buffer.from(`{"aud":[${list((size - 400) * 0.7, '"a#"', ',')}],"sub":"shop","iss":"shop"}`).toString('base64url')}.x`,
+  },
+  'a pushed request': {
+    method: 'POST',
+    path: `${base}/oidc/par`,
+    bound: formBytes,
+    headers: form,
+    body: (size) => `${asked}&${credentials}&scope=openid&${list(size - 500, 'resource=https://r#.example', '&')}`,
+  },
+  'a code of a device': {
+    method: 'POST',
+    path: '/device',
+    bound: formBytes,
+    headers: json,
+    asUser: true,
+    body: (size) => JSON.stringify({ code: '\u0301\u0327'.repeat(size / 4) }),
+  },
+  'fields of a message': {
+    method: 'POST',
+    path: `${base}/wallet/verify`,
+    bound: bodyBytes,
+    headers: json,
+    body: (size) => `{${list(size, '"f#":0', ',')}}`,
+  },
+  'a message in lists': {
+    method: 'POST',
+    path: `${base}/wallet/verify`,
+    bound: bodyBytes,
+    headers: json,
+    body: (size) => `{"nonceId":${'['.repeat(size / 2)}${']'.repeat(size / 2)}}`,
+  },
+  'a list in a message': {
+    method: 'POST',
+    path: `${base}/wallet/verify`,
+    bound: bodyBytes,
+    headers: json,
+    body: (size) => `{"nonceId":[${list(size, '"#"', ',')}]}`,
+  },
+  'a signature': {
+    method: 'POST',
+    path: `${base}/wallet/verify`,
+    bound: bodyBytes,
+    headers: json,
+    body: (size) =>
+      `{"nonceId":"${'n'.repeat(43)}","publicKeyHex":"${'ab'.repeat(32)}","signatureHex":"${'ab'.repeat(size / 2 - 100)}"}`,
+  },
+  'a token of a backend': {
+    method: 'POST',
+    path: '/countersign.v1.SessionService/IntrospectSession',
+    bound: bodyBytes,
+    headers: json,
+    body: (size) => `{"token":"${'.'.repeat(size)}"}`,
+  },
+  'a return code': {
+    method: 'POST',
+    path: `${base}/cross-device/finalize`,
+    bound: bodyBytes,
+    headers: json,
+    body: (size) => JSON.stringify({ orderId: 'o', desktopToken: 't', returnCode: '\u0301\u0327'.repeat(size / 4) }),
+  },
+  'a title': {
+    method: 'POST',
+    path: `${base}/cross-device/start`,
+    bound: bodyBytes,
+    headers: json,
+    body: (size) => `{"kind":"sign","displayTitle":"${' \u200e'.repeat(size / 4)}"}`,
+  },
+  'names of a payload': {
+    method: 'POST',
+    path: `${base}/cross-device/start`,
+    bound: 8_000,
+    headers: json,
+    body: (size) => JSON.stringify({ kind: 'sign', payload: `{${list(size, '"n#":0', ',')}}` }),
+  },
+  'escapes of a payload': {
+    method: 'POST',
+    path: `${base}/cross-device/start`,
+    bound: 8_000,
+    headers: json,
+    body: (size) => JSON.stringify({ kind: 'sign', payload: `["${'\\u00e4'.repeat(size / 6)}"]` }),
+  },
+  'numbers of a payload': {
+    method: 'POST',
+    path: `${base}/cross-device/start`,
+    bound: 8_000,
+    headers: json,
+    body: (size) => JSON.stringify({ kind: 'sign', payload: `[${'1'.repeat(size / 2)}.${'0'.repeat(size / 2)}]` }),
+  },
+  'unknown fields of a binary message': {
+    method: 'POST',
+    path: '/countersign.v1.SignInService/IssueNonce',
+    bound: bodyBytes,
+    headers: { 'content-type': 'application/proto' },
+    // Field 1000 as a number, 0.
+    body: (size) => Buffer.alloc(Math.floor(size / 3) * 3, Buffer.from([0xc0, 0x3e, 0x00])),
+  },
+  'envelopes of a call': {
+    method: 'POST',
+    path: '/countersign.v1.OrderService/WatchOrder',
+    bound: bodyBytes,
+    headers: { 'content-type': 'application/connect+json' },
+    body: (size) => Buffer.alloc(Math.floor(size / 5) * 5),
+  },
+}
+
+function requestOf(
+  { method = 'GET', path, headers = {}, header, query, body }: Row,
+  size: number,
+  own: Readonly<Record<string, string>>,
+): RawRequest {
+  const content = body?.(size) ?? ''
+  const bytes = typeof content === 'string' ? Buffer.from(content) : content
+  const target = query === undefined ? path : `${path}?${query(size)}`
+  const long = header === undefined ? [] : [[header[0], header[1](size)] as const]
+  return {
+    method,
+    target,
+    version: '1.1',
+    headers: [...Object.entries({ ...own, connection: 'close', ...headers }), ...long],
+    body: bytes,
+  }
+}
+
+/** CPU time of a request in ms, the least of a few rounds: the garbage of others counts in some. */
+async function cpuMsOf(port: number, request: RawRequest): Promise<number> {
+  const rounds: number[] = []
+  for (let round = 0; round < 4; round++) {
+    const before = process.cpuUsage()
+    for (let call = 0; call < calls; call++) await sendRaw(port, request)
+    const { user, system } = process.cpuUsage(before)
+    rounds.push((user + system) / 1000 / calls)
+  }
+  return Math.min(...rounds)
+}
+
+const calls = 8
+
+/** A service with all its parts, and the session cookie of a user. */
+async function startWhole(): Promise<{ readonly url: string; readonly cookie: string }> {
+  const { url } = await startService({
+    trustProxy: 1,
+    oidc: { clients: clientsFile(shop), device: true, clientDocuments: ['https://client.example/'] },
+    store: 'sqlite::memory:',
+  })
+  const { json: challenge } = await rest(url, '/wallet/nonce', {})
+  const { headers } = await rest(url, '/wallet/verify', proofOf(makeWallet(), challenge))
+  return { url, cookie: headers.getSetCookie()[0]?.split(';', 1)[0] ?? '' }
+}
+
+describe('what a caller makes long takes no more than its share of time:', () => {
+  test.for(Object.entries(rows))('%s', async ([name, row]) => {
+    const { url, cookie } = await startWhole()
+    const { host, port: number } = new URL(url)
+    const port = Number(number)
+    const own = { host, ...(row.asUser === true ? { cookie, origin: url } : {}) }
+    const whole = requestOf(row, row.bound, own)
+    const answer = await sendRaw(port, whole)
+    expect([403, 413, 431, 500, undefined]).not.toContain(answer?.status)
+    const [quarter, all] = [await cpuMsOf(port, requestOf(row, row.bound / 4, own)), await cpuMsOf(port, whole)]
+    if (process.env.FIGURES !== undefined)
+      console.log(`${name} | ${row.bound} | ${answer?.status} | ${quarter.toFixed(2)} | ${all.toFixed(2)}`)
+    expect(all / quarter).toBeLessThan(6)
+  })
+})
