@@ -570,6 +570,7 @@ const rows: Readonly<
     ['verify', 'proof.orderId !== id', 'false', 'integrations/approvals/answers'],
     ['resume', '!isInTime(order)', 'false', 'integrations/approvals/answers'],
     ['textOf', 'bytes > maxAnswerBytes', 'false', 'integrations/approvals/answers'],
+    ['written', 'found === undefined', 'true', 'integrations/approvals/action'],
     ['newOrder', 'payload, confirmationCode', 'confirmationCode', 'integrations/approvals/refusals'],
     [
       'object',

@@ -38,6 +38,19 @@ export function isPlainLine(text: string): boolean {
   return !forbidden.test(text)
 }
 
+/** The first character for which {@link isPlainLine} refuses a text: its index, and its name such as U+200F. */
+export function firstForbidden(text: string): { readonly index: number; readonly name: string } | undefined {
+  const index = text.search(forbidden)
+  if (index === -1) return undefined
+  return { index, name: `U+${(text.codePointAt(index) ?? 0).toString(16).toUpperCase().padStart(4, '0')}` }
+}
+
+/**
+ * The marks of Unicode that order text for people who write from right to left, and show nothing (UAX 9, 2.6). `Intl`
+ * puts them into amounts and dates of some languages.
+ */
+export const orderingMarks = /[\u200E\u200F\u061C]/gu
+
 /**
  * Refuses a caller's text that cannot be a part of a challenge, with INVALID_REQUEST. `field` is its name in the
  * protos.

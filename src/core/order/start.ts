@@ -3,7 +3,7 @@ import { hashToken, newId, newToken, randomText } from '../../base/token.ts'
 import { invalidField } from '../../shared/errors.ts'
 import { given } from '../../shared/given.ts'
 import type { StartOrderOptions } from '../../shared/orders.ts'
-import { requirePlainLine } from '../../shared/plain-line.ts'
+import { orderingMarks, requirePlainLine } from '../../shared/plain-line.ts'
 import { isReturnPath } from '../../shared/return-path.ts'
 import { type Challenge, challengeMessage } from '../challenge.ts'
 import { canonicalPayload } from './canonical-payload.ts'
@@ -192,9 +192,13 @@ function requireFitsInbox({ kind, payload, inboxUserId, ttlSeconds, computerKey 
   if (computerKey !== undefined) throw invalidField('computer_key', 'computer_key is not for orders with inbox_user_id')
 }
 
-/** A text of the requester in which runs of white space count as one space; `undefined` if nothing is left. */
-function oneLine(field: string, text: string | undefined): string | undefined {
-  if (text === undefined) return undefined
+/**
+ * A text of the requester without marks that order text, in which runs of white space count as one space; `undefined` if
+ * nothing is left.
+ */
+function oneLine(field: string, given: string | undefined): string | undefined {
+  if (given === undefined) return undefined
+  const text = given.replace(orderingMarks, '')
   requirePlainLine(field, text)
   return text.replace(/\s+/gu, ' ').trim() || undefined
 }

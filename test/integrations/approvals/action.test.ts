@@ -56,6 +56,36 @@ test.each(Object.entries(refused))('an action with %s is refused', (_, action) =
   expect(() => payloadOf(action)).toThrow(expect.objectContaining({ name: 'ApprovalError', reason: 'ACTION_INVALID' }))
 })
 
+const amountOf = (language: string, currency: string): string =>
+  new Intl.NumberFormat(language, { style: 'currency', currency }).format(1250.5)
+
+test.each([
+  ['he-IL', 'ILS', 'U+200F'],
+  ['ar-EG', 'EGP', 'U+200F'],
+  ['fa-IR', 'IRR', 'U+200E'],
+])('an amount of Intl for %s is refused by its character and place, with the way out', (language, currency, name) => {
+  const action = { tool: 'pay', items: [{ price: 1 }, { price: amountOf(language, currency) }] }
+  expect(() => payloadOf(action)).toThrow(
+    `The action cannot have ${name}, which is character 1 of action.items[1].price: give an amount as a number and a ` +
+      'currency code, and write it for people in the title',
+  )
+})
+
+test.each<[string, unknown, string]>([
+  ['a line break', { to: 'you\nto: me' }, 'U+000A, which is character 4 of action.to: leave it out'],
+  ['a text-direction character', ['a', 'b\u202ec'], 'U+202E, which is character 2 of action[1]: leave it out'],
+  ['a lone surrogate', 'a\ud800', 'U+D800, which is character 2 of action: leave it out'],
+  ['a character beyond 16 bits', 'a\u{e0061}', 'U+E0061, which is character 2 of action: leave it out'],
+  ['a name', { a: { 'b\u200bc': 1 } }, 'U+200B, which is character 2 of a name in action.a: leave it out'],
+  [
+    'a name that is not repeated',
+    { 'a secret': '\u200b' },
+    'U+200B, which is character 1 of a member of action: leave',
+  ],
+])('%s is refused by its character and place', (_, action, message) => {
+  expect(() => payloadOf(action)).toThrow(`The action cannot have ${message}`)
+})
+
 const taken: readonly (readonly [unknown, unknown])[] = [
   [null, null],
   ['text', 'text'],
@@ -115,7 +145,7 @@ test('functions that others put on the prototypes do not run', () => {
   }
 })
 
-test('a refusal quotes nothing of the action', () => {
+test('a refusal quotes no value of the action', () => {
   const message = (() => {
     try {
       return payloadOf({ secret: 'hunter2\n' })
@@ -123,6 +153,6 @@ test('a refusal quotes nothing of the action', () => {
       return error instanceof ApprovalError ? error.message : ''
     }
   })()
-  expect(message).toMatch(/^The action has a line break/)
-  expect(message).not.toMatch(/secret|hunter2/)
+  expect(message).toMatch(/^The action cannot have U\+000A/)
+  expect(message).not.toContain('hunter2')
 })

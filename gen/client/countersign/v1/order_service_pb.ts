@@ -45,7 +45,7 @@ export type StartOrderRequest = Message<"countersign.v1.StartOrderRequest"> & {
 
   /**
    * What the phone's user is asked to approve, in a few words. One line of text, which becomes one of the signed
-   * message.
+   * message, without the marks U+200E, U+200F and U+061C, which only order text.
    *
    * @generated from field: optional string display_title = 4;
    */
