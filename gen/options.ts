@@ -326,8 +326,8 @@ export interface CountersignOptions {
    */
   sessionTtlSeconds?: number
   /**
-   * Greatest lifetime of a session in seconds, even if it is used. The default is 30 days. Values: sessionTtlSeconds to
-   * 63244800. Default: `2592000`. Variable: COUNTERSIGN_SESSION_ABSOLUTE_TTL_SECONDS.
+   * Greatest lifetime of a session in seconds, even if it is used, and that of its cookie. The default is 30 days.
+   * Values: sessionTtlSeconds to 63244800. Default: `2592000`. Variable: COUNTERSIGN_SESSION_ABSOLUTE_TTL_SECONDS.
    */
   sessionAbsoluteTtlSeconds?: number
   /**

@@ -21,13 +21,18 @@ interface ProxiedSession {
  * The session of a proxied request. `reads`: whether that is a GET or HEAD. Rejects with SESSION_REQUIRED,
  * SESSION_INVALID or ORIGIN_NOT_TRUSTED if the request may not pass.
  */
-export type PeekSession = (request: RequestContext, reads: boolean) => Promise<ProxiedSession>
+export type PeekSession = (request: RequestContext, reads: boolean) => Promise<PeekedSession>
+
+/** A session, and what notes that it was used: it is extended, if due. */
+interface PeekedSession extends ProxiedSession {
+  extend(): Promise<void>
+}
 
 /**
  * Answers a proxy that asks whether a request may pass: 200 with the session in five headers, or 401 or 403. A 401 to a
  * GET or HEAD has the address of the sign-in page as its Location, for nginx, which takes no 302 here; with
  * `?redirect=1` it is a 302 there. The address is a path on the protected host, so that no host is read from a header.
- * With `?groups=staff,admins`, users of any of these groups pass, and others get 403, GROUP_REQUIRED.
+ * A request that may pass is a use of its session. With `?groups=staff,admins`, users of any of these groups pass, and others get 403, GROUP_REQUIRED.
  *
  * NOT_ENABLED without `peekSession`, and if no proxy is trusted.
  */
@@ -47,6 +52,7 @@ export function forwardAuth(
       if (groups !== undefined && !isInAny(session.groups, groups)) {
         throw refused('GROUP_REQUIRED', { metadata: { groups: groups.join(',') } })
       }
+      await session.extend()
       output.send({ status: 200, headers: { ...uncached, ...sessionHeaders(session) }, body: '' })
     } catch (thrown) {
       if (!reads || !(thrown instanceof CountersignError) || thrown.httpStatus !== 401) throw thrown

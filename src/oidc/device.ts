@@ -55,14 +55,12 @@ export class DevicePage {
     if (exchange.method === 'POST') return await this.#answer(exchange)
     await this.#navigations.serve(exchange, ['GET', 'POST'], async () => {
       const { context, query, headers } = exchange
-      const current = await this.#parts.host.browserSession(context)
+      const session = await this.#parts.host.browserSession(context)
       const isBack = new URLSearchParams(query).get('back') === '1'
       const typed = isBack ? this.#typedIn(headers.cookie) : undefined
       const answer =
-        typed === undefined
-          ? this.#parts.page(200, { kind: 'device-code' })
-          : await this.#next(typed, current?.session, context)
-      sendAnswer(exchange, answer, current?.cookies ?? [])
+        typed === undefined ? this.#parts.page(200, { kind: 'device-code' }) : await this.#next(typed, session, context)
+      sendAnswer(exchange, answer, [])
     })
   }
 
@@ -75,7 +73,7 @@ export class DevicePage {
         this.#setCookie(this.#ticketOf(typed), deviceSeconds),
       ])
     }
-    const session = (await this.#parts.host.browserSession(request))?.session
+    const session = await this.#parts.host.browserSession(request)
     await this.#conclude({ session, typed: this.#typedIn(headers.cookie), input, request })
     sendPageJson(exchange, {}, [this.#setCookie('', 0)])
   }

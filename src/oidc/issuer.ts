@@ -296,36 +296,34 @@ export class Issuer implements PartRoutes, SessionApps {
   /** Begins with a request for authorization, or goes on with that of an interaction. */
   async #authorize(exchange: Exchange, uid?: string): Promise<void> {
     const { host, store, base } = this.#parts
-    const current = await host.browserSession(exchange.context)
+    const session = await host.browserSession(exchange.context)
     const cookies = this.#cookies.in(exchange.headers.cookie)
     const own = cookies[0] ?? this.#cookies.make(store.now())
     const browserSecrets = (cookies.length === 0 ? [own] : cookies).map(({ secret }) => secret)
-    const session = current?.session
     const isAnonymous = session === undefined && isQuiet(exchange)
     const state = { session, browserSecrets, request: exchange.context, isAnonymous }
     const answer = await this.#ask(exchange, state, uid)
     if (answer.failure !== undefined) throw answer.failure
     const begins = String(answer.headers.location).startsWith(`${base}/interaction/`)
-    sendAnswer(exchange, answer, [...(current?.cookies ?? []), ...(begins ? [this.#cookies.keep(own)] : [])])
+    sendAnswer(exchange, answer, begins ? [this.#cookies.keep(own)] : [])
   }
 
   async #serveInteraction(exchange: Exchange, uid: string): Promise<void> {
     const { method, context, path, query } = exchange
     if (method === 'POST') return await this.#decide(exchange, uid)
     await this.#navigations.serve(exchange, ['GET', 'POST'], async () => {
-      const current = await this.#parts.host.browserSession(context)
+      const session = await this.#parts.host.browserSession(context)
       const cookies = this.#cookies.in(exchange.headers.cookie)
       const isBack = new URLSearchParams(query).get('back') === '1'
-      const step = { uid, path, isBack, session: current?.session, cookies, request: context }
+      const step = { uid, path, isBack, session, cookies, request: context }
       const { forgotten, ...answer } = await this.#parts.interactions.show(step)
-      const forget = forgotten === undefined ? [] : [this.#cookies.forget(forgotten)]
-      sendAnswer(exchange, answer, [...(current?.cookies ?? []), ...forget])
+      sendAnswer(exchange, answer, forgotten === undefined ? [] : [this.#cookies.forget(forgotten)])
     })
   }
 
   async #decide(exchange: Exchange, uid: string): Promise<void> {
     const input = await readPageInput(exchange, this.#parts.publicUrl())
-    const session = (await this.#parts.host.browserSession(exchange.context))?.session
+    const session = await this.#parts.host.browserSession(exchange.context)
     const cookies = this.#cookies.in(exchange.headers.cookie)
     const request = exchange.context
     const { redirectTo, opensApplication } = await this.#parts.interactions.decide(uid, {
@@ -349,7 +347,7 @@ export class Issuer implements PartRoutes, SessionApps {
     if (method === 'POST' && !isForm(headers)) return await this.#logOut(exchange)
     await this.#navigations.serve(exchange, ['GET', 'POST'], async () => {
       if (method === 'POST') return await passOnForm(exchange, this.#addressOf('logout'))
-      const session = (await this.#parts.host.browserSession(context))?.session
+      const session = await this.#parts.host.browserSession(context)
       const answer = await this.#ask(exchange, { session, browserSecrets: [], request: context })
       if (answer.failure !== undefined) throw answer.failure
       sendAnswer(exchange, answer, [])
@@ -359,7 +357,7 @@ export class Issuer implements PartRoutes, SessionApps {
   async #logOut(exchange: Exchange): Promise<void> {
     const { host, interactions } = this.#parts
     const input = await readPageInput(exchange, this.#parts.publicUrl())
-    const session = (await host.browserSession(exchange.context))?.session
+    const session = await host.browserSession(exchange.context)
     const redirectTo = await interactions.logOut(session, input)
     sendPageJson(exchange, { redirectTo: redirectTo ?? '' }, [host.clearedCookie])
   }

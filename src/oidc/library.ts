@@ -196,6 +196,7 @@ export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts
   provider.use(async (ctx, next) => {
     await next()
     const { oidc, status } = ctx as unknown as KoaContextWithOIDC
+    if (ctx.path === `${base}/token` && status === 200) await extendSession(oidc, parts)
     // Clients differ in what they take for a success without a body; all take an empty object.
     if (ctx.path === `${base}/revoke` && status === 200) ctx.body = {}
     // The library has checked the client and where it leads; the page and what it does are ours.
@@ -231,6 +232,18 @@ export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts
     if (ctx.response.is('json')) ctx.body = { error: 'temporarily_unavailable', error_description: message }
   })
   return provider
+}
+
+/** Extends the session of a refresh token that ends with it: the application has just used it for its user. */
+async function extendSession({ params, entities }: KoaContextWithOIDC['oidc'], { host }: LibraryParts): Promise<void> {
+  const { expiresWithSession, sessionUid } = entities.RefreshToken ?? {}
+  if (params?.grant_type !== 'refresh_token' || expiresWithSession !== true || sessionUid === undefined) return
+  try {
+    const session = await host.findSession(sessionUid)
+    if (session !== undefined) await host.extendSession(session)
+  } catch {
+    // The tokens are made, and the client needs them. If the store is away, which the log says, the next refresh extends.
+  }
 }
 
 /** Events of the library for a request that it refuses. */

@@ -105,7 +105,7 @@ export function sessionHandlers(host: Host, parts: SessionParts): ServiceHandler
   }
 }
 
-/** The session that a host found for a call. The cookie of an extended session is sent with the response. */
+/** The session that a host found for a call. Cookies that it sets are sent with the response. */
 function taken(call: Call, { session, cookies }: CurrentSession): Session {
   setCookies(call, cookies)
   return session

@@ -105,7 +105,7 @@ export function serve(domain: ServiceDomain, settings: Settings, parts: ServerPa
       settings.sessionHost === undefined
         ? async (request, reads) => {
             const session = await standalone.peekSession(request, reads)
-            return { ...session, groups: domain.groupsOf(session) }
+            return { ...session, groups: domain.groupsOf(session), extend: () => standalone.extendSession(session) }
           }
         : undefined,
     signingKeys: signingKeys === undefined && issuer === undefined ? undefined : keyHolder,

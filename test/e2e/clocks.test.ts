@@ -178,7 +178,9 @@ test.each([-3_600_000, 3_600_000])(
     expectNow(session.createdAt)
     expectNow((await service.findUser(session.userId))!.createdAt)
     const [, maxAge] = /Max-Age=(\d+)/.exec(headers.getSetCookie()[0]!) ?? []
-    expectNow(session.expiresAt - Number(maxAge) * 1000)
+    // 30 days, the longest life of a session.
+    expect(Number(maxAge)).toBe(2_592_000)
+    expectNow(session.expiresAt - 604_800_000)
     expect((await rest(url, '/session', undefined, bearer(token))).status).toBe(200)
 
     const order = (await start(url)).json

@@ -243,15 +243,17 @@ describe('the cookie', () => {
     expect((await rest(url, '/session', undefined, { cookie })).json.code).toBe('SESSION_INVALID')
   })
 
-  test('is set anew when its session is extended', async () => {
-    const { url } = await startService({ ...inMemory, sessionTtlSeconds: 1000 })
-    const { headers } = await signIn(url)
-    const cookie = headers.getSetCookie()[0]!.split(';')[0]!
-    expect((await rest(url, '/session', undefined, { cookie })).headers.getSetCookie()).toEqual([])
-    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 500_000 })
+  test('lasts as long as a session can from the start, and is not set again', async () => {
+    const { url } = await startService({ ...inMemory, sessionTtlSeconds: 1000, sessionAbsoluteTtlSeconds: 5000 })
+    const { headers, json } = await signIn(url)
+    const [set = ''] = headers.getSetCookie()
+    const [cookie = ''] = set.split(';')
+    expect(set).toBe(`${cookie}; Max-Age=5000; Path=/; HttpOnly; SameSite=Lax`)
+    vi.useFakeTimers({ toFake: ['Date'], now: json.session.createdAt + 500_000 })
     try {
       const later = await rest(url, '/session', undefined, { cookie })
-      expect(later.headers.getSetCookie()).toEqual([`${cookie}; Max-Age=1000; Path=/; HttpOnly; SameSite=Lax`])
+      expect(later.json.session.expiresAt).toBe(json.session.createdAt + 1_500_000)
+      expect(later.headers.getSetCookie()).toEqual([])
     } finally {
       vi.useRealTimers()
     }

@@ -1,7 +1,10 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
+import type { RequestContext } from '../../src/base/request.ts'
+import type { Host } from '../../src/core/users/host.ts'
+import { openStore } from '../../src/store/open.ts'
+import { makeInstance } from '../core/order/support.ts'
 import { rest } from '../support/rest.ts'
 import type { RpcAnswer } from '../support/rpc-answer.ts'
 import { callRaw, envelope } from '../support/rpc-call.ts'
@@ -14,36 +17,47 @@ type Send = (
   url: string,
   method: typeof getCurrentSession | typeof revokeSession,
   json: string,
-  cookie: string,
+  authorization: string,
 ) => Promise<RpcAnswer>
 
 test.each<[string, Send]>([
-  ['Connect', (url, method, json, cookie) => callRaw(url, method, 'application/json', Buffer.from(json), { cookie })],
+  [
+    'Connect',
+    (url, method, json, authorization) =>
+      callRaw(url, method, 'application/json', Buffer.from(json), { authorization }),
+  ],
   [
     'Connect, gzipped',
-    (url, method, json, cookie) =>
-      callRaw(url, method, 'application/json', gzipSync(json), { cookie, 'content-encoding': 'gzip' }),
+    (url, method, json, authorization) =>
+      callRaw(url, method, 'application/json', gzipSync(json), { authorization, 'content-encoding': 'gzip' }),
   ],
   [
     'gRPC-Web',
-    (url, method, json, cookie) =>
-      callRaw(url, method, 'application/grpc-web+json', envelope(Buffer.from(json)), { cookie }),
+    (url, method, json, authorization) =>
+      callRaw(url, method, 'application/grpc-web+json', envelope(Buffer.from(json)), { authorization }),
   ],
 ])('a call that fails sets no cookie, over %s', async (_name, send) => {
-  // A session is extended, and its cookie set anew, once a tenth of its life has gone by.
-  const { url } = await startService({ sessionTtlSeconds: 3 })
-  const cookies = await Promise.all(
+  const store = await openStore('sqlite::memory:')
+  onTestFinished(() => store.close())
+  // The host of an application sets a cookie with each look at a session.
+  const sessionHost = new Proxy(makeInstance(store).host as Host, {
+    get(host, name: keyof Host) {
+      if (name !== 'currentSession') return (host[name] as () => unknown).bind(host)
+      return async (request: RequestContext) => ({ ...(await host.currentSession(request)), cookies: ['again=1'] })
+    },
+  })
+  const { url } = await startService({ store, sessionHost })
+  const tokens = await Promise.all(
     [1, 2].map(async () => {
       const { json } = await rest(url, '/wallet/nonce', {})
-      const { headers } = await rest(url, '/wallet/verify', proofOf(makeWallet(), json))
-      return headers.getSetCookie()[0]?.split(';')[0] ?? ''
+      const verified = await rest(url, '/wallet/verify', proofOf(makeWallet(), json))
+      return `Bearer ${verified.json.token}`
     }),
   )
-  await pause(400)
-  const served = await send(url, getCurrentSession, '{}', cookies[0]!)
+  const served = await send(url, getCurrentSession, '{}', tokens[0]!)
   expect(served.failure).toBeUndefined()
   expect(served.headers.getSetCookie()).toHaveLength(1)
-  const failed = await send(url, revokeSession, '{"sessionId":"unknown"}', cookies[1]!)
+  const failed = await send(url, revokeSession, '{"sessionId":"unknown"}', tokens[1]!)
   expect(failed.failure?.reason).toBe('SESSION_NOT_FOUND')
   expect(failed.headers.getSetCookie()).toEqual([])
 })

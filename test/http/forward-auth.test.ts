@@ -4,6 +4,7 @@ import { Agent, type IncomingMessage, request } from 'node:http'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { WalletAdapter } from '../../src/index.ts'
 import type { CountersignOptions } from '../../src/service/config.ts'
+import { mapStore } from '../../src/store/map-store.ts'
 import { openStore } from '../../src/store/open.ts'
 import { makeInstance } from '../core/order/support.ts'
 import { fileWith } from '../oidc/support.ts'
@@ -66,13 +67,53 @@ describe('a request with a session passes', () => {
     expect(await ask(url, { ...get, cookie })).toMatchObject({ status: 401, code: 'SESSION_INVALID' })
   })
 
-  test('and is not extended by that', async () => {
+  test.each(['cookie', 'token'])('and is a use of the session, by its %s, up to its absolute limit', async (form) => {
+    const lives = { sessionTtlSeconds: 1000, sessionAbsoluteTtlSeconds: 2500 }
+    const { url, cookie, bearer, session } = await signedIn(lives)
+    const sent = { ...get, ...(form === 'cookie' ? { cookie } : bearer) }
+    vi.useFakeTimers({ toFake: ['Date'] })
+    onTestFinished(() => void vi.useRealTimers())
+    for (const seconds of [500, 1400, 2300, 2499]) {
+      vi.setSystemTime(session.createdAt + seconds * 1000)
+      const { status, headers } = await ask(url, sent)
+      expect([seconds, status, headers.getSetCookie()]).toEqual([seconds, 200, []])
+    }
+    vi.setSystemTime(session.createdAt + 2_500_000)
+    expect((await ask(url, sent)).status).toBe(401)
+  })
+
+  test('and is no use of the session if it is refused', async () => {
     const { url, cookie, session } = await signedIn({ sessionTtlSeconds: 1000 })
     vi.useFakeTimers({ toFake: ['Date'], now: session.createdAt + 500_000 })
     onTestFinished(() => void vi.useRealTimers())
-    expect((await ask(url, { ...get, cookie })).status).toBe(200)
+    expect((await ask(url, { ...get, cookie }, '?groups=staff')).status).toBe(403)
+    expect((await ask(url, { cookie })).status).toBe(403)
     vi.setSystemTime(session.createdAt + 1_000_001)
     expect((await ask(url, { ...get, cookie })).status).toBe(401)
+  })
+
+  test('with at most one write in each tenth of the session’s life', async () => {
+    const opened = await openStore('sqlite::memory:')
+    onTestFinished(() => opened.close())
+    const writes: string[] = []
+    const store = mapStore(opened, {
+      around(operation, step) {
+        if (operation !== 'get') writes.push(operation)
+        return step()
+      },
+    })
+    const { url, cookie, session } = await signedIn({ store, secret: 's'.repeat(40), sessionTtlSeconds: 1000 })
+    vi.useFakeTimers({ toFake: ['Date'] })
+    onTestFinished(() => void vi.useRealTimers())
+    writes.length = 0
+    for (let seconds = 10; seconds <= 990; seconds += 10) {
+      vi.setSystemTime(session.createdAt + seconds * 1000)
+      expect((await ask(url, { ...get, cookie })).status).toBe(200)
+    }
+    const extensions = writes.filter((each) => each === 'compareAndSet').length
+    expect(extensions).toBeGreaterThan(8)
+    expect(extensions).toBeLessThanOrEqual(10)
+    expect(writes.filter((each) => each !== 'compareAndSet' && each !== 'addMember')).toEqual([])
   })
 
   test('however often it is asked for', async () => {

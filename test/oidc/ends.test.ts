@@ -1,7 +1,7 @@
 import { createClient } from '@connectrpc/connect'
 import { createConnectTransport } from '@connectrpc/connect-web'
 import * as client from 'openid-client'
-import { expect, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
 import { openStore } from '../../src/store/open.ts'
 import { administrationOn } from '../core/users/support.ts'
@@ -9,6 +9,7 @@ import { rest } from '../support/rest.ts'
 import { makeWallet, proofOf, type TestWallet } from '../support/wallet.ts'
 import {
   Browser,
+  connect,
   contentOf,
   decide,
   discover,
@@ -162,4 +163,38 @@ test('what is bound to a session stays its user’s when another user signs in i
   expect(second.claims()?.sub).not.toBe(session.userId)
   expect((await redeemLater()).claims()?.sub).toBe(session.userId)
   expect(await client.fetchUserInfo(config, tokens.access_token, session.userId)).toMatchObject({ sub: session.userId })
+})
+
+describe('a refresh, however long no page of the service is opened,', () => {
+  /** Tokens of a session that lives for 1,000 seconds unused, and for 2,500 in all. */
+  async function start(parameters: Record<string, string>) {
+    const { url } = await startIssuer([shop], { sessionTtlSeconds: 1000, sessionAbsoluteTtlSeconds: 2500 })
+    const user = await connect(url, parameters)
+    vi.useFakeTimers({ toFake: ['Date'] })
+    onTestFinished(() => void vi.useRealTimers())
+    let { tokens } = user
+    const refresh = async (seconds: number) => {
+      vi.setSystemTime(user.session.createdAt + seconds * 1000)
+      tokens = await client.refreshTokenGrant(user.config, String(tokens.refresh_token))
+    }
+    const statusAt = async (seconds: number) => {
+      vi.setSystemTime(user.session.createdAt + seconds * 1000)
+      return (await rest(url, '/session', undefined, bearer(user.token))).status
+    }
+    return { refresh, statusAt }
+  }
+
+  test('is a use of its session, up to the absolute limit', async () => {
+    const { refresh, statusAt } = await start({})
+    for (const seconds of [500, 1400, 2300]) await refresh(seconds)
+    expect(await statusAt(2499)).toBe(200)
+    expect(await refusalOf(refresh(2501))).toBe('invalid_grant')
+  })
+
+  test('is no use of its session with offline access', async () => {
+    const { refresh, statusAt } = await start({ scope: 'openid offline_access', prompt: 'consent' })
+    await refresh(900)
+    expect(await statusAt(1001)).toBe(401)
+    await refresh(1002)
+  })
 })

@@ -36,7 +36,7 @@ export interface IssuedSession {
 /** The caller's own session. */
 export interface CurrentSession {
   readonly session: Session
-  /** Set-Cookie header values. Not empty if the session was extended and a cookie authenticated the call. */
+  /** Set-Cookie header values. Empty if the cookie lasts as long as a session can. */
   readonly cookies: readonly string[]
 }
 

@@ -322,7 +322,27 @@ export class Sessions {
     const found = signed && this.#sessionIn(signed, stored, now)
     if (found === undefined) return undefined
     const extended = mayLast(found.session) ? this.#extend(found.session, now) : undefined
-    if (extended === undefined) return { session: found.session, extended: false }
+    return extended === undefined
+      ? { session: found.session, extended: false }
+      : await this.#replace(found, extended, now)
+  }
+
+  /** Extends a session that was read, if due, because it was used by other means than its token or cookie. */
+  async extend(session: Session): Promise<void> {
+    const now = this.#store.now()
+    // Most uses end here, without another read.
+    if (this.#extend(session, now) === undefined) return
+    const found = await this.#stored.read(session.id)
+    const extended = found && this.#extend(found.session, now)
+    if (found !== undefined && extended !== undefined) await this.#replace(found, extended, now)
+  }
+
+  /** Stores an extended session. Resolves with `undefined` if it has ended meanwhile. */
+  async #replace(
+    found: FoundSession,
+    extended: Session,
+    now: number,
+  ): Promise<{ session: Session; extended: boolean } | undefined> {
     const record: SessionRecord = { session: extended, tokenHash: found.tokenHash }
     const life = { ttlMs: extended.expiresAt - now }
     // The list first: a list that contains an expired session is harmless, one that misses a live session is not.
@@ -330,7 +350,7 @@ export class Sessions {
     const replaced = await this.#store.compareAndSet(keyOf(extended.id), found.version, recordText(record), life)
     if (replaced) return { session: extended, extended: true }
     // Another request was faster, and extended the session or ended it.
-    const fresh = await this.find(token, form)
+    const fresh = await this.read(extended.id)
     if (fresh !== undefined) return { session: fresh, extended: false }
     await this.#store.removeMember(indexOf(extended.userId), extended.id)
     return undefined
@@ -404,10 +424,15 @@ export class Sessions {
     return ip !== '' && ttlMs > 0 ? this.#store.create(addressKeyOf(id), ip, { ttlMs }) : undefined
   }
 
+  /** Time at which a session ends however much it is used. */
+  lastEndOf({ createdAt }: Pick<Session, 'createdAt'>): number {
+    return createdAt + this.#settings.absoluteTtlSeconds * 1000
+  }
+
   #extend(session: Session, now: number): Session | undefined {
     const ttlMs = this.#settings.ttlSeconds * 1000
     if (session.expiresAt - now > ttlMs * (1 - extendAfter)) return undefined
-    const expiresAt = Math.min(now + ttlMs, session.createdAt + this.#settings.absoluteTtlSeconds * 1000)
+    const expiresAt = Math.min(now + ttlMs, this.lastEndOf(session))
     return expiresAt > session.expiresAt ? { ...session, expiresAt } : undefined
   }
 

@@ -167,7 +167,7 @@ export class StandaloneHost implements WalletHost {
       order === undefined ? undefined : secretPartFor(order),
       () => this.#refusalOf(user, identity),
     )
-    return { token, session, cookies: [this.#cookie(cookie, session.expiresAt)] }
+    return { token, session, cookies: [this.#cookie(cookie, this.#sessions.lastEndOf(session))] }
   }
 
   orderSessionId(order: OrderGrant): string {
@@ -187,14 +187,13 @@ export class StandaloneHost implements WalletHost {
     const used = await this.#use(credential.text, credential.form)
     if (used === undefined) throw refused('SESSION_INVALID')
     if (!used.counts) throw sessionNotListed()
-    const { session, extended } = used
-    const cookies = extended && credential.form === 'cookie' ? [this.#cookie(credential.text, session.expiresAt)] : []
-    return { session, cookies }
+    // The cookie lasts as long as a session can: when it ends is decided here alone.
+    return { session: used.session, cookies: [] }
   }
 
   /**
    * The session of a request that a proxy asks about before it passes it on, by its bearer token or, without one, by
-   * its cookie. Changes nothing, and extends nothing. `reads` is whether the proxy was asked for a GET or HEAD.
+   * its cookie. Changes nothing, and extends nothing: see {@link extendSession}. `reads` is whether the proxy was asked for a GET or HEAD.
    *
    * A cookie counts if the Origin header names a trusted origin. Without that header it counts for GET and HEAD only:
    * browsers send it with everything else. Rejects with ORIGIN_NOT_TRUSTED otherwise, with SESSION_REQUIRED if the
@@ -214,12 +213,18 @@ export class StandaloneHost implements WalletHost {
    * The live session of a request's cookie, extended if due, or `undefined`. For addresses to which applications send
    * their users' browsers: a bearer token does not count, and no origin is asked, because a navigation has none.
    */
-  async browserSession(request: RequestContext): Promise<CurrentSession | undefined> {
+  async browserSession(request: RequestContext): Promise<Session | undefined> {
     const cookie = this.#cookieIn(request)
     const used = cookie === undefined ? undefined : await this.#use(cookie, 'cookie')
-    if (cookie === undefined || used?.counts !== true) return undefined
-    const { session, extended } = used
-    return { session, cookies: extended ? [this.#cookie(cookie, session.expiresAt)] : [] }
+    return used?.counts === true ? used.session : undefined
+  }
+
+  /**
+   * Extends a session, if due and if its user may sign in, because an application or a proxy has just used it for its
+   * user, without the answer that a browser gets.
+   */
+  async extendSession(session: Session): Promise<void> {
+    if (this.admits(session)) await this.#sessions.extend(session)
   }
 
   /** The live session with this id, or `undefined`. Changes nothing. */

@@ -245,7 +245,8 @@ const sessions = {
     default: 7 * daySeconds,
   }),
   sessionAbsoluteTtlSeconds: option({
-    about: 'Greatest lifetime of a session in seconds, even if it is used. The default is 30 days.',
+    about:
+      'Greatest lifetime of a session in seconds, even if it is used, and that of its cookie. The default is 30 days.',
     variable: 'COUNTERSIGN_SESSION_ABSOLUTE_TTL_SECONDS',
     kind: integer(1, 732 * daySeconds),
     notBelow: 'sessionTtlSeconds',

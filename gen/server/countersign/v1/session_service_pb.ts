@@ -705,8 +705,7 @@ export const SessionService: GenService<{
   /**
    * GetCurrentSession returns the caller's session.
    *
-   * Once a tenth of its lifetime has passed, the session is extended, up to an absolute limit, and a cookie that
-   * authenticated the call is set anew. Safe to retry.
+   * Once a tenth of its lifetime has passed, the session is extended, up to an absolute limit. Safe to retry.
    *
    * Errors: SESSION_REQUIRED, SESSION_INVALID, ORIGIN_NOT_TRUSTED, HOST_UNAVAILABLE.
    *
