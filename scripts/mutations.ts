@@ -550,6 +550,7 @@ const rows: Readonly<
     ['requireOwnOrigin', 'bearerToken(request) === undefined', 'false', 'e2e/inbox'],
     ['ofUser', "if (order.inboxUserId !== userId) throw refused('ORDER_NOT_FOUND')", '', 'core/order/inbox'],
     ['advance', '{ handOver: _handOver, ...claimed }', 'claimed', 'core/order/inbox'],
+    ['requireClaimer', 'session === undefined || session.userId !== inboxUserId', 'false', 'e2e/inbox'],
     ['requireApprover', 'wallet.linkedAt === user.createdAt', 'true', 'core/order/inbox'],
     [
       'approve',

@@ -185,6 +185,10 @@ test('only people of the file approve and finalize: the user, or the wallet itse
     json: { code: 'LOGIN_REFUSED', metadata: { adapterId: 'nimiq', address: wallet.address } },
   })
   expect(refusal(await rest(url, '/inbox/orders', undefined, own))).toEqual([401, 'SESSION_INVALID'])
+  // Nor does the claim read the order or decline it.
+  expect(refusal(await rest(url, path, undefined, bearer(challengeToken)))).toEqual([401, 'ORDER_TOKEN_INVALID'])
+  const declined = await rest(url, '/cross-device/reject', { orderId, challengeToken })
+  expect(refusal(declined)).toEqual([401, 'ORDER_TOKEN_INVALID'])
   list(userId)
   await service.reload()
   okay(await approve())
@@ -194,6 +198,63 @@ test('only people of the file approve and finalize: the user, or the wallet itse
   list(listed)
   await service.reload()
   expect(okay(await finalize())).toMatchObject({ status: 'finalized' })
+})
+
+describe('a claim counts as long as the session that made it:', () => {
+  /** An order that its user's browser has claimed and read, and what its token does then. */
+  async function claimed(options: CountersignOptions = {}) {
+    const service = await started(options)
+    const { url } = service
+    const wallet = makeWallet()
+    const { own, userId } = await signIn(url, wallet)
+    const { orderId, desktopToken } = okay(await start(url, asked(url, userId)))
+    const claim = async (headers: Record<string, string>, key = claimKey) =>
+      okay(await rest(url, '/inbox/claim', { orderId, claimKey: key }, headers)).challengeToken as string
+    const challengeToken = await claim(own)
+    const path = `/cross-device/challenge?orderId=${orderId}`
+    const read = (token = challengeToken) => rest(url, path, undefined, bearer(token))
+    const { message } = okay(await read())
+    const proof = { publicKeyHex: wallet.publicKeyHex, signatureHex: wallet.sign(message) }
+    const calls = (token = challengeToken) => ({
+      read: () => read(token),
+      'hand over': () => rest(url, '/cross-device/hand-over', { orderId, challengeToken: token }),
+      approve: () => rest(url, '/cross-device/approve', { orderId, challengeToken: token, proof }),
+      reject: () => rest(url, '/cross-device/reject', { orderId, challengeToken: token }),
+    })
+    const expectOver = async (token = challengeToken) => {
+      for (const [name, call] of Object.entries(calls(token))) {
+        expect([name, ...refusal(await call())]).toEqual([name, 401, 'ORDER_TOKEN_INVALID'])
+      }
+    }
+    return { ...service, wallet, own, userId, orderId, desktopToken, claim, calls, expectOver }
+  }
+
+  test('after its sign-out its token reads, approves and declines nothing, and the user’s next claim does', async () => {
+    const { url, wallet, own, claim, calls, expectOver } = await claimed()
+    okay(await rest(url, '/sign-out', {}, own))
+    await expectOver()
+    const next = await claim((await signIn(url, wallet)).own, 'a-claim-key-of-a-phone-0002')
+    // The older token is of a session that has ended, and declines nothing any more.
+    await expectOver()
+    okay(await calls(next).read())
+    expect(okay(await calls(next).reject()).status).toBe('rejected')
+  })
+
+  test('a claim of another live session leaves the older one to decline', async () => {
+    const { url, wallet, claim, calls } = await claimed()
+    await claim((await signIn(url, wallet)).own, 'a-claim-key-of-a-phone-0002')
+    expect(refusal(await calls().read())).toEqual([401, 'ORDER_TOKEN_INVALID'])
+    expect(okay(await calls().reject()).status).toBe('rejected')
+  })
+
+  test('what it has handed over ends with it, too', async () => {
+    const { url, own, calls, expectOver } = await claimed()
+    const { ticket } = okay(await calls()['hand over']())
+    const { challengeToken } = okay(await rest(url, '/cross-device/redeem', { ticket }))
+    okay(await calls(challengeToken).read())
+    okay(await rest(url, '/sign-out', {}, own))
+    await expectOver(challengeToken)
+  })
 })
 
 test('a life of 30 seconds to a day is taken, and no other', async () => {

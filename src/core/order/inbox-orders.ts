@@ -20,7 +20,7 @@ export interface InboxOrdersParts {
   readonly inboxes: Inboxes
   readonly host: Pick<
     StandaloneHost,
-    'currentSession' | 'peekSession' | 'findUser' | 'walletsOf' | 'admits' | 'personKey'
+    'currentSession' | 'peekSession' | 'findSession' | 'findUser' | 'walletsOf' | 'admits' | 'personKey'
   >
   readonly origins: Pick<OriginPolicy, 'requireOwn'>
   /** Limits looks without a live session. Without it, there is no such limit. */
@@ -71,6 +71,16 @@ export class InboxOrders {
     const current = await this.#parts.host.currentSession(request)
     requireDirect(current.session)
     return current
+  }
+
+  /**
+   * Rejects with ORDER_TOKEN_INVALID unless the session that claimed an order with a token lives, and its user may
+   * sign in: what the session could read and decline, it can no more.
+   */
+  async requireClaimer({ claimSessions, inboxUserId }: OrderRecord, challengeTokenHash: string): Promise<void> {
+    const sessionId = claimSessions?.[challengeTokenHash]
+    const session = sessionId === undefined ? undefined : await this.#parts.host.findSession(sessionId)
+    if (session === undefined || session.userId !== inboxUserId) throw refused('ORDER_TOKEN_INVALID')
   }
 
   /** A cookie counts from the service's own pages only, whatever other origins are trusted. */

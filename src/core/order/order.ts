@@ -82,6 +82,8 @@ export interface OrderRecord extends Pick<OrderChallenge, (typeof contentFields)
   readonly challengeTokenHash?: string
   /** Of browsers that another one took the order over from, oldest first. They can only reject, and take back. */
   readonly formerTokenHashes?: readonly string[]
+  /** Of an order for an inbox: ids of the sessions that claimed it, by the hashes of the tokens that they got. */
+  readonly claimSessions?: Readonly<Record<string, string>>
   /** The newest ticket to hand the order over. */
   readonly handOver?: { readonly ticketHash: string; readonly expiresAt: number; readonly redeemedAt?: number }
   /** From `approved` on. */
@@ -163,7 +165,11 @@ export type OrderIntent =
       readonly challengeTokenHashes: readonly [string, ...string[]]
     }
   /** By a session of the user whose inbox has the order. The hashes are as for a claim. */
-  | { readonly type: 'claimFromInbox'; readonly challengeTokenHashes: readonly [string, ...string[]] }
+  | {
+      readonly type: 'claimFromInbox'
+      readonly challengeTokenHashes: readonly [string, ...string[]]
+      readonly sessionId: string
+    }
   | { readonly type: 'preview' }
   | { readonly type: 'readChallenge' }
   | { readonly type: 'approve'; readonly proof: Proof }
@@ -535,7 +541,7 @@ function advance(order: OrderRecord, command: OrderCommand, now: number): Outcom
     case 'claimFromInbox': {
       // A ticket of the browser before would lead to a token that approves.
       const { handOver: _handOver, ...claimed } = order.status === 'created' ? move(order, 'claimed', now) : order
-      return { order: withPhone(claimed, command.challengeTokenHashes[0]) }
+      return { order: withPhone(claimed, command.challengeTokenHashes[0], command.sessionId) }
     }
     case 'readChallenge':
       return { order: move(order, 'waiting_user', now) }
@@ -577,12 +583,24 @@ function advance(order: OrderRecord, command: OrderCommand, now: number): Outcom
   }
 }
 
-/** An order with another challenge token. Those before it can only reject, and take back. */
-function withPhone(order: OrderRecord, challengeTokenHash: string): OrderRecord {
-  if (order.challengeTokenHash === undefined) return { ...order, challengeTokenHash }
-  const former = [...(order.formerTokenHashes ?? []), order.challengeTokenHash]
-  const formerTokenHashes = former.length > maxFormerTokens ? [former[0] as string, ...former.slice(2)] : former
-  return { ...order, challengeTokenHash, formerTokenHashes }
+/**
+ * An order with another challenge token. Those before it can only reject, and take back. In an inbox it is of a
+ * session; handed over, of the one that the token before it is of.
+ */
+function withPhone(order: OrderRecord, challengeTokenHash: string, sessionId?: string): OrderRecord {
+  const { challengeTokenHash: before, formerTokenHashes = [], claimSessions = {} } = order
+  const former = before === undefined ? [] : [...formerTokenHashes, before]
+  const kept = former.length > maxFormerTokens ? [former[0] as string, ...former.slice(2)] : former
+  const session = sessionId ?? (before === undefined ? undefined : claimSessions[before])
+  const sessions = Object.entries(claimSessions).filter(([hash]) => kept.includes(hash))
+  return {
+    ...order,
+    challengeTokenHash,
+    ...(before === undefined ? {} : { formerTokenHashes: kept }),
+    ...(session === undefined
+      ? {}
+      : { claimSessions: Object.fromEntries([...sessions, [challengeTokenHash, session]]) }),
+  }
 }
 
 /** The outcome of a finalize if its return code decides it; `undefined` if none is needed, or it is right. */

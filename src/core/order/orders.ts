@@ -304,7 +304,11 @@ export class Orders {
     const tokens = this.#challengeTokens(orderId, session.id, claimKey)
     const order = await changeOrder(this.#options.records, orderId, {
       admit: (order) => this.#admission.ofUser(order, session.userId, request),
-      command: { type: 'claimFromInbox', challengeTokenHashes: tokens.map(hashToken) as [string, ...string[]] },
+      command: {
+        type: 'claimFromInbox',
+        challengeTokenHashes: tokens.map(hashToken) as [string, ...string[]],
+        sessionId: session.id,
+      },
       stored: this.#teller(request),
     }).catch(async (error: unknown) => {
       // The entry of an order that is over, or that was never stored.
@@ -325,7 +329,7 @@ export class Orders {
     const ticket = newToken('hand-over') + input.orderId
     const expiresAt = records.now() + ticketLifeMs
     await changeOrder(records, input.orderId, {
-      admit: this.#admission.ofPhone(input, request),
+      admit: this.#ofPhone(input, request),
       command: { type: 'handOver', ticketHash: hashToken(ticket), expiresAt },
       stored: this.#teller(request),
     })
@@ -373,7 +377,7 @@ export class Orders {
     const { prover } = this.#options
     const { orderId: _orderId, challengeToken: _token, ...wallet } = input
     const order = await changeOrder(this.#options.records, input.orderId, {
-      admit: this.#admission.ofPhone(input, request),
+      admit: this.#ofPhone(input, request),
       command: { type: 'readChallenge' },
       stored: this.#teller(request),
     })
@@ -430,6 +434,8 @@ export class Orders {
         if (order.kind === 'link') await this.#requireLinks().requireAddable(order, identity)
         if (order.kind === 'login') await requireListed?.(identity)
         if (order.inboxUserId !== undefined) await this.#requireInbox().requireApprover(order, identity)
+        // After it, so that a wallet that cannot approve is told so.
+        await this.#requireClaimer(order, input.challengeToken)
         const approval = await this.#computers.decide(order, identity, rememberComputer)
         const signatureHex = proof.signatureHex.toLowerCase()
         const message = order.kind !== 'sign' || text === order.message ? {} : { message: text }
@@ -438,6 +444,20 @@ export class Orders {
     })
     await this.#takeOut(order)
     return { orderId, status: order.status, ...this.#shownReturnCode(order), ...pick(deadlinesOf(order), ['finishBy']) }
+  }
+
+  /** Admits who holds the order's challenge token. */
+  #ofPhone(input: PhoneOrder, request: RequestContext): (order: OrderRecord) => Promise<void> {
+    const admit = this.#admission.ofPhone(input, request)
+    return async (order) => {
+      admit(order)
+      await this.#requireClaimer(order, input.challengeToken)
+    }
+  }
+
+  /** Refuses a token of an order for an inbox unless the session that claimed the order with it still counts. */
+  async #requireClaimer(order: OrderRecord, challengeToken: string): Promise<void> {
+    if (order.inboxUserId !== undefined) await this.#requireInbox().requireClaimer(order, hashToken(challengeToken))
   }
 
   /** Takes an order that is approved or over out of the inbox that it is in, if any. */
@@ -449,7 +469,10 @@ export class Orders {
   async reject(input: PhoneOrder, request: RequestContext): Promise<Plain<RejectedOrder>> {
     const { challengeToken, orderId } = input
     const order = await changeOrder(this.#options.records, orderId, {
-      admit: (order) => this.#admission.fromPage(order, request, { token: challengeToken, hashes: phoneHashes(order) }),
+      admit: async (order) => {
+        this.#admission.fromPage(order, request, { token: challengeToken, hashes: phoneHashes(order) })
+        await this.#requireClaimer(order, challengeToken)
+      },
       command: { type: 'reject' },
       stored: this.#teller(request),
     })
