@@ -166,6 +166,11 @@ export class ClientDocuments {
   }
 }
 
+/** The host of the document that a client_id names; `undefined` if it names none. */
+export function documentHostOf(id: unknown): string | undefined {
+  return typeof id === 'string' && isDocumentAddress(id) ? new URL(id).host : undefined
+}
+
 interface ReadDocument extends FileClient {
   readonly jwksUri?: string | undefined
   /** Redirect URIs that cannot be used. */

@@ -5,7 +5,7 @@ import { CountersignError } from '../shared/errors.ts'
 import type { StoredInteraction } from './adapter.ts'
 import type { LibraryAnswer } from './bridge.ts'
 import { type BrowserCookie, browsersOf, isOfBrowser, mostCookies } from './browser.ts'
-import { DocumentInvalid, DocumentUnavailable } from './client-documents.ts'
+import { DocumentInvalid, DocumentUnavailable, documentHostOf } from './client-documents.ts'
 import { type FileClient, isWeb, mayUse, offeredTo, type ShownClient, shownClient } from './clients.ts'
 import { GrantsFull, type Permission, permissionsIn, scopeOf } from './grants.ts'
 import { leadTo, signInAddress } from './pages.ts'
@@ -91,7 +91,10 @@ export class Interactions {
     if (session === undefined) return this.#toSignIn(path, payload, false)
     if (name === 'membership' || name === 'consent') {
       const client = await this.#clientOf(payload, request)
-      if (client === 'away') return this.#parts.page(503, { kind: 'error', error: 'temporarily_unavailable' })
+      if (client === 'away') {
+        const unreachable = documentHostOf(payload.params?.client_id)
+        return this.#parts.page(503, { kind: 'error', error: 'temporarily_unavailable', unreachable })
+      }
       if (client === undefined) return this.#gone()
       const page = { path, payload, session, client }
       if (name === 'consent') return this.#askConsent(page)

@@ -4,6 +4,7 @@ import { accountsOf, resourceClaims } from './accounts.ts'
 import { adaptersOver } from './adapter.ts'
 import { answerWith, reportFailure } from './bridge.ts'
 import { claimsOfScopes, furtherClaims } from './claims.ts'
+import { documentHostOf } from './client-documents.ts'
 import { deviceGrant, type FileClient, longestShown, shownClient, shownUri } from './clients.ts'
 import { devicePath, deviceSeconds, pollSeconds, type Terminal, terminalOf } from './device-codes.ts'
 import { type Interactions, languageQuery } from './interaction.ts'
@@ -172,7 +173,10 @@ export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts
       const asker = { client: metadata && shownClient(metadata), locales: await localesOf(ctx, parts) }
       const isOver = thrown instanceof errors.SessionNotFound || thrown instanceof errors.InvalidRequestUri
       const sent = error === 'invalid_redirect_uri' ? shownUri(ctx.oidc.params?.redirect_uri) : undefined
-      answerWith(ctx, page(ctx.status, isOver ? { kind: 'over', ...asker } : { kind: 'error', error, sent, ...asker }))
+      const isAway = thrown instanceof errors.TemporarilyUnavailable
+      const unreachable = isAway ? documentHostOf(ctx.oidc.params?.client_id) : undefined
+      const content = { kind: 'error', error, sent, unreachable, ...asker } as const
+      answerWith(ctx, page(ctx.status, isOver ? { kind: 'over', ...asker } : content))
     },
     revokeGrantPolicy: () => true,
     rotateRefreshToken: true,

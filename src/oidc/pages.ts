@@ -52,7 +52,13 @@ export type PageContent =
     }
   | { readonly kind: 'signed-out'; readonly client: ShownClient | undefined }
   /** A wrong request of an application: the error by its code, and the redirect URI if that is what is wrong. */
-  | ({ readonly kind: 'error'; readonly error: string; readonly sent?: string | undefined } & Asker)
+  | ({
+      readonly kind: 'error'
+      readonly error: string
+      readonly sent?: string | undefined
+      /** Host of the client's document, if that cannot be fetched. */
+      readonly unreachable?: string | undefined
+    } & Asker)
   /** A request that is over. */
   | ({ readonly kind: 'over' } & Asker)
   /** A failure that is not the application's: a reason of ours, such as RATE_LIMITED. */

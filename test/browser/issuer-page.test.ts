@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { authorizeAddress } from '../oidc/documents.ts'
 import { clientsFile, discover, request, shop } from '../oidc/support.ts'
 import { freePort } from '../support/redis-server.ts'
 import { rest } from '../support/rest.ts'
@@ -64,6 +65,23 @@ describe.skipIf(!hasBrowser)('the page of the issuer', () => {
     await page.goto(address)
     await page.getByRole('heading', { name: 'Sign in', exact: true }).waitFor()
   })
+
+  test.each([
+    ['en', 'Can’t reach 127.0.0.1, where this application comes from.', 'Try again'],
+    ['de', '127.0.0.1 ist nicht erreichbar. Von dort kommt diese Anwendung.', 'Noch einmal versuchen'],
+  ])(
+    'names the host of a document that cannot be fetched, and can be loaded again: %s',
+    async (locale, text, again) => {
+      provokes(/503/)
+      const { url } = await startService({ oidc: { clients: clientsFile(), clientDocuments: ['*'] } })
+      const { page } = await browser.open({ locale })
+      await page.goto(authorizeAddress(url, 'https://127.0.0.1/client.json'))
+      await page.getByText(text).waitFor()
+      await page.getByRole('button', { name: again }).click()
+      await page.getByText(text).waitFor()
+      expect(await page.locator('section:not([hidden]) bdi[translate=no]').allTextContents()).toContain('127.0.0.1')
+    },
+  )
 
   test('decides nothing by a click that comes as soon as it is in view', async () => {
     const { url } = await startService({ oidc: { clients: clientsFile(shop) } })
@@ -233,7 +251,7 @@ describe.skipIf(!hasBrowser)('the page of the issuer', () => {
     ['de-DE', /\b(the|you|and|sign|error)\b/i],
   ])('in %s', (locale, foreign) => {
     test.each(Object.entries(issuerEndings))('%s names site and time, and leads on', async (_, reach) => {
-      provokes(/400|403|429/)
+      provokes(/400|403|429|503/)
       const page = await reach({
         locale,
         open: async (device) => (await browser.open({ ...device, locale })).page,

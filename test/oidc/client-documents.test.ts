@@ -340,8 +340,11 @@ describe('while the host of a document is away', () => {
     expect(contentOf(page.text).kind).toBe('consent')
     internet.take('gone')
     clock.pass(2 * hours)
-    const unavailable = [503, 'temporarily_unavailable']
-    const errorOf = ({ response, text }: typeof page) => [response.status, contentOf(text).error]
+    const unavailable = [503, 'temporarily_unavailable', 'gone.clients.example']
+    const errorOf = ({ response, text }: typeof page) => {
+      const { error, unreachable: host } = contentOf(text)
+      return [response.status, error, host]
+    }
     expect(errorOf(await browser.open(authorizeAddress(url, id)))).toEqual(unavailable)
     expect(errorOf(await browser.open(page.address.href))).toEqual(unavailable)
     const { status, json } = await browser.post(page.address.pathname, { allow: true, sessionId: session.id })
@@ -412,6 +415,17 @@ test('a client_id that is an audience or a resource is none', async () => {
     const { text } = await new Browser(url).open(authorizeAddress(url, id))
     expect(contentOf(text).error).toBe('invalid_client')
   }
+})
+
+test('a client of one machine works by the clients file, with what its document says', async () => {
+  const { document } = documentOf('unused')
+  const id = 'https://localhost/client.json'
+  const metadata = { ...document, client_id: id, token_endpoint_auth_method: 'none', application_type: 'native' }
+  const { url } = await startWithDocuments({
+    oidc: { clients: fileWith({ clients: [{ metadata }] }), clientDocuments: ['*'] },
+  })
+  const { tokens, session } = await connectAs(url, id)
+  expect(tokens.claims()).toMatchObject({ sub: session.userId, aud: id })
 })
 
 test('a client of the file with an address as its id is that of the file', async () => {

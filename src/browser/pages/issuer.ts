@@ -53,7 +53,7 @@ type Content = { readonly client?: Client; readonly locales?: string } & (
     }
   | { readonly kind: 'logout'; readonly wallet: Wallet; readonly ticket: string }
   | { readonly kind: 'signed-out' }
-  | { readonly kind: 'error'; readonly error: string; readonly sent?: string }
+  | { readonly kind: 'error'; readonly error: string; readonly sent?: string; readonly unreachable?: string }
   | { readonly kind: 'over' }
   | { readonly kind: 'failure'; readonly reason: string }
 )
@@ -63,6 +63,8 @@ interface Ending {
   readonly sign: 'yes' | 'no' | 'time' | 'stop'
   readonly title: string
   readonly text: string
+  /** The part of the text that a translation of the page must not change. */
+  readonly exact?: string
   /** For the developers of an application that sent a wrong request. */
   readonly detail?: string
   readonly ways: readonly HTMLElement[]
@@ -108,6 +110,11 @@ function endingOf(content: Exclude<Content, { kind: 'consent' | 'logout' | 'devi
   if (content.kind === 'failure') {
     const again = wayOn(words.say('task.retry'), () => location.reload())
     return { sign: 'stop', title, text: words.notice(content.reason), ways: [again] }
+  }
+  if (content.unreachable !== undefined) {
+    const again = wayOn(words.say('task.retry'), () => location.reload())
+    const text = words.say('issuer.unreachable.text', { host: content.unreachable })
+    return { sign: 'stop', title, text, exact: content.unreachable, ways: [again, wayBack()] }
   }
   const text =
     client === undefined ? words.say('issuer.error.unknown') : words.say('issuer.error.text', { client: client.name })
@@ -228,11 +235,11 @@ function signedOut(): Ending {
   return { sign: 'yes', title, text: words.say('issuer.signed-out.text', { site }), ways }
 }
 
-function showEnding({ sign, title, text, detail, ways }: Ending): void {
+function showEnding({ sign, title, text, exact = '', detail, ways }: Ending): void {
   const section = byId('ending')
   section.dataset.sign = sign
   fill(section, 'title', title)
-  fill(section, 'text', text)
+  fill(section, 'text', text, exact)
   fill(section, 'detail', detail)
   fill(section, 'place', words.join(location.host, words.time(Date.now())))
   for (const [index, way] of ways.entries()) way.className = `button wide ${index === 0 ? 'primary' : 'plain'}`

@@ -228,6 +228,7 @@ export const english = {
   'issuer.error.title': 'Something went wrong',
   'issuer.error.text': '{client} sent a request that doesn’t work anymore. Go back and try again.',
   'issuer.error.unknown': 'The application sent a request that doesn’t work. Go back and try again.',
+  'issuer.unreachable.text': 'Can’t reach {host}, where this application comes from.',
   'issuer.back-to': 'Back to {client}',
   'issuer.back': 'Go back',
   'issuer.sign-in': 'Sign in again',

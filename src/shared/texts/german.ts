@@ -232,6 +232,7 @@ export const german: Texts = {
   'issuer.error.text': 'Die Anfrage von {client} ist ungültig oder abgelaufen. Geh zurück und versuche es noch einmal.',
   'issuer.error.unknown':
     'Die Anfrage der Anwendung ist ungültig oder abgelaufen. Geh zurück und versuche es noch einmal.',
+  'issuer.unreachable.text': '{host} ist nicht erreichbar. Von dort kommt diese Anwendung.',
   'issuer.back-to': 'Zurück zu {client}',
   'issuer.back': 'Zurück',
   'issuer.sign-in': 'Wieder anmelden',

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { askCode, terminal } from '../../oidc/devices.ts'
-import { authorizeAddress, loopback, publish } from '../../oidc/documents.ts'
+import { authorizeAddress, documentOf, loopback, publish } from '../../oidc/documents.ts'
 import { Browser, clientsFile, discover, fileWith, request, shop, signInByOrder } from '../../oidc/support.ts'
 import { startInternet } from '../../support/internet.ts'
 import { makeWallet } from '../../support/wallet.ts'
@@ -131,6 +131,14 @@ export const issuerEndings: States = {
   },
   error: async (parts) => await asked(parts, { redirect_uri: 'https://other.example/callback' }),
   'error of an unknown application': async (parts) => await at(parts, 'authorize?client_id=unknown'),
+  async 'unreachable application'({ serve, open }) {
+    const { id } = documentOf('unreachable')
+    internet.take('unreachable')
+    const url = await serve({ oidc: { clients: clientsFile(), clientDocuments: ['*'] } })
+    const page = await open()
+    await page.goto(authorizeAddress(url, id))
+    return await ended(page)
+  },
   over: async (parts) => await at(parts, 'interaction/unknown'),
   async 'not for this account'({ serve, open }) {
     const [url, page] = [await serve({ oidc: { clients: clientsFile({ ...shop, groups: ['staff'] }) } }), await open()]
