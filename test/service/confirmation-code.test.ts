@@ -76,6 +76,11 @@ test("Kubernetes' and Compose's files name return; without the setting, it is th
   }
 })
 
+test.each(['countersign', 'countersign@'])("systemd's %s.service names return", async (unit) => {
+  const text = await readFile(new URL(`../../deploy/systemd/${unit}.service`, import.meta.url), 'utf8')
+  expect(text).toMatch(/^Environment=COUNTERSIGN_CONFIRMATION_CODE=return$/m)
+})
+
 test('compare that is set on a public address stays, and the start warns of it once', async () => {
   const { url, said } = await started({ publicUrl, confirmationCode: 'compare' })
   expect(said).toEqual([expect.stringMatching(/is compare, which stops no relayed order, at https:\/\/auth\.example;/)])
