@@ -45,7 +45,7 @@ export interface AdministeredUser {
   readonly user?: WalletUser
   readonly wallets: readonly AdministeredWallet[]
   readonly sessions: readonly Session[]
-  /** The wallet that the id follows from, as `{adapter_id}:{address}`, also once it is unlinked. */
+  /** The wallet that the id follows from, as `{adapter_id}:{address}`, unless it was moved to another user. */
   readonly firstWallet?: string
 }
 
@@ -354,14 +354,17 @@ export class UserAdministration {
     if (!isThere) throw new AdministrationError('the wallet was unlinked, or its new user deleted, in the meantime')
   }
 
-  /** Takes the entries of a wallet that say nothing any more from a user's record. */
-  async #dropEntries(wallet: WalletIdentity, userId: string): Promise<void> {
+  /** Takes what says nothing any more of a moved wallet from a user's record. */
+  async #dropEntries(wallet: ProvenIdentity, userId: string): Promise<void> {
     for (;;) {
       const [stored, found] = [await this.#records.load(userId), await this.#claims.of(wallet)]
       if (stored === undefined || stored.record.deleting) return
-      const { wallets, ...record } = stored.record
+      const { wallets, firstWallet, ...record } = stored.record
       const staying = wallets.filter((entry) => !isSame(entry, wallet) || entry.claim === found?.claim?.claim)
-      if (await this.#records.write({ ...record, wallets: staying }, stored)) return
+      // A wallet that has come back by another move is the user's own again.
+      const isGone = found?.claim?.userId !== userId && firstWallet === `${wallet.adapterId}:${wallet.address}`
+      const first = isGone ? {} : given({ firstWallet })
+      if (await this.#records.write({ ...record, ...first, wallets: staying }, stored)) return
     }
   }
 
