@@ -409,6 +409,7 @@ const rows: Readonly<
   ],
   37: [['deploy/nginx/countersign.conf', 'grpc_set_header X-Forwarded-For $remote_addr;', '', 'e2e/proxies']],
   38: [
+    ['userKey', 'isPlain(id) ?', 'true ?', 'commands/admin-users'],
     ['refusalOf', 'found?.blockedAt !== undefined', 'false', 'core/users/user-administration'],
     ['constructor', 'await new WebhookQueue(store).forget({ userId, wallets })', '', 'commands/admin'],
   ],

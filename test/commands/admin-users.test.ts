@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto'
+import { hash, randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,15 +9,16 @@ import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { adminCommand } from '../../src/commands/admin/admin.ts'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { openStore } from '../../src/store/open.ts'
-import { administrationOn } from '../core/users/support.ts'
+import { administrationOn, newWallet } from '../core/users/support.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
+import { sharedStores } from '../support/stores.ts'
 import { makeWallet, proofOf } from '../support/wallet.ts'
 
 afterEach(() => void vi.unstubAllEnvs())
 
-/** A store file, and what runs the command on it. */
-function newStore() {
+/** A store file, or that of the environment, and what runs the command on it. */
+function newStore(isFile = true) {
   const folder = mkdtempSync(join(tmpdir(), 'countersign-admin-users-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   const store = `sqlite:${join(folder, 'store.db')}`
@@ -28,7 +29,11 @@ function newStore() {
   }
   const run = async (...args: string[]) => {
     const [stdout, stderr] = [new PassThrough(), new PassThrough()]
-    const code = await adminCommand([...args, '--store', store], { stdin: Readable.from([]), stdout, stderr })
+    const code = await adminCommand([...args, ...(isFile ? ['--store', store] : [])], {
+      stdin: Readable.from([]),
+      stdout,
+      stderr,
+    })
     stdout.end()
     stderr.end()
     return { code, stdout: await text(stdout), stderr: await text(stderr) }
@@ -246,6 +251,45 @@ describe('import', () => {
     )
     expect((await run('import', '/nowhere.jsonl')).stderr).toContain('cannot be read: ENOENT')
     expect(await json('count')).toEqual({ users: 1, sessions: 1 })
+  })
+})
+
+describe.each(sharedStores)('a user whose id is no plain ASCII, on %s', (_name, address) => {
+  const ids = ['ünal', 'Ada Lovelace', '~tilde', '山田', 'x'.repeat(200)]
+
+  test('is listed, counted, found, blocked and deleted as any other', async () => {
+    vi.stubEnv('COUNTERSIGN_KEY_PREFIX', `ids-${randomUUID()}`)
+    vi.stubEnv('COUNTERSIGN_STORE', await address())
+    const { file, run } = newStore(false)
+    const wallets = ids.map(() => makeWallet())
+    const lines = ids.map((id, i) => JSON.stringify({ wallet: `nimiq:${wallets[i]!.publicKeyHex}`, user_id: id }))
+    expect((await run('import', file('users.jsonl', lines.join('\n')))).code).toBe(0)
+    expect((await run('count')).stdout).toBe('5 users, 0 sessions\n')
+    const { users } = JSON.parse((await run('list', '--json')).stdout)
+    expect(users.map(({ id }: { id: string }) => id).sort()).toEqual([...ids].sort())
+    for (const [i, id] of ids.entries()) {
+      const found = JSON.parse((await run('find', wallets[i]!.address, '--json')).stdout)
+      expect(found).toMatchObject({ wallets: [{ userIds: [id] }], users: [{ id }] })
+    }
+    expect((await run('block', wallets[0]!.address)).stdout).toMatch(/: blocked; ended 0 sessions/)
+    expect((await run('user', 'ünal')).stdout).toMatch(/blocked since/)
+    expect((await run('delete', 'ünal', '--yes')).code).toBe(0)
+    expect((await run('count')).stdout).toBe('4 users, 0 sessions\n')
+  })
+
+  test('is found under the key of before, and stored anew', async () => {
+    const keyPrefix = `ids-${randomUUID()}`
+    const store = await openStore(await address(), { keyPrefix })
+    onTestFinished(() => store.close())
+    const wallet = newWallet()
+    await administrationOn(store).import([{ wallet, userId: 'ünal', line: 1 }], false)
+    const records: string[] = []
+    for await (const { key } of store.scan?.('user:') ?? []) records.push(key)
+    const value = (await store.take(records[0]!))!
+    await store.create('user:ünal', value, 'forever')
+    expect((await administrationOn(store).find('ünal'))?.wallets).toMatchObject([{ subject: wallet.subject }])
+    expect(await store.get('user:ünal')).toBeUndefined()
+    expect(await administrationOn(store).count()).toEqual({ users: 1, sessions: 0 })
   })
 })
 

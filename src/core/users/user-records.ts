@@ -25,7 +25,7 @@ export interface WalletEntry extends HeldWallet {
 
 /** What is stored of a user. */
 export interface UserRecord extends WalletUser {
-  /** The wallet that the id follows from, as `{adapter_id}:{address}`, also once it is unlinked. */
+  /** The wallet that the id follows from, as `{adapter_id}:{address}`, unless it was moved to another user. */
   readonly firstWallet?: string
   readonly wallets: readonly WalletEntry[]
   /**
@@ -49,8 +49,20 @@ export class UserRecords {
   }
 
   /** The record of a user, or `undefined`. */
-  load(userId: string): Promise<StoredUser | undefined> {
-    return this.#store.get(userKey(userId)).then(readUser)
+  async load(userId: string): Promise<StoredUser | undefined> {
+    const found = await this.#store.get(userKey(userId))
+    return found === undefined && !isPlain(userId) ? await this.#moveOld(userId) : readUser(found)
+  }
+
+  /** Stores a record anew that is under the key of before, at which no scan finds it. */
+  async #moveOld(userId: string): Promise<StoredUser | undefined> {
+    // No store has taken a key with NUL.
+    if (userId.includes('\0')) return undefined
+    const old = readUser(await this.#store.get(plainKey(userId)))
+    if (old === undefined || old.record.deleting) return old
+    await this.#store.create(userKey(userId), old.value, 'forever')
+    await this.#store.take(plainKey(userId))
+    return readUser(await this.#store.get(userKey(userId)))
   }
 
   /** Stores a user's record in place of what was read. Resolves with false if that has changed. */
@@ -72,7 +84,7 @@ export class UserRecords {
 
   /** Reads the records of all users. One can come twice. */
   async *all(scan: NonNullable<Store['scan']>): AsyncGenerator<UserRecord> {
-    for await (const { value } of scan(userKey(''))) yield parseUser(value)
+    for await (const { value } of scan(userKeys)) yield parseUser(value)
   }
 }
 
@@ -123,9 +135,22 @@ export function randomUserId(): string {
   return `usr_${newId()}`
 }
 
+/** What the keys of all users begin with. */
+const userKeys = 'user:'
+
+/** Whether an id can be part of a key as it is, and is not taken for one that is hashed. */
+function isPlain(id: string): boolean {
+  return /^[!-}][!-~]{0,194}$/.test(id)
+}
+
+function plainKey(id: string): string {
+  return userKeys + id
+}
+
 /** Where in the store the record of a user is. */
 function userKey(id: string): string {
-  return `user:${id}`
+  // Keys are ASCII; an id that another back end has given may be of any form.
+  return isPlain(id) ? plainKey(id) : `${userKeys}~${hash('sha256', `user\n${id}`, 'base64url')}`
 }
 
 /** What every record that stands for a wallet can say. Times are epoch milliseconds. */
