@@ -94,6 +94,11 @@ const steps: readonly Step[] = [
     limitMinutes: 10,
   },
   {
+    name: 'test wallets and proofs in vitest with jsdom',
+    command: 'vitest run test/integrations/proof/jsdom.test.ts',
+    limitMinutes: 10,
+  },
+  {
     name: 'the SDK of MCP signs in at the issuer by a document, and a suite for authorization servers',
     command: 'vitest run test/oidc/mcp-sdk.test.ts',
     limitMinutes: 10,

@@ -45,6 +45,8 @@ export const nightly: readonly string[] = [
   'test/oidc/roundcube.test.ts',
   // Installs an SDK and a conformance suite.
   'test/oidc/mcp-sdk.test.ts',
+  // Installs jsdom.
+  'test/integrations/proof/jsdom.test.ts',
   // Installs generators.
   'test/openapi/generators.test.ts',
   // Downloads a library of Debian's next release, and compiles it.

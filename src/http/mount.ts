@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Logger } from '../base/log.ts'
+import { isBytes } from '../shared/hex.ts'
 import { type RequestBody, streamBody } from '../wire/body.ts'
 import { wireOf } from '../wire/wire.ts'
 import type { NodeRequest } from './exchange.ts'
@@ -88,7 +89,7 @@ function leftOf({ headers, body, rawBody, readableDidRead, readableEnded }: Node
 
 /** The bytes that a parser left, as bytes or as text that stands for them. */
 function bytesOf(left: unknown, headers: IncomingHttpHeaders): Buffer | undefined {
-  if (left instanceof Uint8Array) return Buffer.from(left.buffer, left.byteOffset, left.byteLength)
+  if (isBytes(left)) return Buffer.from(left.buffer, left.byteOffset, left.byteLength)
   return typeof left === 'string' && isText(headers) ? Buffer.from(left) : undefined
 }
 

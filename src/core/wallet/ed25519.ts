@@ -1,7 +1,7 @@
 import { hexToBytes as decode } from '@noble/hashes/utils.js'
 import nacl from 'tweetnacl'
 import { invalidField, refused } from '../../shared/errors.ts'
-import { bytesToHex, hexToBytes } from '../../shared/hex.ts'
+import { bytesToHex, hexToBytes, ownBytes } from '../../shared/hex.ts'
 import { type Curve, kindAdapter, type SignatureKind } from './kind.ts'
 import { isSameAddress, type WalletAdapter } from './wallet.ts'
 
@@ -77,7 +77,7 @@ function isBelow(a: Uint8Array, b: Uint8Array): boolean {
 export const portableVerifier: SignatureVerifier = {
   kind: 'portable',
   verify: (signature, message, publicKey) =>
-    isStrictEncoding(signature, publicKey) && nacl.sign.detached.verify(message, signature, publicKey),
+    isStrictEncoding(signature, publicKey) && nacl.sign.detached.verify(ownBytes(message), signature, publicKey),
 }
 
 /** The base point (RFC 8032 §5.1), a key like any other. */
@@ -148,9 +148,13 @@ export function readHex(field: string, hex: string, length: number): Uint8Array 
 
 const encoder = new TextEncoder()
 
+/** Not in tests with jsdom, where libraries take no Buffer for bytes. */
+const hasBuffer = typeof Buffer !== 'undefined' && Buffer.prototype instanceof Uint8Array
+
 /**
  * The UTF-8 bytes of a text. Where there is Node's Buffer, it makes them: it takes the memory of short texts from a
  * pool, and TextEncoder asks the system for each.
  */
-export const utf8Bytes: (text: string) => Uint8Array =
-  typeof Buffer === 'undefined' ? (text) => encoder.encode(text) : (text) => Buffer.from(text)
+export const utf8Bytes: (text: string) => Uint8Array = hasBuffer
+  ? (text) => Buffer.from(text)
+  : (text) => ownBytes(encoder.encode(text))

@@ -1,3 +1,4 @@
+import { isBytes } from '../../shared/hex.ts'
 import type { SignatureVerifier } from './ed25519.ts'
 import { type Proof, type ProvenIdentity, requireAdapterId, type WalletAdapter } from './wallet.ts'
 
@@ -80,7 +81,7 @@ function requireConsistent(kind: SignatureKind, { exampleKey, envelopeBytes }: C
     check(typeof kind[name] === 'function', `has no function ${name}`)
   }
   const envelope: unknown = kind.envelope('text')
-  check(envelope instanceof Uint8Array, 'has an envelope that is not a Uint8Array')
+  check(isBytes(envelope), 'has an envelope that is not a Uint8Array')
   const { length } = envelope as Uint8Array
   check(length === (envelopeBytes ?? length), `must have an envelope of ${envelopeBytes} bytes, not ${length}`)
   const address: unknown = kind.address(exampleKey)

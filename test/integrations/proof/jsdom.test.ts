@@ -1,0 +1,44 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { hasPart } from '../../support/optional.ts'
+
+const run = promisify(execFile)
+const root = fileURLToPath(new URL('../../..', import.meta.url))
+const minuteMs = 60_000
+
+const suite = `
+import { expect, test } from 'vitest'
+import { makeTestWallet } from '${root}/src/integrations/testing/index.ts'
+import { verifyProofArtifact } from '${root}/src/integrations/proof/index.ts'
+import { accepted } from '${root}/test/support/proofs.ts'
+
+test('bytes of Node are not those of jsdom', () => {
+  expect(document.body).toBeDefined()
+  expect(Buffer.from('text')).not.toBeInstanceOf(Uint8Array)
+})
+test('a test wallet signs', () => expect(makeTestWallet().sign('text')).toMatch(/^[0-9a-f]{128}$/))
+test.each(accepted)('$name', async ({ artifact, options }) => void (await verifyProofArtifact(artifact, options)))
+`
+
+describe.skipIf(!hasPart('npm registry'))('in vitest with jsdom', () => {
+  test(
+    'a test wallet signs, and proofs are verified',
+    async () => {
+      const folder = await mkdtemp(join(tmpdir(), 'countersign-jsdom-'))
+      onTestFinished(() => rm(folder, { recursive: true, force: true }))
+      await writeFile(join(folder, 'package.json'), '{"private":true,"type":"module"}')
+      await writeFile(join(folder, 'proofs.test.ts'), suite)
+      const packages = ['jsdom@29.1.1', 'vitest@5.1.1']
+      await run('npm', ['install', '--no-audit', '--no-fund', '--loglevel=error', ...packages], { cwd: folder })
+      const vitest = [join(folder, 'node_modules/vitest/vitest.mjs'), 'run', '--environment', 'jsdom']
+      const { stdout } = await run(process.execPath, vitest, { cwd: folder, env: { ...process.env, VITEST: '' } })
+      expect(stdout).toMatch(/Tests .*\d\d passed/)
+    },
+    5 * minuteMs,
+  )
+})
