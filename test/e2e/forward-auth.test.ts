@@ -1,15 +1,17 @@
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { type IncomingHttpHeaders, type IncomingMessage, type OutgoingHttpHeaders, request } from 'node:http'
 import { connect } from 'node:http2'
 import { createConnection } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { fileWith } from '../oidc/support.ts'
 import { Authority } from '../support/certificates.ts'
+import { runNginx } from '../support/nginx.ts'
 import { hasPart } from '../support/optional.ts'
 import {
   Application,
@@ -253,7 +255,13 @@ describe.each(Object.entries(proxies))('behind %s, as docs/forward-auth.md confi
         await redis.kill()
         const away = await send(`${origin}/`, { ...page, cookie })
         expect([away.statusCode, away.headers.location, away.headers['retry-after']]).toEqual([503, undefined, '1'])
-        expect(JSON.parse(await text(away)).code).toBe('STORE_UNAVAILABLE')
+        const shown = await text(away)
+        if (name === 'nginx') {
+          expect([away.headers['content-type'], shown]).toEqual(['text/html', expect.stringContaining('<h1>Try again')])
+          const call = await send(`${origin}/`, { cookie })
+          expect([call.statusCode, call.headers['content-type']]).toEqual([503, 'application/json'])
+          expect(JSON.parse(await text(call)).code).toBe('SERVICE_UNAVAILABLE')
+        } else expect(JSON.parse(shown).code).toBe('STORE_UNAVAILABLE')
         // A token that this service did not sign needs no store to be refused.
         expect(await statusOf(send(`${origin}/`, { authorization: 'Bearer css_x.y' }))).toBe(401)
         await redis.start()
@@ -419,3 +427,25 @@ async function next(stream: IncomingMessage): Promise<unknown> {
   await once(stream, 'readable')
   return stream.read()
 }
+
+const countersignNames = ['countersign-shared.conf', 'countersign.conf', 'forward-auth.conf']
+withTls.each([[countersignNames], [countersignNames.toReversed()]])(
+  'nginx starts with %j in one folder',
+  async (names) => {
+    const folder = fileURLToPath(new URL('../../deploy/nginx/', import.meta.url))
+    expect((await readdir(folder)).sort()).toEqual(countersignNames)
+    const made = await mkdtemp(join(tmpdir(), 'countersign-forward-auth-'))
+    onTestFinished(() => rm(made, { recursive: true, force: true }))
+    const authority = await Authority.create(made, 'authority')
+    const { cert, key } = await authority.issue('localhost')
+    const [port, plainPort] = [await freePort(), await freePort()]
+    const files = await Promise.all(names.map((name) => readFile(join(folder, name), 'utf8')))
+    const all = files
+      .join('\n')
+      .replaceAll(/\/etc\/ssl\/\w+\.example\.crt/g, cert)
+      .replaceAll(/\/etc\/ssl\/\w+\.example\.key/g, key)
+      .replaceAll('listen 443 ', `listen 127.0.0.1:${port} `)
+      .replaceAll('listen 80;', `listen 127.0.0.1:${plainPort};`)
+    await runNginx(plainPort, all)
+  },
+)

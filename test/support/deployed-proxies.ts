@@ -34,6 +34,7 @@ type StartProxy = (place: Place) => Promise<{ log(): string }>
 
 const starts: Readonly<Record<string, StartProxy>> = {
   nginx: async ({ port, plainPort, upstreams, certificate, site }) => {
+    const shared = await deployed('nginx/countersign-shared.conf', addresses(upstreams))
     const file = await deployed('nginx/countersign.conf', {
       ...(site && { '  location / {': `${await linesForSite('nginx', site)}\n  location / {` }),
       ...addresses(upstreams),
@@ -45,7 +46,7 @@ const starts: Readonly<Record<string, StartProxy>> = {
       // Browsers do not name the port 443.
       'https://$host$request_uri': `https://$host:${port}$request_uri`,
     })
-    return await runNginx(plainPort, file)
+    return await runNginx(plainPort, shared + file)
   },
   caddy: async ({ port, plainPort, upstreams, certificate: { cert, key }, site }) => {
     const file = await deployed('caddy/Caddyfile', {

@@ -33,8 +33,19 @@ async function deployed(file: string, addresses: Readonly<Record<string, string>
 
 const upstreams = (service: number, application: number) => ({
   '127.0.0.1:8080': `127.0.0.1:${service}`,
-  '127.0.0.1:3000': `127.0.0.1:${application}`,
+  ...applicationAt(application),
 })
+
+const applicationAt = (port: number) => ({ '127.0.0.1:3000': `127.0.0.1:${port}` })
+
+/** The file that nginx's configurations share, with one instance. */
+async function sharedNginx(service: number): Promise<string> {
+  const file = 'nginx/countersign-shared.conf'
+  return await deployed(file, {
+    '127.0.0.1:8080': `127.0.0.1:${service}`,
+    '  server 127.0.0.1:8081 max_fails=0;\n': '',
+  })
+}
 
 /**
  * Starts a proxy on a port with the file of deploy/, in front of a service and an application on ports of their own.
@@ -56,8 +67,9 @@ export const proxies: Readonly<Record<string, StartProxy>> = {
     runNginx(
       port,
       laxNames +
+        (await sharedNginx(service)) +
         (await deployed('nginx/forward-auth.conf', {
-          ...upstreams(service, application),
+          ...applicationAt(application),
           'listen 443 ssl http2;': `listen 127.0.0.1:${port};`,
           'ssl_certificate /etc/ssl/app.example.crt;': '',
           'ssl_certificate_key /etc/ssl/app.example.key;': '',
@@ -80,12 +92,13 @@ export function nginxOverTls({ cert, key }: Certificate): StartProxy {
   return async (port, service, application) =>
     runNginx(
       port,
-      await deployed('nginx/forward-auth.conf', {
-        ...upstreams(service, application),
-        'listen 443 ': `listen 127.0.0.1:${port} `,
-        '/etc/ssl/app.example.crt': cert,
-        '/etc/ssl/app.example.key': key,
-      }),
+      (await sharedNginx(service)) +
+        (await deployed('nginx/forward-auth.conf', {
+          ...applicationAt(application),
+          'listen 443 ': `listen 127.0.0.1:${port} `,
+          '/etc/ssl/app.example.crt': cert,
+          '/etc/ssl/app.example.key': key,
+        })),
     )
 }
 
