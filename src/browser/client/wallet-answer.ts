@@ -4,12 +4,12 @@ import { type ClientErrorCode, CountersignClientError } from './errors.ts'
 /** A wallet's signature in the form of the service's requests. */
 export interface WalletSignature {
   /**
-   * Lower-case hex: 32 bytes for nimiq, ed25519 and solana. Empty for wallets that have an address only, such as
+   * Lower-case hex: 32 bytes for wallets of Ed25519. Empty for wallets that have an address only, such as
    * ethereum's.
    */
   readonly publicKeyHex: string
   /**
-   * Lower-case hex: 64 bytes for nimiq, ed25519 and solana, 64 or 65 for an ethereum key, any length for a contract
+   * Lower-case hex: 64 bytes for wallets of Ed25519, 64 or 65 for an ethereum key, any length for a contract
    * wallet.
    */
   readonly signatureHex: string
@@ -37,8 +37,8 @@ const maxBytes = 16_384
  * usual names. Each may be hex, hex after 0x, base64, base64url, bytes in an array, a buffer or a view, or an object
  * with a method `toHex` or `toBytes`; for `solana` also base58.
  *
- * `adapterId` is the service's adapter for the wallet. For those of Ed25519 (nimiq, ed25519, solana, and if none is
- * named), the key has 32 bytes and the signature 64. For all others the lengths are the adapter's to judge, the key may
+ * `adapterId` is the service's adapter for the wallet. For those of Ed25519, and if none is
+ * named, the key has 32 bytes and the signature 64. For all others the lengths are the adapter's to judge, the key may
  * be missing, and the answer may be the signature alone, as Ethereum's wallets give it. base64 is read in the lengths
  * of Ed25519 only, because in others it cannot be told from hex.
  *

@@ -26,7 +26,7 @@ export interface ApprovalsOptions {
   readonly appName: string
   /** Origin for which approvals are asked, which the service has to trust and the signed text to name. */
   readonly origin: string
-  /** Wallet adapters: ids of built-in ones, and objects of your own. Default: nimiq, ed25519, ethereum and solana. */
+  /** Wallet adapters: ids of built-in ones, and objects of your own. Default: all built-in ones. */
   readonly adapters?: readonly (string | WalletAdapter)[]
   /**
    * Addresses of JSON-RPC servers by EIP-155 chain id, for contract wallets of ethereum. Needs the package viem.

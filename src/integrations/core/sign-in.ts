@@ -10,7 +10,7 @@ import { isPlainLine } from '../../shared/plain-line.ts'
 
 /** The kinds of wallets that may sign in. */
 export interface SignInAdapterOptions {
-  /** Names (nimiq, ed25519, ethereum, solana), or adapters of your own. Default: nimiq, ed25519. */
+  /** Ids of built-in ones, or adapters of your own. Default: nimiq, ed25519. */
   readonly adapters?: readonly (string | WalletAdapter)[]
   /**
    * JSON-RPC servers of EVM chains by chain id, for contract wallets of ethereum (EIP-1271, EIP-6492). Needs the

@@ -238,7 +238,7 @@ export interface ProofOptions {
   /** Earliest time at which the text was issued, by the service's clock, in epoch milliseconds. Default: any. */
   readonly notBefore?: number
   /**
-   * Wallet adapters: ids of built-in ones, and objects of your own. Default: nimiq, ed25519, ethereum and solana. Name
+   * Wallet adapters: ids of built-in ones, and objects of your own. Default: all built-in ones. Name
    * the service's own: ed25519 and solana sign the same bytes, so that an artifact of the one can be presented as one
    * of the other.
    */

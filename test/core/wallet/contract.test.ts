@@ -1,10 +1,18 @@
+import { setSignEntropy } from 'viem/accounts'
 import { describe, expect, test } from 'vitest'
+import { walletAdapters } from '../../../src/core/wallet/adapters.ts'
 import { type Ed25519Framing, ed25519Adapter, portableVerifier } from '../../../src/core/wallet/ed25519.ts'
 import { nativeVerifier } from '../../../src/core/wallet/native.ts'
 import { ed25519, nimiq } from '../../../src/core/wallet/nimiq.ts'
-import { solana } from '../../../src/core/wallet/solana.ts'
-import { describeAdapterContract, makeTestWallet } from '../../../src/integrations/testing/index.ts'
+import {
+  type AdapterContractOptions,
+  describeAdapterContract,
+  makeTestWallet,
+  type TestWallet,
+} from '../../../src/integrations/testing/index.ts'
+import { type AdapterId, adapterIds } from '../../../src/shared/adapters.ts'
 import { bytesToHex } from '../../../src/shared/hex.ts'
+import { makeEthereumWallet } from '../../support/chains.ts'
 import { makeSolanaWallet } from '../../support/solana.ts'
 import { makeWallet } from '../../support/wallet.ts'
 
@@ -14,29 +22,38 @@ const withoutSpaces = (address: string): string[] => [
   ` ${address.replaceAll(' ', '').toLowerCase()} `,
 ]
 
-for (const adapterId of ['nimiq', 'ed25519'] as const) {
-  describeAdapterContract(
-    { describe, test },
-    {
-      adapter: { nimiq, ed25519 }[adapterId],
-      makeWallet: () => makeTestWallet({ adapterId }),
-      spellings: withoutSpaces,
-    },
-  )
+// Without its v, a signature of parity 0 is its own compact form (EIP-2098). So these wallets make those of parity 1.
+setSignEntropy(true)
+
+function makeOddEthereumWallet(): TestWallet {
+  const wallet = makeEthereumWallet()
+  const sign = async (message: string): Promise<string> => {
+    const signature = await wallet.sign(message)
+    return signature.endsWith('1c') ? signature : await sign(message)
+  }
+  return { ...wallet, sign }
 }
 
-// With the native verifier: there are five layouts to try, each of which takes the portable one 10 ms.
-describe('with wallets of tweetnacl', () => {
-  describeAdapterContract(
-    { describe, test },
-    {
-      adapter: solana,
-      makeWallet: () => ({ adapterId: 'solana', ...makeSolanaWallet() }),
-      cutAddressIsMalformed: false,
-      chainId: 'mainnet',
-      ed25519: nativeVerifier,
-    },
-  )
+/** The adapter that each id stands for, with wallets that other libraries make where there is one. */
+const suites: Readonly<Record<AdapterId, Omit<AdapterContractOptions, 'adapter'>>> = {
+  nimiq: { makeWallet: () => makeTestWallet({ adapterId: 'nimiq' }), spellings: withoutSpaces },
+  ed25519: { makeWallet: () => makeTestWallet({ adapterId: 'ed25519' }), spellings: withoutSpaces },
+  ethereum: {
+    chainId: '1',
+    makeWallet: makeOddEthereumWallet,
+    spellings: (address) => [address.toLowerCase(), `0x${address.slice(2).toUpperCase()}`],
+  },
+  // With the native verifier: there are five layouts to try, each of which takes the portable one 10 ms.
+  solana: {
+    makeWallet: () => ({ adapterId: 'solana', ...makeSolanaWallet() }),
+    cutAddressIsMalformed: false,
+    chainId: 'mainnet',
+    ed25519: nativeVerifier,
+  },
+}
+
+describe.each(walletAdapters(adapterIds).map((adapter) => [adapter.id, adapter] as const))('%s', (id, adapter) => {
+  describeAdapterContract({ describe, test }, { ...suites[id as AdapterId], adapter })
 })
 
 describe("with wallets of Nimiq's own library and the portable verifier", () => {

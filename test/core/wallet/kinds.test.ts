@@ -6,7 +6,8 @@ import { sharedKeysWarnings, walletAdapters } from '../../../src/core/wallet/ada
 import { nativeVerifier } from '../../../src/core/wallet/native.ts'
 import type { Proof, WalletAdapter } from '../../../src/core/wallet/wallet.ts'
 import { type SignatureKind, signatureAdapter } from '../../../src/index.ts'
-import { makeTestWallet } from '../../../src/integrations/testing/index.ts'
+import { makeTestWallet, type TestWallet } from '../../../src/integrations/testing/index.ts'
+import { type AdapterId, adapterIds } from '../../../src/shared/adapters.ts'
 import { CountersignError } from '../../../src/shared/errors.ts'
 import { makeEthereumWallet, makeStellarWallet, makeTronWallet, tronAddress } from '../../support/chains.ts'
 import { makeSolanaWallet } from '../../support/solana.ts'
@@ -46,16 +47,15 @@ describe.each(vectors.tron)('the vector "$name" ($source)', ({ text, address, di
 
 describe('a proof of one adapter', () => {
   const seed = Buffer.alloc(32, 7)
-  const adapters = [...walletAdapters(['nimiq', 'ed25519', 'solana', 'ethereum']), stellar, tron]
+  const adapters = [...walletAdapters(adapterIds), stellar, tron]
   /** Wallets of one seed, so that nothing but the adapter tells them apart. */
-  const wallets = [
-    makeTestWallet({ secretKey: seed }),
-    makeTestWallet({ secretKey: seed, adapterId: 'ed25519' }),
-    { adapterId: 'solana', ...makeSolanaWallet(seed) },
-    makeEthereumWallet(seed),
-    makeStellarWallet(seed),
-    makeTronWallet(seed),
-  ]
+  const builtIn: Readonly<Record<AdapterId, TestWallet>> = {
+    nimiq: makeTestWallet({ secretKey: seed }),
+    ed25519: makeTestWallet({ secretKey: seed, adapterId: 'ed25519' }),
+    ethereum: makeEthereumWallet(seed),
+    solana: { adapterId: 'solana', ...makeSolanaWallet(seed) },
+  }
+  const wallets = [...Object.values(builtIn), makeStellarWallet(seed), makeTronWallet(seed)]
 
   test('is a proof of no other, but of those of which the start warns', async () => {
     const accepted: string[] = []

@@ -15,6 +15,7 @@ import {
   verifyProofArtifact,
 } from '../../../src/integrations/proof/index.ts'
 import type { CountersignOptions } from '../../../src/service/config.ts'
+import { type AdapterId, adapterIds } from '../../../src/shared/adapters.ts'
 import { rpcKey, sendJson, startChain } from '../../support/evm.ts'
 import { rest } from '../../support/rest.ts'
 import { startService } from '../../support/service.ts'
@@ -80,7 +81,7 @@ async function artifactOf(url: string, signer: Signer, details?: object): Promis
 async function serve(options: CountersignOptions = {}): Promise<{ url: string; options: ProofOptions }> {
   const { url } = await startService({
     appName: 'Example',
-    adapters: ['nimiq', 'ed25519', 'ethereum', 'solana'],
+    adapters: [...adapterIds],
     ...options,
   })
   return { url, options: { appName: 'Example', origin: url } }
@@ -97,7 +98,9 @@ async function reasonOf(artifact: ProofArtifact, options: ProofOptions): Promise
   }
 }
 
-const wallets: Readonly<Record<string, () => Signer>> = {
+type WithAccount = 'solana, with its account in the text' | 'ethereum, with its account in the text'
+
+const wallets: Readonly<Record<AdapterId | WithAccount, () => Signer>> = {
   nimiq: () => ({ adapterId: 'nimiq', ...makeWallet() }),
   ed25519: ed25519Signer,
   solana: solanaSigner,

@@ -5,6 +5,7 @@ import {
   ProofError,
   verifyProofArtifact,
 } from '../../../src/integrations/proof/index.ts'
+import { type AdapterId, adapterIds } from '../../../src/shared/adapters.ts'
 import { accepted, baseOptions, inCamelCase, refused } from '../../support/proofs.ts'
 
 /** The reason for which an artifact is refused, or what it proves. */
@@ -64,6 +65,37 @@ describe('an artifact that holds', () => {
     expect(shown.payload).toBe(payload)
   })
 })
+
+/** The vector of each adapter's wallet, with the payload in the text. */
+const ofAdapter: Readonly<Record<AdapterId, (typeof accepted)[number] | undefined>> = {
+  nimiq: named('nimiq'),
+  ed25519: named('ed25519'),
+  ethereum: named('ethereum'),
+  solana: named('solana'),
+}
+
+function named(id: AdapterId): (typeof accepted)[number] | undefined {
+  return accepted.find(({ name }) => name === `${id}, with the payload in the text`)
+}
+
+/** Wallets of these sign the same bytes, of which the documents warn. */
+const alike = [
+  ['ed25519', 'solana'],
+  ['solana', 'ed25519'],
+]
+
+test.each(adapterIds.flatMap((id) => adapterIds.map((other) => [id, other] as const)))(
+  'the vector of %s is a proof of %s only if these sign alike',
+  async (id, other) => {
+    const { artifact, owner } = ofAdapter[id]!
+    const presented = { ...artifact, adapter_id: other, address: ofAdapter[other]!.artifact.address }
+    const verdicts = [presented, { ...presented, address: artifact.address }].map((one) => verdictOn(one, baseOptions))
+    const holds = (await Promise.all(verdicts)).some((verdict) => typeof verdict === 'object')
+    const may = id === other || alike.some(([one, second]) => one === id && second === other)
+    expect(holds && !may).toBe(false)
+    if (id === other) expect(await verdictOn(artifact, { ...baseOptions, owner })).toMatchObject({ adapterId: id })
+  },
+)
 
 describe('is refused:', () => {
   test.each(refused)('$name ($reason)', async ({ artifact, options, reason }) => {

@@ -251,16 +251,16 @@ export type VerifySignInRequest = Message<"countersign.v1.VerifySignInRequest"> 
   nonceId: string;
 
   /**
-   * The signer's public key, hex in either case: 32 bytes for nimiq, ed25519 and solana; for ethereum empty, or the key
-   * that the signature recovers.
+   * The signer's public key, hex in either case: 32 bytes for wallets of Ed25519; for others empty, or the key that the
+   * signature recovers.
    *
    * @generated from field: string public_key_hex = 2;
    */
   publicKeyHex: string;
 
   /**
-   * The signature over the message as the wallet frames it, hex in either case: 64 bytes for nimiq, ed25519 and solana,
-   * 64 or 65 for an ethereum key, up to 16 KiB for a contract wallet.
+   * The signature over the message as the wallet frames it, hex in either case: 64 bytes for wallets of Ed25519, 64 or
+   * 65 for an ethereum key, up to 16 KiB for a contract wallet.
    *
    * @generated from field: string signature_hex = 3;
    */

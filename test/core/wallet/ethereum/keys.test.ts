@@ -1,13 +1,12 @@
 import { generateKeyPairSync, sign } from 'node:crypto'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { hashMessage, keccak256, parseSignature, parseTransaction, serializeSignature, sha256, toHex } from 'viem'
-import { generatePrivateKey, privateKeyToAccount, setSignEntropy, sign as signHash } from 'viem/accounts'
+import { generatePrivateKey, privateKeyToAccount, sign as signHash } from 'viem/accounts'
 import { describe, expect, test } from 'vitest'
 import { ethereum } from '../../../../src/core/wallet/ethereum/ethereum.ts'
 import { nativeVerifier } from '../../../../src/core/wallet/native.ts'
 import { ed25519, nimiq } from '../../../../src/core/wallet/nimiq.ts'
 import { isSameAddress, type Proof } from '../../../../src/core/wallet/wallet.ts'
-import { describeAdapterContract } from '../../../../src/integrations/testing/index.ts'
 import { CountersignError } from '../../../../src/shared/errors.ts'
 import vectors from '../../../vectors/ethereum.json' with { type: 'json' }
 
@@ -37,26 +36,6 @@ function newAccount(privateKey = generatePrivateKey()) {
     sign: async (message: string) => bare(await account.signMessage({ message })),
   }
 }
-
-// Without its v, a signature of parity 0 is its own compact form (EIP-2098). So these wallets make those of parity 1.
-setSignEntropy(true)
-
-describeAdapterContract(
-  { describe, test },
-  {
-    adapter,
-    chainId: '1',
-    makeWallet() {
-      const { address, sign } = newAccount()
-      const signOdd = async (message: string): Promise<string> => {
-        const signature = await sign(message)
-        return signature.endsWith('1c') ? signature : await signOdd(message)
-      }
-      return { adapterId: 'ethereum', publicKeyHex: '', address, sign: signOdd }
-    },
-    spellings: (address) => [address.toLowerCase(), `0x${address.slice(2).toUpperCase()}`],
-  },
-)
 
 describe.each(vectors.ethereum)('the vector "$name" ($source)', ({ text, address, signature, ...vector }) => {
   test('is the signature of its address', async () => {
