@@ -220,7 +220,8 @@ export function permissionsIn(
   { scopes, resources }: Offered,
 ): Set<Permission> {
   const asked = typeof scope === 'string' ? [...new Set(scope.split(' '))] : []
-  const addresses = [resource ?? []].flat().map(String)
+  // Each once, and only those that there are: a request can repeat and make up as many as fit.
+  const addresses = [...new Set([resource ?? []].flat().map(String))].filter((address) => resources.has(address))
   return new Set([
     ...asked.filter((each) => scopes.includes(each)),
     ...addresses.flatMap((address) =>
