@@ -114,6 +114,22 @@ test('the sign-in page and all that it loads are below the base path, and nothin
   }
 })
 
+test('the sign-in page keeps the one wallet that its address names, and none of several or of any other text', async () => {
+  const { url } = await startService({ adapters: ['nimiq', 'solana'] })
+  const open = async (query: string) => {
+    const answer = await fetch(`${url}${signInPath}?${query}`, { redirect: 'manual' })
+    return answer.headers.get('location') ?? answer.status
+  }
+  const [one, other] = [makeWallet(), makeWallet()].map(
+    ({ address }) => new URLSearchParams({ wallet: `nimiq:${address}` }),
+  )
+  const solana = 'wallet=solana:So11111111111111111111111111111111111111112'
+  expect([await open(`${one}`), await open(solana)]).toEqual([200, 200])
+  expect(await open(`returnTo=%2F&${one}&${other}`)).toBe(`${signInPath}?returnTo=%2F`)
+  expect(await open(Array(280).fill(solana).join('&'))).toBe(`${signInPath}?`)
+  expect(await open('wallet=nimiq:call+us')).toBe(`${signInPath}?`)
+})
+
 test('the sign-in page asks for a session only if the browser has the cookie of a live one, or the store cannot tell', async () => {
   const store = await openStore('sqlite::memory:')
   const { url } = await startService({ store })
