@@ -51,7 +51,8 @@ export class ClientDirectory {
 
   /**
    * The client of an id, or `undefined`. Its document is fetched if it has to be, which counts for the caller's network
-   * as a request for authorization does. Rejects with `DocumentUnavailable` or `DocumentInvalid`, or with RATE_LIMITED.
+   * as a request for authorization does. Rejects with `DocumentUnavailable`, `DocumentInvalid` or `DocumentNotFetched`,
+   * or with RATE_LIMITED.
    */
   async find(id: string, { request, route, mayFetch = true }: ClientUse): Promise<FileClient | undefined> {
     const { loaded, limiter } = this.#parts

@@ -194,6 +194,7 @@ describe('of one network', () => {
   }
   const ofHost = (path: string) => `https://honest.clients.example/${path}.json`
   const twenty = Array.from({ length: 20 }, (_, index) => index)
+  const ten = twenty.slice(0, 10)
 
   test.each<[string, (index: number) => string, (index: number) => string]>([
     ['hosts that do not answer', (index) => documentOf(`mute-${index}`).id, (index) => documentOf(`good-${index}`).id],
@@ -218,8 +219,8 @@ describe('of one network', () => {
     internet.forget()
     const attack = twenty.map((index) => statusFor(url, made(index), '198.51.100.9'))
     await vi.waitFor(() => expect(internet.lookups.length).toBeGreaterThanOrEqual(2))
-    const others = await Promise.all(twenty.map((index) => statusFor(url, own(index), `203.0.113.${index + 1}`)))
-    expect(others).toEqual(twenty.map(() => 303))
+    const others = await Promise.all(ten.map((index) => statusFor(url, own(index), `203.0.113.${index + 1}`)))
+    expect(others).toEqual(ten.map(() => 303))
     expect(new Set(await Promise.all(attack))).toEqual(new Set([503]))
   })
 
