@@ -53,7 +53,7 @@ export interface PageValues {
   readonly inboxPath?: string
   /** Whether the browser may be signed in already, so that the page asks. Of the sign-in page only. */
   readonly maybeSignedIn?: boolean
-  /** Whether pages can start orders; if not, backends do. Of the sign-in page and the account page only. */
+  /** Whether pages can start orders; if not, backends do. Of the sign-in page, the account page and the demo. */
   readonly startsOrders?: boolean
 }
 

@@ -121,7 +121,7 @@ export function createPages(settings: PageSettings, log: Logger, parts: PagePart
       places: [at('/')],
       route: fileRoute(
         settings.hasDemo
-          ? page('demo', ownAccount)
+          ? page('demo', { ...ownAccount, startsOrders })
           : async (exchange) => {
               const hasAccount = keepsUsers && (await mayBeSignedIn(exchange, peekSession))
               return redirectTo(basePath + (hasAccount ? accountPath : signInPath))

@@ -13,6 +13,7 @@ import {
   openForPhone,
   phoneCard,
   reviewOnPhone,
+  signCard,
 } from './flows.ts'
 import { hasBrowser, useBrowser } from './support.ts'
 
@@ -45,6 +46,18 @@ describe.skipIf(!hasBrowser)('in a browser', () => {
     await page.reload()
     await page.getByRole('heading', { name: 'Sign in on this device' }).waitFor()
     expect(trail.faults).toEqual([])
+  })
+
+  test('where orders need a start key, a phone signs the demo’s user in, and the demo starts no other orders', async () => {
+    const { url } = await startService({ orderStartKeys: ['k'.repeat(43)] })
+    const desktop = await browser.open()
+    const phone = await browser.open({ viewport: { width: 390, height: 800 } })
+    await reviewOnPhone(phone.page, await openForPhone(desktop.page, url))
+    expect(await phone.page.locator('blockquote').filter({ visible: true }).count()).toBe(0)
+    expect(await signCard(desktop.page).filter({ visible: true }).count()).toBe(0)
+    await phone.page.getByRole('button', { name: 'Approve' }).click()
+    await expectSignedIn(desktop.page)
+    expect(desktop.trail.faults).toEqual([])
   })
 
   test('a phone scans the code and approves: the desktop is signed in without a reload', async () => {

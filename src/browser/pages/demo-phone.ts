@@ -80,8 +80,10 @@ export class PhoneSignIn {
   }
 
   #start(): void {
-    const { client, words, onSession } = this.#options
-    const order = { kind: 'login', displayTitle: words.say('demo.phone.order') } as const
+    const { client, words, startsOrders, onSession } = this.#options
+    // Where a backend starts the orders, a page's own has no words.
+    const title = startsOrders ? { displayTitle: words.say('demo.phone.order') } : {}
+    const order = { kind: 'login', ...title } as const
     const element = showOrder(this.#place, { client, words, order })
     element.classList.toggle('with-code', !isSmallTouchScreen())
     onEvent(element, 'countersign:signed-in', ({ session }) => {
@@ -96,5 +98,7 @@ export interface PhoneSignInOptions {
   readonly client: CountersignClient
   readonly words: Words
   readonly facts: ServiceFacts
+  /** Whether pages can start orders of every kind, with words. */
+  readonly startsOrders: boolean
   readonly onSession: (session: Session) => void
 }

@@ -50,8 +50,17 @@ const direct = new DirectSignIn({
   tasks,
   onSession: arrive,
 })
+const startsOrders = metaContent('countersign-starts-orders') === 'yes'
+// With start keys, only a backend starts them.
+byId('sign-section').hidden = !startsOrders
 prepareSignOrders(client, words)
-const phone = new PhoneSignIn({ client, words, facts, onSession: (session) => void act(() => arrive(session)) })
+const phone = new PhoneSignIn({
+  client,
+  words,
+  facts,
+  startsOrders,
+  onSession: (session) => void act(() => arrive(session)),
+})
 void act(lookForSession).then(async () => {
   const answer = await readHubAnswer(appName)
   if (answer !== undefined && views.in.hidden) direct.resume(answer)
