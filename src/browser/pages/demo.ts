@@ -51,8 +51,8 @@ const direct = new DirectSignIn({
   onSession: arrive,
 })
 const startsOrders = metaContent('countersign-starts-orders') === 'yes'
-// With start keys, only a backend starts them.
-byId('sign-section').hidden = !startsOrders
+// With start keys, only a backend starts them, and two of the three things are left.
+for (const id of ['sign-section', 'intro-text']) byId(id).hidden = !startsOrders
 prepareSignOrders(client, words)
 const phone = new PhoneSignIn({
   client,
