@@ -37,9 +37,8 @@ export interface AdapterOptions {
 }
 
 /**
- * The configured wallet adapters, in the order given. An entry is the id of a built-in adapter
- * or an adapter of the application's own. Without tracing, what adapters ask others is not
- * traced.
+ * The configured wallet adapters, in the order given. An entry is the id of a built-in adapter or an adapter of the
+ * application's own. Without tracing, what adapters ask others is not traced.
  *
  * Throws a TypeError for an unknown or malformed id, for an id that occurs twice, for an adapter without one of its
  * functions, and for an empty list, because no wallet could sign in.
