@@ -15,7 +15,7 @@ import {
 import { openStore } from '../../src/store/open.ts'
 import { optionsWith, refusal, settingOf } from './config/support.ts'
 
-/** What a test has to know about an option: a new one does not compile until it is here. */
+/** What a test has to know about an option: a new one fails the first test below until it is here. */
 interface Sample {
   /** A value other than the default. */
   readonly given: unknown
@@ -208,7 +208,14 @@ const samples: Readonly<Record<string, Sample>> = {
   logger: { given: silentLogger, refused: ['x', { ...silentLogger, warn: undefined }] },
 }
 
-const options = allOptions.map(({ name, option }) => ({ name, option, sample: samples[name] as Sample }))
+test('every option has a sample, and every sample its option', () => {
+  expect(Object.keys(samples).sort()).toEqual(allOptions.map(({ name }) => name).sort())
+})
+
+const options = allOptions.flatMap(({ name, option }) => {
+  const sample = samples[name]
+  return sample === undefined ? [] : [{ name, option, sample }]
+})
 const withVariable = options.flatMap(({ option, ...rest }) =>
   option.variable === undefined ? [] : [{ ...rest, option, variable: option.variable }],
 )

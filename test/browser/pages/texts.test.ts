@@ -10,6 +10,8 @@ import { englishTexts as chooserTexts } from '../../../src/shared/texts/chooser.
 import { english } from '../../../src/shared/texts/english.ts'
 import { englishTexts as elementTexts, englishDeviceTexts } from '../../../src/shared/texts/english-element.ts'
 import { german } from '../../../src/shared/texts/german.ts'
+import type { Language } from '../../../src/shared/texts/languages.ts'
+import type { Texts } from '../../../src/shared/texts/page-texts.ts'
 
 /** A file with this content, removed when the test ends. */
 function fileWith(content: string): string {
@@ -27,13 +29,21 @@ test('English has contractions wherever people say them', () => {
   expect(texts.filter(([, text]) => stiff.test(String(text)))).toEqual([])
 })
 
-test('German has a text of its own for each English one, with the same placeholders', () => {
-  // The check of the operator's files compares keys and placeholders.
-  expect(() => readPageTexts(fileWith(JSON.stringify({ de: german })))).not.toThrow()
-  expect(Object.keys(german)).toEqual(Object.keys(english))
-  const alike = Object.entries(german).filter(([key, text]) => text === english[key as keyof typeof english])
-  expect(alike).toEqual([['review.details.browser', 'Browser']])
-})
+/** Each language, and its texts that are spelt like the English ones on purpose: a new one does not compile without. */
+const translations: Readonly<Record<Exclude<Language, 'en'>, { readonly texts: Texts; readonly alike: object }>> = {
+  de: { texts: german, alike: { 'review.details.browser': 'Browser' } },
+}
+
+test.each(Object.entries(translations))(
+  '%s has a text of its own for each English one, with the same placeholders',
+  (tag, { texts, alike }) => {
+    // The check of the operator's files compares keys and placeholders.
+    expect(() => readPageTexts(fileWith(JSON.stringify({ [tag]: texts })))).not.toThrow()
+    expect(Object.keys(texts)).toEqual(Object.keys(english))
+    const same = Object.entries(texts).filter(([key, text]) => text === english[key as keyof typeof english])
+    expect(Object.fromEntries(same)).toEqual(alike)
+  },
+)
 
 test('the buttons by which other programs know the English page are named as settled', () => {
   expect(english['start.button']).toMatch(/^Review/)
