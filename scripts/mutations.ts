@@ -191,8 +191,8 @@ const rows: Readonly<
     ['addMember', 'count > 2 * most', 'false', 'store/redis/redis.small'],
     [
       'src/store/postgres/schema.ts',
-      'PERFORM pg_advisory_xact_lock(lock_class, lock_key);',
-      '',
+      'PERFORM pg_advisory_xact_lock(lock_class, lock_key); is_new :=',
+      'is_new :=',
       'store/postgres/postgres.small',
     ],
     [

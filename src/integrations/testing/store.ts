@@ -509,6 +509,24 @@ export function describeStoreContract({ describe, test }: TestRunner, options: S
         assert.deepEqual((await store.members(set)).sort(), [...soonest.slice(15), 'added'].sort())
       })
 
+      check('counts a set of hundreds exactly, whatever is added, removed or expired', async (store, other) => {
+        const set = newKey()
+        for (let i = 0; i < 150; i++) assert.deepEqual(await store.addMember(set, `m${i}`, hours(1 + i), 150), [])
+        await other.addMember(set, 'without a most', hours(200))
+        assert.deepEqual(await store.addMember(set, 'one', hours(201), 150), ['m0', 'm1'])
+        for (const member of ['m0', 'm1', 'm2', 'm0']) await other.removeMember(set, member)
+        assert.deepEqual(await store.addMember(set, 'two', hours(202), 150), [])
+        assert.deepEqual(await store.addMember(set, 'two', hours(203), 150), [])
+        assert.deepEqual(await other.addMember(set, 'soon', short, 151), [])
+        await sleep(afterShortMs)
+        assert.deepEqual(await store.addMember(set, 'three', hours(204), 151), [])
+        assert.deepEqual(await store.addMember(set, 'soon', hours(300), 151), ['m3'])
+        await store.addMember(set, 'm4', short)
+        await sleep(afterShortMs)
+        await store.removeMember(set, 'm4')
+        assert.deepEqual(await other.addMember(set, 'four', hours(205), 151), ['m3'])
+      })
+
       check('has no more than twice the most of 200 members that are added at once', async (store, other) => {
         const set = newKey()
         const named = await race(200, (i) => (i % 2 ? store : other).addMember(set, `m${i}`, hours(1 + i), 5))

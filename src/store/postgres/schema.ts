@@ -1,7 +1,10 @@
 import type { ClientBase } from 'pg'
 
 /** Version of the tables and of what is in them. Releases only add to it, so that they can run side by side. */
-const schemaVersion = 1
+const schemaVersion = 2
+
+/** Size from which that of a set is kept: smaller ones are counted in a moment. */
+const leastKeptSize = 100
 
 /**
  * Without it, names in the statements could be those of another user's functions in the schema `public`. The service's
@@ -43,28 +46,66 @@ const statements: readonly string[] = [
   `CREATE FUNCTION countersign.expiry(ttl_ms bigint) RETURNS timestamptz LANGUAGE sql VOLATILE AS
   $$ SELECT CASE WHEN ttl_ms IS NULL THEN timestamptz 'infinity'
     ELSE clock_timestamp() + ttl_ms * interval '1 ms' END $$`,
+  'CREATE INDEX members_soonest ON countersign.members (set_key, expires_at, member)',
+  // Sizes of large sets, each exact until the first of the members that were counted expires; those after that are
+  // counted anew. Sets below the size that is kept are counted each time.
+  `CREATE TABLE countersign.sets (
+  set_key text COLLATE "C" PRIMARY KEY,
+  size integer NOT NULL,
+  exact_until timestamptz NOT NULL
+) WITH (fillfactor = 70)`,
   // The lock is a statement of its own: the snapshot of the statements after it is taken once it is held.
   `CREATE FUNCTION countersign.add_member(
   added_set text, added text, ttl_ms bigint, most integer, lock_class integer, lock_key integer
 ) RETURNS SETOF text LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog AS $$
 DECLARE
+  added_until timestamptz := countersign.expiry(ttl_ms);
+  is_new boolean;
+  counted integer;
+  bound timestamptz;
   surplus integer;
 BEGIN
   PERFORM pg_advisory_xact_lock(lock_class, lock_key);
-  INSERT INTO countersign.members (set_key, member, expires_at) VALUES (added_set, added, countersign.expiry(ttl_ms))
+  is_new := NOT EXISTS (SELECT FROM countersign.members
+    WHERE set_key = added_set AND member = added AND expires_at > clock_timestamp());
+  INSERT INTO countersign.members (set_key, member, expires_at) VALUES (added_set, added, added_until)
     ON CONFLICT (set_key, member) DO UPDATE SET expires_at = excluded.expires_at;
-  surplus := (SELECT count(*) FROM countersign.members
-    WHERE set_key = added_set AND expires_at > clock_timestamp()) - most;
-  IF surplus <= 0 THEN RETURN; END IF;
-  RETURN QUERY SELECT member FROM countersign.members
-    WHERE set_key = added_set AND member <> added AND expires_at > clock_timestamp()
-    ORDER BY expires_at, member LIMIT least(surplus, 10);
+  SELECT size + is_new::integer, least(exact_until, added_until) INTO counted, bound FROM countersign.sets
+    WHERE set_key = added_set AND exact_until > clock_timestamp();
+  IF counted IS NULL THEN
+    IF most IS NULL THEN RETURN; END IF;
+    SELECT count(*), coalesce(min(expires_at), timestamptz 'infinity') INTO counted, bound FROM countersign.members
+      WHERE set_key = added_set AND expires_at > clock_timestamp();
+  END IF;
+  surplus := counted - most;
+  IF surplus > 0 THEN
+    RETURN QUERY SELECT member FROM countersign.members
+      WHERE set_key = added_set AND member <> added AND expires_at > clock_timestamp()
+      ORDER BY expires_at, member LIMIT least(surplus, 10);
+  END IF;
   IF surplus > most THEN
     DELETE FROM countersign.members WHERE set_key = added_set AND member IN (
       SELECT member FROM countersign.members
       WHERE set_key = added_set AND member <> added AND expires_at > clock_timestamp()
       ORDER BY expires_at, member LIMIT surplus - most);
+    counted := 2 * most;
   END IF;
+  IF counted < ${leastKeptSize} THEN
+    DELETE FROM countersign.sets WHERE set_key = added_set;
+  ELSE
+    INSERT INTO countersign.sets VALUES (added_set, counted, bound)
+      ON CONFLICT (set_key) DO UPDATE SET size = excluded.size, exact_until = excluded.exact_until;
+  END IF;
+END $$`,
+  `CREATE FUNCTION countersign.remove_member(
+  removed_set text, removed text, lock_class integer, lock_key integer
+) RETURNS void LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog AS $$
+DECLARE
+  removed_until timestamptz;
+BEGIN
+  PERFORM pg_advisory_xact_lock(lock_class, lock_key);
+  DELETE FROM countersign.members WHERE set_key = removed_set AND member = removed RETURNING expires_at INTO removed_until;
+  IF removed_until > clock_timestamp() THEN UPDATE countersign.sets SET size = size - 1 WHERE set_key = removed_set; END IF;
 END $$`,
   'CREATE TABLE countersign.format (version integer NOT NULL)',
   `INSERT INTO countersign.format VALUES (${schemaVersion})`,
@@ -80,7 +121,7 @@ export function schemaSql(user: string): string {
   const role = `"${user.replaceAll('"', '""')}"`
   const grants = [
     `GRANT USAGE ON SCHEMA countersign TO ${role}`,
-    `GRANT SELECT, INSERT, UPDATE, DELETE ON countersign.entries, countersign.members TO ${role}`,
+    `GRANT SELECT, INSERT, UPDATE, DELETE ON countersign.entries, countersign.members, countersign.sets TO ${role}`,
     `GRANT SELECT ON countersign.format TO ${role}`,
   ]
   return ['BEGIN', builtInNamesOnly, ...statements, ...grants, 'COMMIT'].map((statement) => `${statement};\n`).join('')

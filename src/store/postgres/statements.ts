@@ -26,16 +26,17 @@ const all = {
   compareAndSetAndWake: `WITH changed AS (${compareAndSet} RETURNING 1)
     SELECT pg_notify('${channel}', $5) FROM changed`,
   notify: `SELECT pg_notify('${channel}', $1)`,
-  addMember: `INSERT INTO countersign.members (set_key, member, expires_at) VALUES ($1, $2, countersign.expiry($3))
-    ON CONFLICT (set_key, member) DO UPDATE SET expires_at = excluded.expires_at`,
-  addMemberToBounded: 'SELECT countersign.add_member($1, $2, $3, $4, $5, $6) AS member',
-  removeMember: 'DELETE FROM countersign.members WHERE set_key = $1 AND member = $2',
+  addMember: 'SELECT countersign.add_member($1, $2, $3, $4, $5, $6) AS member',
+  removeMember: 'SELECT countersign.remove_member($1, $2, $3, $4)',
   members: 'SELECT member FROM countersign.members WHERE set_key = $1 AND expires_at > clock_timestamp()',
   scan: `SELECT key, value FROM countersign.entries WHERE key >= $1 AND key < $2 AND expires_at > clock_timestamp()
     ORDER BY key LIMIT ${valuesPerScan}`,
   time: 'SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS now',
   sweepEntries: sweep('entries'),
   sweepMembers: sweep('members'),
+  // A size that is not exact any more is not read.
+  sweepSets: `DELETE FROM countersign.sets WHERE ctid = ANY (ARRAY(
+    SELECT ctid FROM countersign.sets WHERE exact_until <= clock_timestamp() LIMIT ${rowsPerSweep} FOR UPDATE SKIP LOCKED))`,
 }
 
 function sweep(table: string): string {

@@ -179,18 +179,15 @@ class PostgresStore implements Store {
   addMember(set: string, member: string, life: Life, most?: number): Promise<string[]> {
     return withTtl(life, async (ttlMs) => {
       const name = this.#prefix + set
-      if (most === undefined) {
-        await this.#run(statements.addMember, [name, member, ttlMs])
-        return []
-      }
-      const bounded = [name, member, ttlMs, most, lockClass, digest(name).readInt32BE()]
-      const { rows } = await this.#run<{ member: string }>(statements.addMemberToBounded, bounded)
+      const added = [name, member, ttlMs, most, lockClass, digest(name).readInt32BE()]
+      const { rows } = await this.#run<{ member: string }>(statements.addMember, added)
       return rows.map((row) => row.member)
     })
   }
 
   async removeMember(set: string, member: string): Promise<void> {
-    await this.#run(statements.removeMember, [this.#prefix + set, member])
+    const name = this.#prefix + set
+    await this.#run(statements.removeMember, [name, member, lockClass, digest(name).readInt32BE()])
   }
 
   async members(set: string): Promise<string[]> {
@@ -362,6 +359,7 @@ class PostgresStore implements Store {
     try {
       const { rowCount: entries } = await this.#calls.run(statements.sweepEntries, [])
       const { rowCount: members } = await this.#calls.run(statements.sweepMembers, [])
+      await this.#calls.run(statements.sweepSets, [])
       return Math.max(entries ?? 0, members ?? 0) < rowsPerSweep ? sweepIntervalMs : sweepPauseMs
     } catch (cause) {
       // So an instance that only reads finds out, too, that its server takes no writes any more.

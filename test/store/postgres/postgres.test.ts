@@ -203,15 +203,16 @@ describe.skipIf(!hasPart('postgresql'))('a PostgreSQL store', () => {
       { name: 'postgres', isSuperuser: true },
       { name: 'squatter', isSuperuser: false },
     ])
-    for (const table of ['entries', 'members', 'format'])
+    for (const table of ['entries', 'members', 'sets', 'format'])
       await server.psql(`ALTER TABLE countersign.${table} OWNER TO shared`, database)
-    await server.psql('ALTER FUNCTION countersign.add_member OWNER TO guest', database)
+    for (const name of ['add_member', 'remove_member'])
+      await server.psql(`ALTER FUNCTION countersign.${name} OWNER TO guest`, database)
     await server.psql(owned('shared'), database)
     expect(await said()).toEqual([])
   })
 
   test.each([
-    ['a version from the future', 'UPDATE countersign.format SET version = 2', /version 2 of a newer Countersign/],
+    ['a version from the future', 'UPDATE countersign.format SET version = 3', /version 3 of a newer Countersign/],
     ['a half-made schema', 'DELETE FROM countersign.format', /another application, or was not made whole/],
   ])('refuses %s and changes nothing', async (_, change, message) => {
     const database = await newDatabase()
