@@ -436,6 +436,21 @@ const rows: Readonly<
   42: [
     ['consume', '&& usedAt === undefined', '', 'oidc/security'],
     ['consume', 'if (grantId !== undefined) await removeGrant(parts, grantId)', '', 'oidc/adapter'],
+    ['usedOnce', 'await requireRequest(payload, parts, loaded)', '', 'oidc/checked-first'],
+    ['deviceCodes', 'await requireRequest(found, parts, loaded)', '', 'oidc/checked-first'],
+    ['requireGrantable', 'thumbprint !== payload.dpopJkt', 'false', 'oidc/checked-first'],
+    [
+      'requireGrantable',
+      "if (account === undefined) throw new InvalidGrant('the user is not signed in any more')",
+      '',
+      'oidc/checked-first',
+    ],
+    [
+      'leaveOutUnknown',
+      '[...permissionsIn({ scope: params.scope, resource }, offered)].map(scopeOf)',
+      "scope?.split(' ')",
+      'oidc/scopes',
+    ],
     ['give', 'if ((await host.findSession(sessionId)) !== undefined) return id', 'return id', 'oidc/adapter'],
     ['isIssuedTo', 'token.clientId === client.clientId', 'true', 'oidc/security'],
     ['sessionOf', 'await host.findSession(sessionUid)', '{ userId: token.accountId }', 'oidc/ends'],

@@ -1,10 +1,10 @@
 import type { Adapter, AdapterPayload, KoaContextWithOIDC } from 'oidc-provider'
 import { browsersOf, isOfBrowser } from './browser.ts'
 import { DocumentInvalid, DocumentNotFetched, DocumentUnavailable } from './client-documents.ts'
-import type { FileClients } from './clients.ts'
 import { DeviceCodes, deviceSeconds } from './device-codes.ts'
 import { grantOf, sidOf, stillOffered } from './grants.ts'
 import { interactionSeconds, type Loaded, requestState, type SharedParts } from './parts.ts'
+import { type GrantableParts, leaveOutUnknown, requireGrantable } from './resources.ts'
 
 /** Stored interaction: the library's payload, and the browser that began it. */
 export interface StoredInteraction {
@@ -22,13 +22,11 @@ interface StoredPayload {
   readonly usedAt?: number
 }
 
-/** Clients, and what there is for them. */
-type LoadedClients = Pick<Loaded, 'clients' | 'scopes' | 'resources'>
+/** Clients, what there is for them, and who may use them. */
+type LoadedClients = Pick<Loaded, 'clients' | 'scopes' | 'resources' | 'people'>
 
-type AdapterParts = Pick<
-  SharedParts,
-  'records' | 'grants' | 'apps' | 'offline' | 'store' | 'host' | 'library' | 'limiter' | 'live' | 'audit' | 'directory'
->
+type AdapterParts = GrantableParts &
+  Pick<SharedParts, 'records' | 'grants' | 'apps' | 'offline' | 'store' | 'host' | 'limiter' | 'live' | 'audit'>
 
 /**
  * What a model does that has nothing else. None needs lists of a grant's tokens, which end with the grant itself, and
@@ -50,15 +48,14 @@ const nothing: Adapter = {
 
 /** Makes the adapter of a model of the library. */
 export function adaptersOver(parts: AdapterParts, loaded: LoadedClients): (name: string) => Adapter {
-  const { clients } = loaded
   const own: Readonly<Record<string, Partial<Adapter>>> = {
     Session: sessionView(parts),
     Grant: grantView(parts, loaded),
     Interaction: interactions(parts),
-    DeviceCode: deviceCodes(parts),
+    DeviceCode: deviceCodes(parts, loaded),
     Client: documentClients(parts),
   }
-  return (name) => ({ ...nothing, ...(own[name] ?? usedOnce(name, parts, clients)) })
+  return (name) => ({ ...nothing, ...(own[name] ?? usedOnce(name, parts, loaded)) })
 }
 
 /**
@@ -86,12 +83,12 @@ function documentClients({ directory, library }: AdapterParts): Partial<Adapter>
 }
 
 /** Codes, refresh tokens, opaque access tokens, pushed requests, and marks of proofs that count once. */
-function usedOnce(kind: string, parts: AdapterParts, clients: FileClients): Partial<Adapter> {
-  const { records, grants, apps, store } = parts
+function usedOnce(kind: string, parts: AdapterParts, loaded: LoadedClients): Partial<Adapter> {
+  const { records, grants, apps, store, directory } = parts
   const { InvalidGrant, InvalidRequest, InvalidRequestUri } = parts.library.errors
 
   const graceOf = ({ clientId }: AdapterPayload): number =>
-    kind === 'RefreshToken' ? (clients.get(String(clientId))?.refreshGraceSeconds ?? 0) : 0
+    kind === 'RefreshToken' ? (directory.seen(String(clientId))?.refreshGraceSeconds ?? 0) : 0
 
   /** Whether a client may use what is used up once more, because an answer may have been lost. */
   const isInGrace = (payload: AdapterPayload, usedAt: number): boolean => store.now() / 1000 < usedAt + graceOf(payload)
@@ -106,6 +103,10 @@ function usedOnce(kind: string, parts: AdapterParts, clients: FileClients): Part
       }
       const { payload, usedAt } = found.record
       if (!(await isHeld(payload, parts))) return undefined
+      const oidc = contextOf(parts)?.oidc
+      if (kind === 'RefreshToken' && oidc?.route === 'token') {
+        leaveOutUnknown(oidc, payload, directory.offeredTo(String(payload.clientId), loaded))
+      }
       const isUsed = usedAt !== undefined && !isInGrace(payload, usedAt)
       return { ...payload, jti: id, ...(isUsed ? { consumed: Math.floor(usedAt) } : {}) }
     },
@@ -135,6 +136,8 @@ function usedOnce(kind: string, parts: AdapterParts, clients: FileClients): Part
         const found = await records.find<StoredPayload>(kind, id)
         const { payload, usedAt } = found?.record ?? { payload: {} }
         const { grantId } = payload
+        const isUsable = usedAt === undefined || isInGrace(payload, usedAt)
+        if (found !== undefined && isUsable) await requireRequest(payload, parts, loaded)
         if (found !== undefined && usedAt === undefined) {
           const now = store.now()
           const grant = grantId === undefined ? undefined : await grants.read(grantId)
@@ -146,13 +149,24 @@ function usedOnce(kind: string, parts: AdapterParts, clients: FileClients): Part
           if (grant !== undefined) await apps.use(grant.accountId, grant)
           return
         }
-        if (usedAt !== undefined && isInGrace(payload, usedAt)) return
+        if (found !== undefined && isUsable) return
         if (kind === pushedRequest) throw new InvalidRequestUri(usedRequestText)
         if (grantId !== undefined) await removeGrant(parts, grantId)
         throw new InvalidGrant(`${kind} was already used`)
       }
     },
   }
+}
+
+/** The library's context of the request that it is serving. */
+function contextOf({ library }: AdapterParts): KoaContextWithOIDC | undefined {
+  return requestState.getStore() && library.Provider.ctx
+}
+
+/** Checks what a request for tokens asks for, before what it came with is used. */
+async function requireRequest(payload: AdapterPayload, parts: AdapterParts, loaded: LoadedClients): Promise<void> {
+  const ctx = contextOf(parts)
+  if (ctx?.oidc.route === 'token') await requireGrantable(ctx, payload, loaded, parts)
 }
 
 /**
@@ -169,7 +183,7 @@ async function isHeld({ sessionUid, expiresWithSession }: AdapterPayload, parts:
  * Codes of devices. A device that polls too often, or twice at once, is slowed down; a used code is gone, and a second
  * use ends nothing: it is a poll that was on its way.
  */
-function deviceCodes(parts: AdapterParts): Partial<Adapter> {
+function deviceCodes(parts: AdapterParts, loaded: LoadedClients): Partial<Adapter> {
   const { grants, apps } = parts
   const { InvalidGrant, SlowDown } = parts.library.errors
   const codes = new DeviceCodes(parts)
@@ -185,6 +199,8 @@ function deviceCodes(parts: AdapterParts): Partial<Adapter> {
       if (!(await codes.add(id, payload))) throw new InvalidGrant('the code is that of another device; try again')
     },
     async consume(id) {
+      const found = await codes.find(id)
+      if (found?.accountId !== undefined) await requireRequest(found, parts, loaded)
       const payload = await codes.take(id)
       if (payload === undefined) throw new InvalidGrant('the device code was already used')
       const grant = payload.grantId === undefined ? undefined : await grants.read(payload.grantId)

@@ -1,5 +1,8 @@
-import type { KoaContextWithOIDC } from 'oidc-provider'
-import { permissionsIn } from './grants.ts'
+import { calculateJwkThumbprint, decodeProtectedHeader } from 'jose'
+import type { AdapterPayload, KoaContextWithOIDC } from 'oidc-provider'
+import { type AccountParts, accountsOf } from './accounts.ts'
+import type { Offered } from './clients.ts'
+import { permissionsIn, scopeOf } from './grants.ts'
 import type { Loaded, SharedParts } from './parts.ts'
 
 /** Life of an access token in seconds. */
@@ -7,11 +10,17 @@ export const tokenSeconds = 15 * 60
 
 type ResourceParts = Pick<SharedParts, 'directory' | 'library'>
 
+/** What {@link requireGrantable} asks. */
+export type GrantableParts = ResourceParts & AccountParts
+
 /** The library's endpoints at which a client asks for scopes of a user. */
 const asking: ReadonlySet<string> = new Set(['authorization', 'pushed_authorization_request', 'device_authorization'])
 
 /** Access tokens for resources: a JWT for the one that a request names, or whose scopes the user has allowed. */
-export function resourceIndicators({ clients, ...offered }: Loaded, { directory, library }: ResourceParts) {
+export function resourceIndicators(
+  { clients, ...offered }: Pick<Loaded, 'clients' | 'scopes' | 'resources'>,
+  { directory, library }: ResourceParts,
+) {
   const { InvalidScope, InvalidTarget } = library.errors
   return {
     enabled: true,
@@ -59,4 +68,53 @@ export function requireScope(
   const scope = typeof params.scope === 'string' ? params.scope : ''
   const text = 'no scope that the client may have is asked for; name one, such as openid, or a resource'
   throw new library.errors.InvalidScope(text, scope)
+}
+
+/**
+ * Leaves scopes out of a refresh that the request for authorization left out: those that there are not, and offline
+ * access without a consent to it. Many clients repeat what they asked for. With none left, the library refuses them.
+ */
+export function leaveOutUnknown(
+  { params }: Pick<KoaContextWithOIDC['oidc'], 'params'>,
+  { scope, resource }: AdapterPayload,
+  offered: Offered | undefined,
+): void {
+  if (params === undefined || typeof params.scope !== 'string' || offered === undefined) return
+  const known = new Set([...permissionsIn({ scope: params.scope, resource }, offered)].map(scopeOf))
+  if (scope?.split(' ').includes('offline_access') !== true) known.delete('offline_access')
+  if (known.size > 0) params.scope = [...known].join(' ')
+}
+
+/**
+ * Refuses a request for tokens as the library does, but before its code or refresh token is used, so that the right
+ * request may follow: it names a resource that is not for it, comes with another key, or its user may not use the
+ * client.
+ */
+export async function requireGrantable(
+  ctx: KoaContextWithOIDC,
+  payload: AdapterPayload,
+  loaded: Pick<Loaded, 'clients' | 'scopes' | 'resources' | 'people'>,
+  parts: GrantableParts,
+): Promise<void> {
+  const { InvalidGrant, InvalidTarget } = parts.library.errors
+  const { params = {}, client } = ctx.oidc
+  if (client === undefined) throw new TypeError('the client is known here')
+  const granted = [payload.resource ?? []].flat()
+  const [resource, ...others] = [(params.resource as string | string[] | undefined) ?? granted].flat()
+  if (others.length > 0) throw new InvalidTarget('only one resource can be named for a token')
+  if (resource !== undefined) {
+    if (!granted.includes(resource)) throw new InvalidTarget()
+    await resourceIndicators(loaded, parts).getResourceServerInfo(ctx, resource, client)
+  }
+  const proof = ctx.get('DPoP')
+  if (payload.dpopJkt !== undefined) {
+    // The library has verified it.
+    const { jwk } = proof === '' ? {} : decodeProtectedHeader(proof)
+    const thumbprint = jwk && (await calculateJwkThumbprint(jwk))
+    if (thumbprint !== payload.dpopJkt) throw new InvalidGrant('DPoP proof key thumbprint does not match dpop_jkt')
+  }
+  // For a refresh, the library has asked.
+  const isKnown = ctx.oidc.entities.Account !== undefined
+  const account = isKnown || (await accountsOf(parts, loaded)(ctx, String(payload.accountId), payload as never))
+  if (account === undefined) throw new InvalidGrant('the user is not signed in any more')
 }

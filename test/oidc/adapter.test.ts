@@ -4,6 +4,7 @@ import { noAudit } from '../../src/base/audit.ts'
 import { silentLogger } from '../../src/base/log.ts'
 import { Sampler } from '../../src/base/timing/sampler.ts'
 import { Keyring } from '../../src/base/token.ts'
+import { People } from '../../src/core/users/people.ts'
 import type { StandaloneHost } from '../../src/core/users/standalone.ts'
 import type { LiveCount } from '../../src/limits/concurrency.ts'
 import { adaptersOver } from '../../src/oidc/adapter.ts'
@@ -60,8 +61,10 @@ async function open(secrets = ['one '.repeat(10)], store = openStore('sqlite::me
       library: { errors } as Library,
       limiter: undefined,
       live: {} as LiveCount,
+      settings: { oidc: {} } as IssuerSettings,
+      log: silentLogger,
     },
-    { clients, scopes: ['openid'], resources: new Map() },
+    { clients, scopes: ['openid'], resources: new Map(), people: new People() },
   )
   return { store, opened, records, grants, adapters }
 }

@@ -13,6 +13,7 @@ import {
   decide,
   discover,
   fileWith,
+  refusalOf,
   request,
   shop,
   startIssuer,
@@ -95,6 +96,33 @@ describe('what is advertised, asked for and granted is one list', () => {
     const next = await client.refreshTokenGrant(config, tokens.refresh_token ?? '')
     expect(next.scope).toBe('openid')
     expect(next.claims()).not.toHaveProperty('preferred_username')
+  })
+
+  test.each([
+    { asked: 'openid profile email', granted: 'openid profile' },
+    { asked: 'openid profile unknown claudeai', granted: 'openid profile' },
+    { asked: 'openid offline_access profile', granted: 'openid profile' },
+    { asked: 'openid orders:read', granted: 'openid' },
+    { asked: 'openid offline_access email', granted: 'openid offline_access', prompt: 'consent' },
+  ])('and a refresh may name it again: $asked', async ({ granted, asked: scope, ...prompt }) => {
+    const resources = [{ resource: 'https://orders.example', scopes: ['orders:read'] }]
+    const { url } = await startService({ oidc: { clients: fileWith({ clients: [shop], resources }) } })
+    const { config, tokens } = await connect(url, { scope, ...prompt })
+    expect(tokens.scope).toBe(granted)
+    const next = await client.refreshTokenGrant(config, tokens.refresh_token ?? '', { scope })
+    expect(next.scope).toBe(granted)
+    const [narrow] = [await client.refreshTokenGrant(config, next.refresh_token ?? '', { scope: 'openid email' })]
+    expect(narrow.scope).toBe('openid')
+  })
+
+  test('but for one that there is and that was not asked for, or for none that was given', async () => {
+    const { url } = await startIssuer()
+    const { config, tokens } = await connect(url, { scope: 'openid profile' })
+    for (const scope of ['openid profile wallet', 'email', 'offline_access', 'unknown']) {
+      const refused = client.refreshTokenGrant(config, tokens.refresh_token ?? '', { scope })
+      expect([scope, await refusalOf(refused)]).toEqual([scope, 'invalid_scope'])
+    }
+    expect((await client.refreshTokenGrant(config, tokens.refresh_token ?? '')).scope).toBe('openid profile')
   })
 
   test('of which a scope that is none stops the start', async () => {
