@@ -451,6 +451,7 @@ const rows: Readonly<
       "scope?.split(' ')",
       'oidc/scopes',
     ],
+    ['readClient', 'rotates || hasSecret', 'true', 'oidc/start'],
     ['give', 'if ((await host.findSession(sessionId)) !== undefined) return id', 'return id', 'oidc/adapter'],
     ['isIssuedTo', 'token.clientId === client.clientId', 'true', 'oidc/security'],
     ['sessionOf', 'await host.findSession(sessionUid)', '{ userId: token.accountId }', 'oidc/ends'],

@@ -16,6 +16,9 @@ const fresh = { least: 5 * 60_000, most: 60 * 60_000 }
 /** Time in ms for which the last good document serves the token endpoint while its host is away. */
 const staleMs = 24 * 60 * 60_000
 
+/** Time in seconds for which a used refresh token of a public client is taken again. */
+const publicGraceSeconds = 10
+
 /** Time in ms for which a failure is remembered. */
 const failedMs = 60_000
 
@@ -208,7 +211,10 @@ function readDocument(id: string, json: unknown): ReadDocument {
     application_type: 'native',
     ...(method === 'private_key_jwt' && !usesUri ? { jwks } : {}),
   }
-  const flags = { isFirstParty: false, requiresPkce: true, isInPrivateNetwork: false, refreshGraceSeconds: 0 }
+  // A public client often refreshes twice at once: in two windows, or for two addresses of one service.
+  const refreshGraceSeconds = method === 'none' ? publicGraceSeconds : 0
+  const rules = { isFirstParty: false, requiresPkce: true, isInPrivateNetwork: false, rotatesRefreshTokens: true }
+  const flags = { ...rules, refreshGraceSeconds }
   const unused = listed.filter((uri) => !isSafeRedirect(uri))
   return { metadata, ...flags, documentHost: host, jwksUri: usesUri ? String(jwksUri) : undefined, unused }
 }

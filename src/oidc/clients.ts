@@ -23,6 +23,8 @@ export interface FileClient {
   readonly documentHost?: string | undefined
   /** Time in seconds for which a used refresh token is taken again, as after an answer that was lost. */
   readonly refreshGraceSeconds: number
+  /** Whether each refresh gives another refresh token, and uses the one before up. */
+  readonly rotatesRefreshTokens: boolean
 }
 
 /** A client's metadata, as far as it is used here. */
@@ -163,13 +165,20 @@ const metadataNames: ReadonlySet<string> = new Set([
 ])
 
 const names = [
-  ...['metadata', 'first_party', 'groups', 'default_resource', 'pkce', 'private_network', 'refresh_grace_seconds'],
+  ...['metadata', 'first_party', 'groups', 'default_resource', 'pkce', 'private_network'],
+  ...['refresh_grace_seconds', 'refresh_rotation'],
 ]
 
 function readClient(entry: unknown, check: Check): FileClient {
   check(hasOnly(entry, names), `may have ${names.join(', ')} only`)
   const { first_party: isFirstParty = false, pkce = 'required', private_network: isInPrivateNetwork = false } = entry
-  const { metadata, groups, default_resource: defaultResource, refresh_grace_seconds: grace = 0 } = entry
+  const {
+    metadata,
+    groups,
+    default_resource: defaultResource,
+    refresh_grace_seconds: grace = 0,
+    refresh_rotation: rotates = true,
+  } = entry
   check(typeof metadata === 'object' && metadata !== null, 'has no metadata')
   const { client_id: id, redirect_uris: uris, client_secret: secret, ...others } = metadata as Fields
   for (const name of ['jwks_uri', 'sector_identifier_uri']) {
@@ -206,6 +215,9 @@ function readClient(entry: unknown, check: Check): FileClient {
   )
   check(typeof isInPrivateNetwork === 'boolean', 'private_network must be true or false')
   check(typeof grace === 'number' && grace >= 0 && grace <= 30, 'refresh_grace_seconds must be 0 to 30')
+  check(typeof rotates === 'boolean', 'refresh_rotation must be true or false')
+  // Without a secret, a copy of a token that never changes would go unnoticed (OAuth 2.1, 4.3.1).
+  check(rotates || hasSecret, 'refresh_rotation must be true for a client without a secret or key')
   const { backchannel_logout_uri: logoutUri } = others
   check(
     logoutUri === undefined || isInPrivateNetwork || isPublicUri(logoutUri),
@@ -218,7 +230,7 @@ function readClient(entry: unknown, check: Check): FileClient {
   const flags = { isFirstParty, requiresPkce, isInPrivateNetwork, groups, defaultResource }
   // Without an address, nothing can be answered there.
   const responses = uris.length === 0 ? { response_types: [] } : {}
-  return { metadata: { ...responses, ...own }, ...flags, refreshGraceSeconds: grace }
+  return { metadata: { ...responses, ...own }, ...flags, refreshGraceSeconds: grace, rotatesRefreshTokens: rotates }
 }
 
 /** The device grant (RFC 8628, 3.4). */

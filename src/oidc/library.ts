@@ -54,13 +54,15 @@ export async function loadLibrary(): Promise<Library> {
  */
 export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts): Provider {
   const { clients, scopes, keys, people } = loaded
-  const { library, store, keyring, interactions, page, base, directory, settings } = parts
+  const { library, store, keyring, grants, apps, interactions, page, base, directory, settings } = parts
   const { Provider, errors, interactionPolicy } = library
   const privateAddresses = new Set(
     [...clients.values()]
       .filter((client) => client.isInPrivateNetwork)
       .map(({ metadata }) => URL.parse(String(metadata.backchannel_logout_uri))?.href),
   )
+  const rotates = (client: { readonly clientId: string } | undefined): boolean =>
+    clients.get(client?.clientId ?? '')?.rotatesRefreshTokens !== false
   const off = { enabled: false } as const
   const isIssuedTo = (_ctx: unknown, client: { clientId: string }, token: { clientId?: string }): boolean =>
     token.clientId === client.clientId
@@ -179,7 +181,12 @@ export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts
       answerWith(ctx, page(ctx.status, isOver ? { kind: 'over', ...asker } : content))
     },
     revokeGrantPolicy: () => true,
-    rotateRefreshToken: true,
+    rotateRefreshToken: async ({ oidc }) => {
+      if (rotates(oidc.client)) return true
+      const grant = await grants.read(String(oidc.entities.RefreshToken?.grantId))
+      if (grant !== undefined) await apps.use(grant.accountId, grant.connection)
+      return false
+    },
     ttl: {
       AccessToken: tokenSeconds,
       AuthorizationCode: codeSeconds,
@@ -188,10 +195,12 @@ export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts
       IdToken: tokenSeconds,
       Interaction: interactionSeconds,
       // With offline access 90 days from the first, else as long as the session at most.
-      RefreshToken: (_ctx, { expiresWithSession, iiat }) => {
-        if (expiresWithSession) return refreshSeconds
+      RefreshToken: (_ctx, { expiresWithSession, iiat }, client) => {
+        const isReplaced = rotates(client)
+        if (expiresWithSession) return isReplaced ? refreshSeconds : settings.sessionAbsoluteTtlSeconds
+        const longest = isReplaced ? refreshSeconds : offlineMs / 1000
         const now = Math.floor(store.now() / 1000)
-        return Math.max(1, Math.min(refreshSeconds, (iiat ?? now) + offlineMs / 1000 - now))
+        return Math.max(1, Math.min(longest, (iiat ?? now) + offlineMs / 1000 - now))
       },
       Session: refreshSeconds,
     },

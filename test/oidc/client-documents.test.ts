@@ -6,7 +6,9 @@ import { createCountersign } from '../../src/index.ts'
 import { verifyAccessToken } from '../../src/integrations/backend/index.ts'
 import { startInternet } from '../support/internet.ts'
 import { keptLog } from '../support/log-lines.ts'
+import { inMemory } from '../support/ordinary-store.ts'
 import { rest } from '../support/rest.ts'
+import { pass } from './devices.ts'
 import { authorizeAddress, discoverAs, documentOf, json, loopback, publish, startWithDocuments } from './documents.ts'
 import { Browser, contentOf, decide, fileWith, refusalOf, request, shop, startIssuer } from './support.ts'
 
@@ -50,6 +52,31 @@ test('a client that is in no file signs a user in by its document, and refreshes
   expect((await client.refreshTokenGrant(config, tokens.refresh_token ?? '')).access_token).toBeDefined()
   const { json: apps } = await rest(url, '/apps', undefined, { authorization: `Bearer ${token}` })
   expect(apps.apps).toMatchObject([{ clientId: id, name: 'Tulip Agent', host: 'first.clients.example' }])
+})
+
+test('a client with a document may refresh twice at once and ten seconds later, and is signed out after that', async () => {
+  const id = publish(internet, 'windows')
+  const { url } = await startWithDocuments(inMemory)
+  const { tokens, config } = await connectAs(url, id)
+  const refresh = (token = tokens.refresh_token ?? '') => client.refreshTokenGrant(config, token)
+  const [one, two] = await Promise.all([refresh(), refresh()])
+  pass(9)
+  const late = await refresh()
+  for (const { refresh_token } of [one, two, late]) expect((await refresh(refresh_token)).access_token).toBeDefined()
+  pass(2)
+  expect(await refusalOf(refresh())).toBe('invalid_grant')
+  expect(await refusalOf(refresh(late.refresh_token))).toBe('invalid_grant')
+})
+
+test('a client with a document and a key, which keeps its tokens together, has no such time', async () => {
+  const { publicKey, privateKey } = await generateKeyPair('ES256', { extractable: true })
+  const jwks = { keys: [{ ...(await exportJWK(publicKey)), kid: 'one', alg: 'ES256' }] }
+  const id = publish(internet, 'keyed', { token_endpoint_auth_method: 'private_key_jwt', jwks })
+  const { url } = await startWithDocuments()
+  const { tokens, config } = await connectAs(url, id, {}, client.PrivateKeyJwt(privateKey))
+  const refresh = () => client.refreshTokenGrant(config, tokens.refresh_token ?? '')
+  expect((await refresh()).access_token).toBeDefined()
+  expect(await refusalOf(refresh())).toBe('invalid_grant')
 })
 
 test('without the setting, there is no such client, and the metadata say so', async () => {

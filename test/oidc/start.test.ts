@@ -74,6 +74,16 @@ describe('a clients file stops the start with one line if it', () => {
       /pkce must be "required"/,
     ],
     [
+      'has a client without a secret that keeps its refresh token',
+      [{ metadata: { ...metadata, token_endpoint_auth_method: 'none' }, refresh_rotation: false }],
+      /refresh_rotation must be true for a client without a secret or key/,
+    ],
+    [
+      'says something else of refresh tokens than yes or no',
+      [{ metadata, refresh_rotation: 'false' }],
+      /refresh_rotation must be true or false/,
+    ],
+    [
       'has a typo that only the library sees',
       [{ metadata: { ...metadata, subject_type: 'x' } }],
       /client shop: subject_type/,
