@@ -184,7 +184,7 @@ export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts
     rotateRefreshToken: async ({ oidc }) => {
       if (rotates(oidc.client)) return true
       const grant = await grants.read(String(oidc.entities.RefreshToken?.grantId))
-      if (grant !== undefined) await apps.use(grant.accountId, grant.connection)
+      if (grant !== undefined) await apps.use(grant.accountId, grant)
       return false
     },
     ttl: {
