@@ -249,7 +249,8 @@ function callerOf(kind: string, context: KoaContextWithOIDC['oidc'] | undefined)
 }
 
 function lifeOf(ms: number): { readonly ttlMs: number } {
-  return { ttlMs: Math.max(1, ms) }
+  // A client's assertion ends at any fraction of a second.
+  return { ttlMs: Math.max(1, Math.ceil(ms)) }
 }
 
 /** Longest time in ms for which a used refresh token is remembered: its life. */

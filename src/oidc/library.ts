@@ -25,6 +25,8 @@ export const sessionCookie = 'countersign_oidc_session'
 export const resumeCookie = 'countersign_oidc_resume'
 
 const codeSeconds = 60
+/** Longest time in seconds for which a client's assertion may count, from now. */
+const longestAssertionSeconds = 86_400
 const refreshSeconds = 14 * 86_400
 
 /**
@@ -96,6 +98,11 @@ export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts
     conformIdTokenClaims: false,
     clockTolerance: 5,
     allowOmittingSingleRegisteredRedirectUri: false,
+    // The mark that it counts once is kept until then.
+    assertJwtClientAuthClaimsAndHeader: async (_ctx, { exp }) => {
+      if (typeof exp === 'number' && exp <= Date.now() / 1000 + longestAssertionSeconds) return
+      throw new errors.InvalidRequest('exp of the client assertion must be a time in seconds, at most a day ahead')
+    },
     clientBasedCORS: (_ctx, origin, client) =>
       // That of a page without an origin, and of a URI of an application's own scheme.
       origin !== 'null' && (client.redirectUris ?? []).some((uri) => URL.parse(uri)?.origin === origin),

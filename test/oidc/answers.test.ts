@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { gunzipSync } from 'node:zlib'
-import { decodeJwt } from 'jose'
+import { CompactSign, decodeJwt, exportJWK, generateKeyPair } from 'jose'
 import * as client from 'openid-client'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { Browser, connect, contentOf, discover, redirectUri, refusalOf, request, shop, startIssuer } from './support.ts'
@@ -271,4 +271,34 @@ describe('a public client', () => {
       'invalid_request',
     ])
   })
+})
+
+test('the end of a client assertion may have a fraction, and is a time in seconds of at most a day ahead', async () => {
+  const { publicKey, privateKey } = await generateKeyPair('ES256', { extractable: true })
+  const jwks = { keys: [{ ...(await exportJWK(publicKey)), kid: 'one', alg: 'ES256' }] }
+  const { client_secret: _, ...others } = shop.metadata
+  const { url } = await startIssuer([{ metadata: { ...others, token_endpoint_auth_method: 'private_key_jwt', jwks } }])
+  const now = Date.now() / 1000
+  const refusal = async (exp: string) => {
+    const text = JSON.stringify({ iss: 'shop', sub: 'shop', aud: url, jti: exp }).replace('}', `,"exp":${exp}}`)
+    const assertion = await new CompactSign(Buffer.from(text))
+      .setProtectedHeader({ alg: 'ES256', kid: 'one' })
+      .sign(privateKey)
+    const client_assertion_type = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
+    const proven = { client_assertion_type, client_assertion: assertion }
+    const body = new URLSearchParams({ grant_type: 'refresh_token', refresh_token: 'unknown', ...proven })
+    const answer = await fetch(`${url}/api/auth/oidc/token`, { method: 'POST', body })
+    return [answer.status, (await answer.json()).error]
+  }
+  // The refresh token is looked up, so the client was known.
+  const known = [400, 'invalid_grant']
+  for (const seconds of [60, 60.4567, 0.0001, -3.21, 86_000.5]) {
+    expect([seconds, ...(await refusal(String(now + seconds)))]).toEqual([seconds, ...known])
+  }
+  for (const exp of [now + 86_500, now + 400 * 86_400, now * 1000, 1e300, '1e400', Number.MAX_SAFE_INTEGER]) {
+    expect([exp, ...(await refusal(String(exp)))]).toEqual([exp, 400, 'invalid_request'])
+  }
+  for (const exp of [now - 60, 0, -1, '"soon"', 'null']) {
+    expect([exp, ...(await refusal(String(exp)))]).toEqual([exp, 401, 'invalid_client'])
+  }
 })

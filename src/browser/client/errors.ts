@@ -35,7 +35,7 @@ export type ClientErrorCode =
 
 /** Details of a {@link CountersignClientError}. */
 export interface ClientErrorOptions {
-  /** Time after which a retry can succeed, in milliseconds, if the service stated one. */
+  /** Time after which a retry can succeed, in milliseconds, if the service stated one; more than a day is a day. */
   readonly retryAfterMs?: number | undefined
   /** Number of further codes that can be tried after a wrong one, if the service stated it. */
   readonly triesLeft?: number | undefined
@@ -45,6 +45,9 @@ export interface ClientErrorOptions {
   /** The error underneath: the wallet's, the network's or the protocol's. */
   readonly cause?: unknown
 }
+
+/** A timer of more than 24 days would end at once, and a page would ask without a pause. */
+const longestWaitMs = 86_400_000
 
 /** The error that every function of the client rejects with: a stable code, a message for developers, and the cause. */
 export class CountersignClientError extends Error {
@@ -58,7 +61,8 @@ export class CountersignClientError extends Error {
   constructor(code: ClientErrorCode, message: string, options: ClientErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
     this.code = code
-    this.retryAfterMs = options.retryAfterMs
+    const { retryAfterMs } = options
+    this.retryAfterMs = retryAfterMs === undefined ? undefined : Math.min(retryAfterMs, longestWaitMs)
     this.triesLeft = options.triesLeft
     this.adapterId = options.adapterId
     this.address = options.address

@@ -34,6 +34,18 @@ test('a wait that the service asked for is waited out, for all that the page doe
   await waiting
 })
 
+test('a wait of weeks, which a timer takes for none, is one of a day', async () => {
+  stubPage('visible')
+  vi.useFakeTimers()
+  const over = vi.fn()
+  const { retryAfterMs } = new CountersignClientError('NETWORK', 'later', { retryAfterMs: 9_999_999_000 })
+  const waiting = pause(0, retryAfterMs).then(over)
+  await vi.advanceTimersByTimeAsync(86_399_999)
+  expect(over).not.toHaveBeenCalled()
+  await vi.advanceTimersByTimeAsync(1)
+  await waiting
+})
+
 test('any other wait ends when the page comes back to life', async () => {
   const tab = stubPage('hidden')
   vi.useFakeTimers()
