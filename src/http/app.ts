@@ -117,6 +117,7 @@ const noGuesses = { 'x-content-type-options': 'nosniff' } as const
 function exchangeServer({ settings, origins, part, log }: AppParts, notice: Notice): ServeExchange {
   const askedByProxies = settings.basePath + forwardAuthPath
   const isTrusted = (origin: string): boolean => origins.isTrusted(origin)
+  const publicPaths = publicDocuments(settings.basePath)
   const noticeRefused = refusedPageNotice(log)
   const serve = (output: Output, read: () => Exchange, find: (path: string) => Route): void | Promise<void> => {
     const exchange = read()
@@ -124,7 +125,7 @@ function exchangeServer({ settings, origins, part, log }: AppParts, notice: Noti
     output.setHeaders(noGuesses)
     // A proxy can pass on its client's preflight unchanged, and takes any 2xx for permission.
     if (exchange.path !== askedByProxies && part?.find(exchange.path) === undefined) {
-      const cors = applyCors(exchange, isTrusted)
+      const cors = applyCors(exchange, isTrusted, publicPaths.has(exchange.path))
       if (cors === 'refused') noticeRefused(exchange.context.origin)
       if (cors !== 'continue') return
     }
@@ -498,6 +499,12 @@ function missingAddress(request: RequestContext, trustProxy: number): string | u
 /** Holder of the key set, which changes with the secrets. */
 interface KeySetHolder {
   readonly keySet: { readonly keys: readonly object[] }
+}
+
+/** Paths of documents that pages of all origins may read. */
+function publicDocuments(basePath: string): ReadonlySet<string> {
+  const both = [wellKnownPath, documentPath].flatMap((path) => [path, basePath + path])
+  return new Set([...both, basePath + serviceOptionsPath])
 }
 
 /** The usual path of key sets, served at the root and under the base path. */

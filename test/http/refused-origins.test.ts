@@ -1,6 +1,7 @@
 import { createConnectRouter } from '@connectrpc/connect'
 import { expect, test } from 'vitest'
 import type { CountersignOptions } from '../../src/service/config.ts'
+import { fileWith } from '../oidc/support.ts'
 import { keptLog } from '../support/log-lines.ts'
 import { startService } from '../support/service.ts'
 
@@ -55,3 +56,30 @@ test.each([
     expect(warnings().filter(({ text }) => text.includes('no rate limit counts'))).toHaveLength(times)
   },
 )
+
+test.each([
+  '/.well-known/jwks.json',
+  '/api/auth/.well-known/jwks.json',
+  '/openapi.json',
+  '/api/auth/openapi.json',
+  '/api/auth/options',
+  '/.well-known/openid-configuration',
+  '/.well-known/oauth-authorization-server',
+  '/api/auth/oidc/jwks.json',
+])('a page of any origin may read %s, with headers of its own, and no other call is open to it', async (path) => {
+  const oidc = { clients: fileWith({ clients: [] }) }
+  const { url, warnings } = await start({ trustedOrigins: ['https://app.example'], pages: false, oidc })
+  const asked = { 'access-control-request-method': 'GET', 'access-control-request-headers': 'traceparent,x-request-id' }
+  for (const origin of ['https://elsewhere.example', 'https://app.example', 'null']) {
+    const { status, headers } = await fetch(url + path, { method: 'OPTIONS', headers: { origin, ...asked } })
+    expect(status).toBe(204)
+    expect(['*', origin]).toContain(headers.get('access-control-allow-origin'))
+    expect(headers.get('access-control-allow-headers')).toBe(asked['access-control-request-headers'])
+    const read = await fetch(url + path, { headers: { origin } })
+    expect(['*', origin]).toContain(read.headers.get('access-control-allow-origin'))
+  }
+  expect(warnings().filter(({ text }) => text.includes('not trusted'))).toEqual([])
+  const headers = { origin: 'https://elsewhere.example', ...asked }
+  const closed = await fetch(`${url}/api/auth/session`, { method: 'OPTIONS', headers })
+  expect([closed.status, closed.headers.get('access-control-allow-origin')]).toEqual([204, null])
+})
