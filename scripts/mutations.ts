@@ -437,14 +437,6 @@ const rows: Readonly<
     ['consume', '&& usedAt === undefined', '', 'oidc/security'],
     ['consume', 'if (grantId !== undefined) await removeGrant(parts, grantId)', '', 'oidc/adapter'],
     ['usedOnce', 'await requireRequest(payload, parts, loaded)', '', 'oidc/checked-first'],
-    ['deviceCodes', 'await requireRequest(found, parts, loaded)', '', 'oidc/checked-first'],
-    ['requireGrantable', 'thumbprint !== payload.dpopJkt', 'false', 'oidc/checked-first'],
-    [
-      'requireGrantable',
-      "if (account === undefined) throw new InvalidGrant('the user is not signed in any more')",
-      '',
-      'oidc/checked-first',
-    ],
     [
       'leaveOutUnknown',
       '[...permissionsIn({ scope: params.scope, resource }, offered)].map(scopeOf)',

@@ -47,8 +47,8 @@ test('every row that names a defence has a mutation that takes it out', () => {
   expect(without.map(({ number }) => number)).toEqual([])
 })
 
-test('there are at most 300: one for what a row says, not for each line of code', () => {
-  expect(mutations.length).toBeLessThanOrEqual(300)
+test('there are at most 310: one for what a row says, not for each line of code', () => {
+  expect(mutations.length).toBeLessThanOrEqual(310)
 })
 
 test.each(mutations)('row $row, $within: $find is in one place, and the row names the tests', (mutation) => {
