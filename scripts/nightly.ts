@@ -83,6 +83,12 @@ const steps: readonly Step[] = [
     limitMinutes: 20,
   },
   {
+    // Installs libraries of pages; oidc-agent and oauthlib are Debian packages of `NIGHTLY=1 bash .ci/prepare`.
+    name: 'clients refresh with the scopes that they asked for, with each setting for e-mail',
+    command: 'vitest run test/oidc/refreshing.test.ts test/oidc/oidc-agent.test.ts',
+    limitMinutes: 20,
+  },
+  {
     // Installs the first two, and compiles what they need; Roundcube and Dovecot are Debian packages of .ci/prepare.
     name: 'Node-RED, Actual Budget, and Roundcube with Dovecot sign people in at the issuer',
     command: 'vitest run test/oidc/whole-applications.test.ts test/oidc/roundcube.test.ts',

@@ -39,6 +39,8 @@ export const nightly: readonly string[] = [
   'test/docs/inbox-messages.test.ts',
   // Installs libraries that sign in by OpenID Connect.
   'test/oidc/applications.test.ts',
+  'test/oidc/refreshing.test.ts',
+  'test/oidc/oidc-agent.test.ts',
   // Installs applications.
   'test/oidc/whole-applications.test.ts',
   // Needs Roundcube and Dovecot.

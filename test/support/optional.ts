@@ -31,6 +31,7 @@ const checks: Readonly<Record<string, readonly [string, ...string[]]>> = {
   'webkit2gtk-driver': ['sh', '-c', 'command -v WebKitWebDriver && command -v Xvfb'],
   'libapache2-mod-auth-openidc': ['sh', '-c', 'apache2 -v && test -e /usr/lib/apache2/modules/mod_auth_openidc.so'],
   'go-oidc': ['test', '-d', '/usr/share/gocode/src/github.com/coreos/go-oidc'],
+  'python3-requests-oauthlib': [systemPython, '-c', 'import requests_oauthlib'],
   'python3-social-django': [systemPython, '-c', 'import django, jose, social_django'],
   // Dovecot as in the test runs as root only.
   'Roundcube and Dovecot': [
