@@ -24,7 +24,7 @@ describe.skipIf(!hasBrowser)('the demo has a content signed', () => {
     await phone.page.getByRole('button', { name: 'Approve' }).click()
     await card.getByText('the signature is valid').waitFor()
     await expectUntranslated(page, wallet, message)
-    expect(await card.getByText('{"amount":250,"to":"Green Bakery"}').isVisible()).toBe(true)
+    expect(await card.getByText('{"amount":250,"to":"Green Bakery"}', { exact: true }).isVisible()).toBe(true)
     expectNoFaults(trail, phone.trail)
   })
 
