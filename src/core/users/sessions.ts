@@ -84,6 +84,13 @@ const purposes = { token: 'session token', cookie: 'session cookie' } as const s
 const extendAfter = 0.1
 
 /**
+ * Time in ms before its end in which a session is not extended any more, or a tenth of its lifetime if that is shorter.
+ * Longer than the two steps of extending it can take: once it has expired, a mark can be in its place that has the same
+ * version as the session had, and that the second step would replace.
+ */
+const lastMs = 15_000
+
+/**
  * Time in ms for which the mark of an ended session is kept. Longer than any request in flight and any retry of a
  * finalize (60 s) can last, so that neither brings the session back.
  */
@@ -431,7 +438,8 @@ export class Sessions {
 
   #extend(session: Session, now: number): Session | undefined {
     const ttlMs = this.#settings.ttlSeconds * 1000
-    if (session.expiresAt - now > ttlMs * (1 - extendAfter)) return undefined
+    const leftMs = session.expiresAt - now
+    if (leftMs > ttlMs * (1 - extendAfter) || leftMs < Math.min(lastMs, ttlMs * extendAfter)) return undefined
     const expiresAt = Math.min(now + ttlMs, this.lastEndOf(session))
     return expiresAt > session.expiresAt ? { ...session, expiresAt } : undefined
   }

@@ -1,9 +1,11 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { createClient } from '@connectrpc/connect'
 import { createConnectTransport } from '@connectrpc/connect-web'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { SessionService } from '../../../gen/server/countersign/v1/session_service_pb.ts'
 import { Keyring, newToken } from '../../../src/base/token.ts'
 import { Sessions, sessionIdOf } from '../../../src/core/users/sessions.ts'
+import { mapStore } from '../../../src/store/map-store.ts'
 import { openStore } from '../../../src/store/open.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { rest } from '../../support/rest.ts'
@@ -45,6 +47,26 @@ describe('a session that was extended', () => {
     expect(await sessions.list('u')).toEqual([extended])
     pass(minute)
     expect(await sessions.list('u')).toEqual([])
+  })
+
+  test('is over once it has expired and was found to be, however late its extension arrives', async () => {
+    const store = await open()
+    const held = Promise.withResolvers<void>()
+    const slow = mapStore(store, {
+      async around(operation, step) {
+        if (operation === 'compareAndSet') await held.promise
+        return await step()
+      },
+    })
+    const { token } = await make(store).create(details)
+    pass(60 * minute - 1000)
+    const using = make(slow).use(token)
+    await nextTurn()
+    pass(2000)
+    expect(await make(store).list('u')).toEqual([])
+    held.resolve()
+    await using
+    expect(await make(store).find(token)).toBeUndefined()
   })
 
   test('is ended with the others beyond its first life', async () => {
