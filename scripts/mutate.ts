@@ -4,7 +4,8 @@
  *
  * `npm run mutate` tries every entry of scripts/mutations.ts; `npm run mutate -- nonce 12` those of a row with this
  * number, and those whose file, declaration or text contains one of the words. The exit code is 0 only if each mutation
- * is noticed. One that keeps a test file from loading has shown nothing, and neither has one whose tests are not green
+ * is noticed. An entry with a seed is tried by simulated worlds from this seed on, and by its tests only if none notices.
+ * One that keeps a test file from loading has shown nothing, and neither has one whose tests are not green
  * without it either: both count as broken.
  */
 import { spawn } from 'node:child_process'
@@ -86,6 +87,21 @@ function judge(report: Report | undefined, tests: readonly string[], copy: strin
   return { kind: 'survived' }
 }
 
+/**
+ * Runs the world of a seed in a copy, and those after it for a while: another change of the code may have moved what it
+ * found to another seed. Resolves with what it says of the one that fails; `undefined` if none does.
+ */
+async function runWorlds(copy: string, seed: number): Promise<string | undefined> {
+  const args = ['test/world/main.ts', '--seed', String(seed), '--calls', '100000', '--found']
+  const child = spawn(process.execPath, args, { cwd: copy, stdio: ['ignore', 'pipe', 'ignore'] })
+  let printed = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    printed += text
+  })
+  await once(child, 'close')
+  return /^seed \d+: .*$/m.exec(printed)?.[0]
+}
+
 /** Answers of {@link areGreen} by the names of the files, for the whole run. */
 const known = new Map<string, Promise<boolean>>()
 
@@ -102,7 +118,7 @@ function areGreen(files: readonly string[], copy: string): Promise<boolean> {
 }
 
 async function tryMutation(copy: string, mutation: Mutation): Promise<Verdict> {
-  const { find, replace, tests } = mutation
+  const { find, replace, tests, seed } = mutation
   const [place, ...others] = placesOf(mutation)
   if (place === undefined || others.length > 0) return { kind: 'broken', why: `there is not one such place: ${find}` }
   const path = join(copy, place.file)
@@ -110,6 +126,8 @@ async function tryMutation(copy: string, mutation: Mutation): Promise<Verdict> {
   let verdict: Verdict
   try {
     writeFileSync(path, original.slice(0, place.start) + replace + original.slice(place.end))
+    const found = seed === undefined ? undefined : await runWorlds(copy, seed)
+    if (found !== undefined) return { kind: 'noticed', by: `a simulated world: ${found}`, files: [] }
     verdict = judge(await runTests(copy, tests), tests, copy)
   } finally {
     writeFileSync(path, original)

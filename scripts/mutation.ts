@@ -16,6 +16,8 @@ export interface Mutation {
   readonly replace: string
   /** Test files, at least one of which has to fail. The row names each of them. */
   readonly tests: readonly string[]
+  /** Seed of a simulated world that notices, which is run in place of the tests. */
+  readonly seed?: number | undefined
 }
 
 /** Where a mutation applies. */

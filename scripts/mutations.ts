@@ -3,10 +3,11 @@ import type { Mutation } from './mutation.ts'
 
 /**
  * Every row of SECURITY.md's table, with mutations that take its defences out: the declaration of src that has the
- * defence (see `Mutation`), the text in it, what comes in its place, and the names of the test files that notice.
+ * defence (see `Mutation`), the text in it, what comes in its place, the names of the test files that notice, and the
+ * seed of a simulated world that notices, if one does.
  */
 const rows: Readonly<
-  Record<number, readonly (readonly [within: string, find: string, replace: string, tests: string])[]>
+  Record<number, readonly (readonly [within: string, find: string, replace: string, tests: string, seed?: number])[]>
 > = {
   1: [
     [
@@ -619,11 +620,12 @@ const rows: Readonly<
 
 /** Every defence that SECURITY.md names. */
 export const mutations: readonly Mutation[] = Object.entries(rows).flatMap(([row, entries]) =>
-  entries.map(([within, find, replace, tests]) => ({
+  entries.map(([within, find, replace, tests, seed]) => ({
     row: Number(row),
     within,
     find,
     replace,
     tests: tests.split(' ').map((name) => `test/${name}.test.ts`),
+    seed,
   })),
 )

@@ -169,6 +169,16 @@ const steps: readonly Step[] = [
     environment: { ORDER_MODEL: 'long' },
   },
   {
+    name: 'a simulated world, ten minutes of it',
+    command: 'node test/world/main.ts --minutes 10',
+    limitMinutes: 12,
+  },
+  {
+    name: 'a simulated world whose faults stop, ten minutes of it',
+    command: 'node test/world/main.ts --minutes 10 --liveness',
+    limitMinutes: 12,
+  },
+  {
     name: 'everything that keeps state, on PostgreSQL',
     command:
       'vitest run test/core/order test/core/users test/oidc test/rpc test/commands/admin.test.ts test/e2e/sign-in ' +

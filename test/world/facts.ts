@@ -16,6 +16,8 @@ export interface OrderFacts {
 /** A session whose token an actor has. */
 export interface Held {
   readonly token: string
+  /** Its cookie, as browsers send it; absent if it was not seen. */
+  readonly cookie?: string | undefined
   readonly session: Session
 }
 
@@ -66,7 +68,11 @@ export class Facts {
   readonly bans = new Set<Ban>()
   /** What may never come back: of sessions that are taken away. */
   readonly #held = new Map<string, Held>()
-  readonly #ended = new Set<string>()
+  /** Sessions that have ended, with what the call was about that ended each. */
+  readonly #ended = new Map<string, string>()
+  /** What tried to give a wallet to a user, by both. */
+  readonly #gifts = new Map<string, Set<string>>()
+  readonly #lists: { readonly since: number; readonly addresses: ReadonlySet<string> }[] = []
   readonly #sessionsOfNonce = new Map<string, Set<string>>()
   readonly #states = new Set<string>()
   #world: World | undefined
@@ -91,7 +97,7 @@ export class Facts {
 
   /** Everything before a copy of the past was restored counts as ended. */
   restored(): void {
-    for (const { session } of this.#held.values()) this.#ended.add(session.id)
+    for (const { session } of this.#held.values()) this.#ended.set(session.id, 'a copy is restored')
     this.#held.clear()
     this.orders.clear()
   }
@@ -110,8 +116,8 @@ export class Facts {
   }
 
   /** Notes that an actor has got a session. */
-  hold({ token, session }: IssuedSession, who: string): Held {
-    const held = { token, session }
+  hold({ token, session, cookies }: IssuedSession, who: string): Held {
+    const held = { token, session, cookie: cookies[0]?.split(';')[0] }
     this.#held.set(session.id, held)
     this.checkHeld(`${who} gets a session`)
     return held
@@ -127,6 +133,11 @@ export class Facts {
     if (text === undefined) return false
     const record = JSON.parse(text)
     return record.ended !== true && this.world.now < record.session.expiresAt
+  }
+
+  /** What the call was about that ended a session. */
+  endOf(sessionId: string): string | undefined {
+    return this.#ended.get(sessionId)
   }
 
   /** Begins to take sessions away. Until the returned function is called, they may be there or not. */
@@ -189,6 +200,31 @@ export class Facts {
       .map(({ subject }) => subject)
   }
 
+  /** Notes that something is about to try to give a wallet to a user. */
+  gift(userId: string, subject: string, by: string): void {
+    const key = `${userId} ${subject}`
+    this.#gifts.set(key, (this.#gifts.get(key) ?? new Set()).add(by))
+  }
+
+  /** What tried to give a wallet to a user. */
+  giftsOf(userId: string, subject: string): ReadonlySet<string> {
+    return this.#gifts.get(`${userId} ${subject}`) ?? new Set()
+  }
+
+  /** Notes the people who may sign in from now on. */
+  list(addresses: readonly string[]): void {
+    this.#lists.push({ since: this.world.now, addresses: new Set(addresses) })
+  }
+
+  /** Whether someone was on the list at some time since. */
+  wasListed(address: string, since: number): boolean {
+    if (this.#lists.length === 0) return true
+    return this.#lists.some(({ addresses }, index) => {
+      const until = this.#lists[index + 1]?.since ?? Number.POSITIVE_INFINITY
+      return addresses.has(address) && until >= since
+    })
+  }
+
   /** Whether a version of an order was stored that is so. */
   wasStored(orderId: string, fits: (order: OrderRecord) => boolean): boolean {
     return this.orders.get(orderId)?.versions.some(fits) === true
@@ -235,7 +271,9 @@ export class Facts {
       check(step.sequence === was.history.length + 1, 'a step has a wrong number')
       check(step.at >= (was.history.at(-1)?.at ?? 0), 'its times go back')
       if (step.status === 'expired') check(step.at === deadlineOf(was), 'it expires at another time than its deadline')
-      else check(step.at < deadlineOf(was) + tolerance, `it is ${step.status} after its deadline`)
+      else if (step.status === 'approved') this.#checkApproval(is, check)
+      if (step.status !== 'expired')
+        check(step.at < deadlineOf(was) + tolerance, `it is ${step.status} after its deadline`)
     }
     for (const field of fixed) check(was[field] === is[field], `${field} changes`)
     for (const field of setOnce) {
@@ -247,6 +285,15 @@ export class Facts {
     if (wrongReturnCodes >= 3) check(isTerminal(status), 'it goes on after three wrong return codes')
     check(was.takenBack === undefined || is.takenBack !== undefined, 'a take-back is undone')
     this.#checkPhone(was, is, check)
+  }
+
+  #checkApproval(
+    { kind, proof, expectedAddress, returnCodes }: OrderRecord,
+    check: (holds: boolean, words: string) => void,
+  ): void {
+    const isExpected = expectedAddress === undefined || proof?.address === expectedAddress
+    check(isExpected, 'another wallet approves it than the one it asks for')
+    check(kind !== 'link' || returnCodes === true, 'it links a wallet without a return code')
   }
 
   #checkPhone(was: OrderRecord, is: OrderRecord, check: (holds: boolean, words: string) => void): void {
@@ -262,7 +309,7 @@ export class Facts {
   // biome-ignore lint/suspicious/noExplicitAny: a stored record.
   #onSession(id: string, _was: any, is: any): void {
     if (is === undefined || is.ended) {
-      this.#ended.add(id)
+      if (!this.#ended.has(id)) this.#ended.set(id, this.world.current?.subject ?? '')
       return
     }
     this.require(!this.#ended.has(id), 'a session that has ended is there again')
@@ -293,8 +340,13 @@ export class Facts {
     }
   }
 
-  #onUser({ id, wallets, deleting }: UserRecord): void {
-    if (!deleting) this.require(wallets.length <= maxWallets, `user ${id} has too many wallets`)
+  #onUser({ id, wallets, createdAt, deleting }: UserRecord): void {
+    if (deleting) return
+    this.require(wallets.length <= maxWallets, `user ${id} has too many wallets`)
+    for (const { subject, linkedAt } of wallets) {
+      const isFirst = linkedAt === createdAt
+      this.require(isFirst || this.giftsOf(id, subject).size > 0, 'a user gets a wallet that nothing gave the user')
+    }
   }
 }
 

@@ -4,6 +4,7 @@
  *
  * `-- --seed N` runs this one; with `--minutes N` or `--calls N`, it and those after it, for so long or for so many
  * steps at the store. `--steps N` is the length of a world, `--liveness` stops the faults and waits for all to end.
+ * `--found` prints no history of a seed that fails.
  * `--history` prints the history of a world that does not fail, too.
  * `--mutation TEXT` runs the worlds once for each entry of scripts/mutations.ts whose row, file, declaration or text is or
  * contains it, in a copy of the working tree; it prints the seed that finds the entry.
@@ -19,6 +20,7 @@ const { values } = parseArgs({
     minutes: { type: 'string' },
     calls: { type: 'string' },
     liveness: { type: 'boolean', default: false },
+    found: { type: 'boolean', default: false },
     history: { type: 'boolean', default: false },
     mutation: { type: 'string' },
   },
@@ -47,7 +49,7 @@ async function runAll(): Promise<void> {
     total.orders += ran.orders
     for (const state of ran.states) states.add(state)
     if (ran.violation !== undefined) {
-      console.log(await failureOf(run, ran))
+      console.log(values.found ? `seed ${seed}: ${ran.violation}` : await failureOf(run, ran))
       process.exitCode = 1
       break
     }

@@ -75,6 +75,7 @@ export class Operator extends Caller {
     const { publicKeyHex } = wallet
     const owner = facts.claimOf('ed25519', publicKeyHex)
     if (owner !== undefined && 'userId' in owner) moved.add(owner.userId)
+    facts.gift(userId, publicKeyHex, 'the operator')
     const done = facts.ban(`${wallet.name} is moved`, (session) => session.subject === publicKeyHex)
     this.#command(`moves ${wallet.name}`, () => this.#actions.users.move(this.#identity(wallet), userId), done)
   }
@@ -111,6 +112,7 @@ export class Operator extends Caller {
     const listed = wallets.filter(() => random.permille(700))
     const names = listed.map(({ publicKeyHex }) => [`ed25519:${this.scene.addressOf(publicKeyHex)}`, {}] as const)
     service.membership.replace(new People({ byWallet: new Map(names) }))
+    this.scene.facts.list(listed.map(({ publicKeyHex }) => this.scene.addressOf(publicKeyHex)))
     world.note(`${this.name} lists ${listed.map(({ name }) => name).join(', ')}`)
   }
 
@@ -124,6 +126,8 @@ export class Operator extends Caller {
     facts.restored()
     this.scene.orders.length = 0
     this.scene.direct.length = 0
+    this.scene.sessions.length = 0
+    this.scene.nonces.length = 0
     this.scene.users.clear()
     this.scene.isStopped = true
     this.#command(

@@ -1,12 +1,11 @@
 import { hashToken } from '../../src/base/token.ts'
-import { isTerminal, takesReturnCode } from '../../src/core/order/order.ts'
+import { isTerminal, type OrderRecord, takesReturnCode } from '../../src/core/order/order.ts'
 import type { OrderResult } from '../../src/core/order/orders.ts'
 import type { WatchEvent } from '../../src/core/order/watch.ts'
 import type { Session } from '../../src/core/users/host.ts'
 import type { StartOrderOptions } from '../../src/shared/orders.ts'
-import type { Held } from './facts.ts'
 import type { Random } from './random.ts'
-import { Caller, type KnownOrder, recent, type Scene, statusOf } from './scene.ts'
+import { Caller, type KnownOrder, know, recent, requireDirect, type Scene, statusOf } from './scene.ts'
 import { appOrigin, ownOrigin, request, startKey } from './service.ts'
 import { ComputerKey, type Wallet } from './wallets.ts'
 import { maxOffsetMs, type Outcome } from './world.ts'
@@ -18,7 +17,6 @@ type Answer<Value> = Exclude<Outcome<Value>, { kind: 'lost' }>
 /** A computer: starts orders, watches them, and finalizes what a phone has approved. */
 export class Computer extends Caller {
   readonly #number: number
-  readonly #sessions: Held[] = []
 
   constructor(name: string, scene: Scene, number: number) {
     super(name, scene)
@@ -34,37 +32,44 @@ export class Computer extends Caller {
     if (own === undefined || choice < 3 || (isOver && choice < 50)) return this.#start(random)
     if (choice < 25 && status !== 'approved') return this.#watch(own, random)
     if (choice < 29) return this.#cancel(own, random)
-    if (choice < 35 && this.#sessions.length > 0) return this.#use(random.pick(this.#sessions), random)
     if (status === 'approved' || status === 'finalized' || choice < 42) this.#finalize(own, random)
   }
 
   #start(random: Random): void {
     const { scene, name } = this
     const { takesStartKey } = scene.service.kind
-    const starter = scene.direct.length > 0 && random.permille(250) ? random.pick(scene.direct) : undefined
+    const starter = scene.sessions.length > 0 && random.permille(250) ? random.pick(scene.sessions) : undefined
     const kind = starter !== undefined ? 'link' : random.permille(250) ? 'sign' : 'login'
     const computerNumber = kind === 'login' && random.permille(500) ? this.#number : undefined
     const input: StartOrderOptions = {
       kind,
+      ...(kind === 'sign' && random.permille(500)
+        ? { adapterId: 'ed25519', expectedAddress: scene.addressOf(random.pick(scene.wallets).publicKeyHex) }
+        : {}),
       ...(takesStartKey && kind !== 'link' ? { requester: { origin: appOrigin } } : {}),
       ...(computerNumber === undefined ? {} : { computerKey: (keys[computerNumber] as ComputerKey).computerKey }),
     }
     const bearer = starter?.token ?? (takesStartKey ? startKey : undefined)
     const orderName = `order ${++scene.count}`
+    let began = 0
     this.do(
       random,
       `starts ${orderName} to ${kind}`,
-      (domain) => domain.orders.start(input, request(appOrigin, bearer)),
+      (domain) => {
+        began = scene.world.now
+        return domain.orders.start(input, request(appOrigin, bearer))
+      },
       (outcome) => {
         if (outcome.kind !== 'answered') return
         const { value } = outcome
+        if (starter !== undefined) requireDirect(scene, starter, began, `${name} starts an order to link`)
         scene.facts.require(scene.facts.orders.has(value.orderId), `${name} gets an order that is not stored`)
         scene.orders.push({
           ...value,
           name: orderName,
           computer: this,
           computerNumber,
-          ...(starter === undefined ? {} : { starter: starter.token }),
+          ...(starter === undefined ? {} : { starter: starter.token, userId: starter.session.userId }),
           tokens: [],
           tickets: [],
         })
@@ -92,21 +97,8 @@ export class Computer extends Caller {
   #finalize(order: KnownOrder, random: Random): void {
     finalize(this, order, random, (outcome) => {
       if (outcome.kind !== 'answered' || outcome.value.kind !== 'login') return
-      this.#sessions.push(this.scene.facts.hold(outcome.value.issued, `${this.name}, by ${order.name},`))
-      this.scene.users.add(outcome.value.issued.session.userId)
+      know(this.scene, this.scene.facts.hold(outcome.value.issued, `${this.name}, by ${order.name},`))
     })
-  }
-
-  #use(held: Held, random: Random): void {
-    const { facts } = this.scene
-    this.do(
-      random,
-      'uses its session',
-      (domain) => domain.host.currentSession(request(appOrigin, held.token)),
-      (outcome) => {
-        if (outcome.kind === 'answered') facts.hold({ ...held, cookies: [] }, `${this.name}, which uses its session,`)
-      },
-    )
   }
 
   #watch(order: KnownOrder, random: Random): void {
@@ -155,12 +147,16 @@ function finalize(
   random: Random,
   done: (outcome: Answer<OrderResult>) => void,
 ): void {
-  const { facts, world } = computer.scene
+  const { scene } = computer
+  const { facts, world } = scene
   const { orderId, desktopToken, name } = order
   const key = order.computerNumber === undefined ? undefined : keys[order.computerNumber]
-  const [codeIsWrong, proofIsWrong] = [random.permille(60), random.permille(30)]
+  const [codeIsWrong, proofIsWrong] = [random.permille(80), random.permille(40)]
   const returnCode = codeIsWrong ? '1234567' : order.returnCode
-  const computerProof = proofIsWrong ? undefined : key?.prove(orderId, desktopToken)
+  const wrongKey = random.permille(500) ? undefined : keys[order.computerNumber === 0 ? 1 : 0]
+  const computerProof = (proofIsWrong ? wrongKey : key)?.prove(orderId, desktopToken)
+  const other = order.starter === undefined || random.permille(900) ? undefined : scene.sessions.at(-1)
+  const bearer = other?.token ?? order.starter
   const finalizeKey = order.finalizeKey && (random.permille(100) ? 'another key of a backend' : order.finalizeKey)
   const input = {
     orderId,
@@ -170,6 +166,7 @@ function finalize(
     ...(finalizeKey === undefined ? {} : { finalizeKey }),
   }
   let [before, began] = [facts.orders.get(orderId)?.versions.at(-1), world.now]
+  let wasAble = false
   const origin = order.finalizeKey === undefined ? appOrigin : undefined
   const words = `finalizes ${name}${codeIsWrong ? ' with a wrong code' : ''}${finalizeKey === order.finalizeKey ? '' : ' with another key'}`
   computer.do(
@@ -177,7 +174,10 @@ function finalize(
     words,
     (domain) => {
       ;[before, began] = [facts.orders.get(orderId)?.versions.at(-1), world.now]
-      return domain.orders.finalize(input, request(origin, order.starter))
+      wasAble ||= isApprover(scene, before)
+      if (order.userId !== undefined && before?.proof !== undefined)
+        facts.gift(order.userId, before.proof.subject, name)
+      return domain.orders.finalize(input, request(origin, bearer))
     },
     (outcome) => {
       if (outcome.kind === 'refused') return facts.checkRefusal(orderId, outcome.reason, `${name} to be finalized`)
@@ -186,7 +186,12 @@ function finalize(
       const must = (holds: boolean, text: string): void => facts.require(holds, `${name} is finalized ${text}`)
       must(newest.status === 'finalized', 'by an answer, but not stored')
       if (takesReturnCode(newest)) must(returnCode !== undefined && !codeIsWrong, 'without its return code')
-      if (key !== undefined) must(computerProof !== undefined, 'without the key of its computer')
+      if (key !== undefined) must(!proofIsWrong, 'without the key of its computer')
+      must(bearer === order.starter, 'by another session than the one that started it')
+      if (outcome.value.kind === 'login') {
+        must(facts.wasListed(newest.proof?.address ?? '', began), 'by a person who is not listed')
+      }
+      if (before?.status === 'approved') must(wasAble || isApprover(scene, newest), 'with a wallet that may not')
       if (before?.takenBack !== undefined) must(false, 'after it was taken back')
       if (newest.inboxUserId === undefined) {
         const late =
@@ -226,10 +231,12 @@ export class Phone extends Caller {
     const choice = random.below(100)
     if (known.token === undefined) {
       if (order.tickets.length > 0 && random.permille(500)) return this.#redeem(order, known, random)
-      if (choice < 10 && order.claimToken !== '') return this.#preview(order, random)
-      if (status === 'created' || choice < 20) return this.#claim(order, known, random)
+      if (choice < 20 && order.claimToken !== '') return this.#preview(order, random)
+      if (status === 'created' || choice < 30) return this.#claim(order, known, random)
       return
     }
+    if (order.tickets.length > 0 && random.permille(80)) return this.#redeem(order, known, random)
+    if (order.finalizeKey !== undefined && random.permille(60)) return this.#claim(order, known, random)
     if (choice < 6) return this.#reject(order, known, random)
     if (status === 'claimed' || known.message === undefined || choice < 14) return this.#read(order, known, random)
     if (status === 'waiting_user' && choice < 26) return this.#handOver(order, known, random)
@@ -250,12 +257,12 @@ export class Phone extends Caller {
   }
 
   #claim(order: KnownOrder, known: Claimed, random: Random): void {
-    const { facts, direct } = this.scene
+    const { facts, sessions } = this.scene
     const { orderId, claimToken, name } = order
     const { claimKey } = known
     const inbox = order.finalizeKey !== undefined
-    if (inbox && direct.length === 0) return
-    const session = inbox ? random.pick(direct) : undefined
+    if (inbox && sessions.length === 0) return
+    const session = inbox ? random.pick(sessions) : undefined
     this.do(
       random,
       `claims ${name}${inbox ? ' from the inbox' : ''}`,
@@ -286,13 +293,17 @@ export class Phone extends Caller {
   #read(order: KnownOrder, known: Claimed, random: Random): void {
     const { orderId, name } = order
     const challengeToken = known.token as string
+    let wasFormer = false
     this.do(
       random,
       `reads ${name}`,
-      (domain) => domain.orders.readChallenge({ orderId, challengeToken }, request(ownOrigin)),
+      (domain) => {
+        wasFormer = this.#isFormer(order, challengeToken)
+        return domain.orders.readChallenge({ orderId, challengeToken }, request(ownOrigin))
+      },
       (outcome) => {
         if (outcome.kind === 'refused') return this.#refused(order, outcome.reason, 'read')
-        this.#requireInForce(order, challengeToken, 'read')
+        this.scene.facts.require(!wasFormer, `${name} is read with the token of a former browser`)
         known.message = outcome.value.message
         order.returnCode = outcome.value.returnCode ?? order.returnCode
       },
@@ -306,34 +317,28 @@ export class Phone extends Caller {
     const proof = this.#wallet.prove(known.message as string)
     const rememberComputer = random.permille(500)
     const isDone = (): boolean => facts.wasStored(orderId, (each) => each.proof?.signatureHex === proof.signatureHex)
-    let wasAble = false
+    const isAble = (): boolean =>
+      mayApprove(this.scene, facts.orders.get(orderId)?.versions.at(-1), this.#wallet.publicKeyHex)
+    let [wasAble, wasFormer] = [false, false]
     this.do(
       random,
       `approves ${name} with ${this.#wallet.name}`,
       (domain) => {
-        wasAble ||= isDone() || this.#isAble(order)
+        wasAble ||= isDone() || isAble()
+        wasFormer = this.#isFormer(order, challengeToken)
+        if (rememberComputer) order.remembers = true
         return domain.orders.approve({ orderId, challengeToken, proof, rememberComputer }, request(ownOrigin))
       },
       (outcome) => {
         if (outcome.kind === 'refused') return this.#refused(order, outcome.reason, 'approved')
-        const isStored = facts.wasStored(orderId, (each) => each.proof?.signatureHex === proof.signatureHex)
-        facts.require(isStored || !facts.orders.has(orderId), `${name} is approved by an answer, but not stored`)
-        facts.require(wasAble || this.#isAble(order), `${name} is approved by a wallet that may not`)
+        facts.require(isDone() || !facts.orders.has(orderId), `${name} is approved by an answer, but not stored`)
+        facts.require(!wasFormer, `${name} is approved with the token of a former browser`)
+        const remembers = facts.wasStored(orderId, ({ approval }) => approval?.rememberComputer === true)
+        facts.require(!remembers || order.remembers === true, `${name} remembers a computer that no phone wants`)
+        facts.require(wasAble || isAble(), `${name} is approved by a wallet that may not`)
         order.returnCode = outcome.value.returnCode ?? order.returnCode
       },
     )
-  }
-
-  /** Whether the phone's wallet can approve an order for an inbox. */
-  #isAble({ orderId }: KnownOrder): boolean {
-    const { facts } = this.scene
-    const order = facts.orders.get(orderId)?.versions.at(-1)
-    if (order?.inboxUserId === undefined) return true
-    const user = facts.userOf(order.inboxUserId)
-    const subject = this.#wallet.publicKeyHex
-    const entry = user?.wallets.find((each) => each.subject === subject)
-    if (user === undefined || entry === undefined || !facts.walletsOf(user.id).includes(subject)) return false
-    return entry.linkedAt === user.createdAt || entry.linkedAt <= order.issuedAt - 86_400_000
   }
 
   #handOver(order: KnownOrder, known: Claimed, random: Random): void {
@@ -353,7 +358,7 @@ export class Phone extends Caller {
   #redeem(order: KnownOrder, known: Claimed, random: Random): void {
     const { facts } = this.scene
     const ticket = random.pick(order.tickets)
-    const { claimKey } = known
+    const claimKey = random.permille(500) ? known.claimKey : `another ${known.claimKey}`
     this.do(
       random,
       `redeems a ticket of ${order.name}`,
@@ -390,11 +395,20 @@ export class Phone extends Caller {
           this.#refused(order, outcome.reason, 'rejected')
           // What was begun stays as it is once the order is forgotten.
           if (outcome.reason !== 'ORDER_NOT_FOUND') done()
+          facts.require(outcome.reason !== 'ORDER_ALREADY_APPROVED', `${name} cannot be rejected once it is approved`)
           return
         }
         const isStored = facts.wasStored(orderId, (each) => each.status === 'rejected' || each.takenBack !== undefined)
         facts.require(isStored || !facts.orders.has(orderId), `${name} is rejected by an answer, but not stored`)
         done()
+        const { userId } = order
+        const subject = linked?.proof?.subject
+        if (userId === undefined || subject === undefined || facts.bans.size > 0) return
+        const only = facts.giftsOf(userId, subject)
+        const isThere = facts.walletsOf(userId).length > 1 && facts.walletsOf(userId).includes(subject)
+        const since = facts.userOf(userId)?.wallets.find((entry) => entry.subject === subject)?.linkedAt ?? 0
+        const isByIt = only.size === 1 && only.has(name) && since >= (linked?.issuedAt ?? 0)
+        facts.require(!(isThere && isByIt), `${name} is taken back, but its wallet is linked`)
       },
     )
   }
@@ -403,70 +417,25 @@ export class Phone extends Caller {
     this.scene.facts.checkRefusal(order.orderId, reason, `${order.name} to be ${what}`)
   }
 
-  /** The token of a browser that handed the order over can only reject it. */
-  #requireInForce({ orderId, name }: KnownOrder, token: string, what: string): void {
-    const hashed = hashToken(token)
-    const { facts } = this.scene
-    const former = facts.orders.get(orderId)?.versions.at(-1)?.formerTokenHashes ?? []
-    // The answer may have been on its way when the order was handed over.
-    const wasFormer = former.includes(hashed) && !this.#isFresh(orderId, hashed)
-    facts.require(!wasFormer, `${name} is ${what} with the token of a former browser`)
-  }
-
-  #isFresh(orderId: string, hashed: string): boolean {
-    const versions = this.scene.facts.orders.get(orderId)?.versions ?? []
-    const replaced = versions.findIndex(({ formerTokenHashes = [] }) => formerTokenHashes.includes(hashed))
-    return replaced < 0 || versions.length - replaced <= 3
+  /** Whether a token is of a browser that handed the order over: it can only reject it. */
+  #isFormer({ orderId }: KnownOrder, token: string): boolean {
+    const { formerTokenHashes = [] } = this.scene.facts.orders.get(orderId)?.versions.at(-1) ?? {}
+    return formerTokenHashes.includes(hashToken(token))
   }
 }
 
-/** Uses each token for what it is not for. */
-export class Thief extends Caller {
-  protected begin(random: Random): unknown {
-    const { scene } = this
-    const order = recent(scene, random)
-    if (order === undefined) return
-    const { orderId } = order
-    const tokens = [
-      order.claimToken,
-      order.desktopToken,
-      ...order.tokens,
-      ...order.tickets,
-      ...scene.direct.map(({ token }) => token),
-    ]
-    const which = random.below(tokens.length)
-    const token = tokens[which] as string
-    const inForce = order.tokens.at(-1)
-    const isPhone = order.tokens.includes(token)
-    const from = request(ownOrigin)
-    const ways: readonly [string, boolean, (domain: Parameters<Parameters<Caller['do']>[2]>[0]) => Promise<unknown>][] =
-      [
-        ['look at', token === order.claimToken, ({ orders }) => orders.preview({ orderId, claimToken: token }, from)],
-        ['read', token === inForce, ({ orders }) => orders.readChallenge({ orderId, challengeToken: token }, from)],
-        ['reject', isPhone, ({ orders }) => orders.reject({ orderId, challengeToken: token }, from)],
-        ['cancel', token === order.desktopToken, ({ orders }) => orders.cancel({ orderId, desktopToken: token }, from)],
-        ['hand over', token === inForce, ({ orders }) => orders.handOver({ orderId, challengeToken: token }, from)],
-        [
-          'finalize',
-          token === order.desktopToken,
-          ({ orders }) => orders.finalize({ orderId, desktopToken: token }, from),
-        ],
-        [
-          'be',
-          scene.direct.some((held) => held.token === token),
-          ({ host }) => host.currentSession(request(ownOrigin, token)),
-        ],
-      ]
-    const [what, fits, run] = random.pick(ways)
-    // What a token is for is what its owner does with it.
-    if (fits || token === '') return
-    this.do(random, `tries to ${what} ${order.name} with another token`, run, (outcome) => {
-      scene.facts.require(
-        outcome.kind === 'refused',
-        `a thief can ${what} ${order.name} with a token that is not for it`,
-      )
-    })
-  }
+/** Whether a wallet can approve an order for an inbox. */
+function mayApprove({ facts }: Scene, order: OrderRecord | undefined, subject: string): boolean {
+  if (order?.inboxUserId === undefined) return true
+  const user = facts.userOf(order.inboxUserId)
+  const entry = user?.wallets.find((each) => each.subject === subject)
+  if (user === undefined || entry === undefined || !facts.walletsOf(user.id).includes(subject)) return false
+  return entry.linkedAt === user.createdAt || entry.linkedAt <= order.issuedAt - 86_400_000
+}
+
+/** Whether the wallet that approved an order still can. */
+function isApprover(scene: Scene, order: OrderRecord | undefined): boolean {
+  return mayApprove(scene, order, order?.proof?.subject ?? '')
 }
 
 /** A backend with a start key: asks users by their inboxes. */
@@ -481,16 +450,18 @@ export class Agent extends Caller {
     if (users.length === 0) return
     const userId = random.pick(users)
     const name = `order ${++scene.count}`
+    const isRight = !random.permille(50)
     this.do(
       random,
-      `asks a user by ${name}`,
+      `asks a user by ${name}${isRight ? '' : ' with a wrong key'}`,
       (domain) =>
         domain.orders.start(
           { kind: 'sign', payload: '{"a":1}', inboxUserId: userId, requester: { origin: appOrigin } },
-          request(undefined, startKey),
+          request(undefined, isRight ? startKey : `another ${startKey}`.replace(' ', '-')),
         ),
       (outcome) => {
         if (outcome.kind === 'refused') return
+        scene.facts.require(isRight, `${name} is started with a wrong key`)
         const finalizeKey = `finalize key of ${name}`
         scene.orders.push({ ...outcome.value, name, computer: this, finalizeKey, tokens: [], tickets: [] })
       },

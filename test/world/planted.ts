@@ -30,7 +30,7 @@ export async function plant(
     const path = join(copy, place.file)
     const original = readFileSync(path, 'utf8')
     writeFileSync(path, original.slice(0, place.start) + replace + original.slice(place.end))
-    const args = ['--seed', String(first), '--calls', String(mostCalls), '--steps', String(steps)]
+    const args = ['--seed', String(first), '--calls', String(mostCalls), '--steps', String(steps), '--found']
     const { stdout } = spawnSync(
       process.execPath,
       [join(copy, 'test/world/main.ts'), ...args, ...(liveness ? ['--liveness'] : [])],

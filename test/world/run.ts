@@ -1,12 +1,12 @@
-import { forgottenAt } from '../../src/core/order/order.ts'
+import { deadlineOf, forgottenAt, newestTransition } from '../../src/core/order/order.ts'
 import { People } from '../../src/core/users/people.ts'
-import { walletAdapters } from '../../src/core/wallet/adapters.ts'
 import { Facts } from './facts.ts'
 import { Operator } from './operator.ts'
-import { Agent, Computer, Phone, Thief } from './order-actors.ts'
+import { Agent, Computer, Phone } from './order-actors.ts'
 import { Random } from './random.ts'
 import type { Caller, Scene } from './scene.ts'
 import { Service } from './service.ts'
+import { Thief } from './thief.ts'
 import { User } from './user-actors.ts'
 import { Wallet } from './wallets.ts'
 import { type Faults, maxOffsetMs, noFaults, Violation, World } from './world.ts'
@@ -36,10 +36,7 @@ export interface Ran {
 }
 
 const wallets = [1, 2, 3, 4, 5].map((number) => new Wallet(number))
-const [adapter] = walletAdapters(['ed25519'])
-const addresses = new Map(
-  wallets.map(({ publicKeyHex }) => [publicKeyHex, adapter?.readAddress(publicKeyHex) ?? publicKeyHex]),
-)
+const addresses = new Map(wallets.map(({ publicKeyHex, address }) => [publicKeyHex, address]))
 
 /** The numbers of the steps that a seed leads to. */
 function numbersOf({ seed, steps }: Run): number[] {
@@ -94,7 +91,7 @@ function faultsOf(random: Random): Faults {
     doubleWake: some(200),
     crash: some(8),
     clockJump: some(10),
-    leap: some(3),
+    leap: some(6),
   }
 }
 
@@ -102,12 +99,13 @@ function faultsOf(random: Random): Faults {
 function peopled(world: World, facts: Facts, random: Random): readonly Caller[] {
   const kind = {
     confirmationCode: random.pick(['compare', 'return'] as const),
-    takesStartKey: random.permille(300),
+    takesStartKey: random.permille(450),
     admitsPeople: random.permille(250),
   }
   const service = new Service(world, kind, 2)
   const everyone = wallets.map(({ publicKeyHex }) => [`ed25519:${addresses.get(publicKeyHex)}`, {}] as const)
   service.membership.replace(new People({ byWallet: new Map(everyone) }))
+  if (kind.admitsPeople) facts.list([...addresses.values()])
   const few = wallets.slice(0, 1 + random.below(wallets.length))
   const scene: Scene = {
     world,
@@ -117,12 +115,21 @@ function peopled(world: World, facts: Facts, random: Random): readonly Caller[] 
     orders: [],
     users: new Set(),
     direct: [],
+    sessions: [],
+    nonces: [],
     moved: new Set(),
     isStopped: false,
     count: 0,
     addressOf: (subject) => addresses.get(subject) ?? subject,
-    listed: () => {},
   }
+  world.deadlines = () => [
+    ...scene.nonces.map(({ nonce }) => nonce.expiresAt),
+    ...scene.sessions.flatMap(({ session }) => [session.createdAt + 600_000, session.expiresAt]),
+    ...scene.orders.slice(-4).flatMap(({ orderId }) => {
+      const newest = facts.orders.get(orderId)?.versions.at(-1)
+      return newest === undefined ? [] : [deadlineOf(newest), newestTransition(newest).at + 60_000]
+    }),
+  ]
   const some = <Made extends Caller>(share: number, make: () => Made): Caller[] =>
     random.permille(share) ? [make()] : []
   return [
@@ -130,7 +137,7 @@ function peopled(world: World, facts: Facts, random: Random): readonly Caller[] 
     ...some(400, () => new Computer('computer 2', scene, 1)),
     ...some(900, () => new Phone('phone 1', scene, random.pick(few))),
     ...some(600, () => new Phone('phone 2', scene, random.pick(few))),
-    ...some(300, () => new Thief('the thief', scene)),
+    ...some(450, () => new Thief('the thief', scene)),
     ...some(600, () => new User('user 1', scene)),
     ...some(400, () => new User('user 2', scene)),
     ...(kind.takesStartKey ? some(900, () => new Agent('the backend', scene)) : []),

@@ -1,10 +1,11 @@
+import type { NonceRecord } from '../../src/core/sign-in/nonce.ts'
 import type { ServiceDomain } from '../../src/service/domain.ts'
 import type { OrderStatus, StartedOrder } from '../../src/shared/orders.ts'
 import type { Facts, Held } from './facts.ts'
 import type { Random } from './random.ts'
 import type { Service } from './service.ts'
 import type { Wallet } from './wallets.ts'
-import type { Actor, Outcome, World } from './world.ts'
+import { type Actor, maxOffsetMs, type Outcome, type World } from './world.ts'
 
 /** An order as its computer and phones know it. */
 export interface KnownOrder extends StartedOrder {
@@ -12,6 +13,10 @@ export interface KnownOrder extends StartedOrder {
   readonly computer: Actor
   /** Token of the session that started it: a link order's. */
   readonly starter?: string
+  /** Its user. */
+  readonly userId?: string
+  /** Whether a phone has wanted its computer to be remembered. */
+  remembers?: boolean
   readonly computerNumber?: number | undefined
   readonly finalizeKey?: string
   /** The code that the phone shows. */
@@ -19,6 +24,13 @@ export interface KnownOrder extends StartedOrder {
   /** Challenge tokens, oldest first: the last one is in force. */
   readonly tokens: string[]
   readonly tickets: string[]
+}
+
+/** A nonce, with the wallet that it was asked for. */
+export interface KnownNonce {
+  readonly name: string
+  readonly nonce: NonceRecord
+  readonly wallet: Wallet
 }
 
 /** What the actors of a world share. */
@@ -32,6 +44,10 @@ export interface Scene {
   readonly users: Set<string>
   /** Sessions that users got by signing in directly. */
   readonly direct: Held[]
+  /** Those, and sessions that orders made. */
+  readonly sessions: Held[]
+  /** Nonces that are known. */
+  readonly nonces: KnownNonce[]
   /** Ids of users from whom an operator moved a wallet away. */
   readonly moved: Set<string>
   /** Whether the service waits for a copy to be restored. */
@@ -40,9 +56,25 @@ export interface Scene {
   count: number
   /** The address of a wallet. */
   addressOf(subject: string): string
-  /** Notes which wallets a user was shown. */
-  listed(userId: string, subjects: readonly string[]): void
 }
+
+/** Notes that a session is known; of each list, the newest stay. */
+export function know({ sessions, direct, users }: Scene, held: Held): void {
+  const { orderId, userId } = held.session
+  for (const list of orderId === undefined ? [sessions, direct] : [sessions]) {
+    list.push(held)
+    if (list.length > 6) list.shift()
+  }
+  users.add(userId)
+}
+
+/** Refuses that a session was enough to change a user's wallets which an order made, or which is not fresh. */
+export function requireDirect({ facts }: Scene, { session }: Held, began: number, words: string): void {
+  facts.require(session.orderId === undefined, `${words} with a session that an order made`)
+  facts.require(began - session.createdAt < freshMs + 2 * maxOffsetMs, `${words} with a session that is not fresh`)
+}
+
+const freshMs = 10 * 60_000
 
 /** One of the newest orders that fit. */
 export function recent(

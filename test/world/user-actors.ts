@@ -1,55 +1,54 @@
-import type { NonceRecord } from '../../src/core/sign-in/nonce.ts'
+import { OwnSessions } from '../../src/core/users/own-sessions.ts'
+import type { ServiceDomain } from '../../src/service/domain.ts'
 import type { Held } from './facts.ts'
 import type { Random } from './random.ts'
-import { Caller } from './scene.ts'
+import { Caller, type KnownNonce, know, requireDirect } from './scene.ts'
 import { appOrigin, request } from './service.ts'
-import type { Wallet } from './wallets.ts'
 import { maxOffsetMs } from './world.ts'
 
 /** A user at a browser with wallets: signs in directly, links and unlinks, ends sessions. */
 export class User extends Caller {
-  #nonce: { readonly nonce: NonceRecord; readonly wallet: Wallet; readonly name: string } | undefined
-  #link: { readonly nonce: NonceRecord; readonly wallet: Wallet; readonly held: Held } | undefined
-  #sessions: Held[] = []
+  #link: (KnownNonce & { readonly held: Held }) | undefined
 
   protected begin(random: Random): unknown {
-    const { facts } = this.scene
-    this.#sessions = this.#sessions.filter(({ session }) => facts.isLive(session.id)).slice(-4)
-    const held = this.#sessions.length === 0 ? undefined : random.pick(this.#sessions)
+    const { facts, sessions, nonces } = this.scene
+    const live = sessions.filter(({ session }) => facts.isLive(session.id))
+    const known = random.permille(100) ? sessions : live
     const choice = random.below(100)
-    if (this.#nonce !== undefined && (held === undefined || choice < 30)) return this.#verify(random)
-    if (held === undefined || choice < 15) return this.#issue(random)
-    if (choice < 25) return this.#use(held, random)
-    if (choice < 33) return this.#list(held, random)
-    if (choice < 38) return this.#signOut(held, random)
-    if (choice < 45) return this.#revoke(held, random)
-    if (choice < 55) return this.#issueLink(held, random)
-    if (choice < 72) return this.#linkWallet(random)
-    if (choice < 86) return this.#unlink(held, random)
+    if (nonces.length > 0 && (known.length === 0 || choice < 20)) return this.#verify(random.pick(nonces), random)
+    if (known.length === 0 || choice < 12) return this.#issue(random)
+    const held = random.pick(known)
+    if (choice < 30) return this.#use(held, random)
+    if (choice < 37) return this.#introspect(held, random)
+    if (choice < 42) return this.#list(held, random)
+    if (choice < 45) return this.#signOut(held, random)
+    if (choice < 51) return this.#revoke(held, random)
+    if (choice < 53) return this.#revokeOthers(held, random)
+    if (choice < 62) return this.#issueLink(held, random)
+    if (choice < 76) return this.#linkWallet(random)
+    if (choice < 88) return this.#unlink(held, random)
     return this.#listWallets(held, random)
   }
 
   #issue(random: Random): void {
-    const wallet = random.pick(this.scene.wallets)
-    const name = `nonce ${++this.scene.count}`
+    const { scene } = this
+    const wallet = random.pick(scene.wallets)
+    const name = `nonce ${++scene.count}`
     this.do(
       random,
       `asks for ${name}`,
       (domain) => domain.signIn.issueNonce(undefined, {}, request(appOrigin)),
       (outcome) => {
-        if (outcome.kind === 'answered') this.#nonce = { nonce: outcome.value, wallet, name }
+        if (outcome.kind !== 'answered') return
+        scene.nonces.push({ nonce: outcome.value, wallet, name })
+        if (scene.nonces.length > 3) scene.nonces.shift()
       },
     )
   }
 
-  #verify(random: Random): void {
+  #verify({ nonce, wallet, name }: KnownNonce, random: Random): void {
     const { scene } = this
     const { facts } = scene
-    const asked = this.#nonce
-    if (asked === undefined) return
-    const { nonce, wallet, name } = asked
-    // Some try twice.
-    if (random.permille(600)) this.#nonce = undefined
     let began = scene.world.now
     this.do(
       random,
@@ -59,29 +58,56 @@ export class User extends Caller {
         return domain.signIn.verify(nonce.nonceId, wallet.prove(nonce.message), request(appOrigin))
       },
       (outcome) => {
+        // Some are tried once more.
+        if (random.permille(800))
+          scene.nonces.splice(0, scene.nonces.length, ...scene.nonces.filter((each) => each.name !== name))
         if (outcome.kind === 'refused') return
-        const { value } = outcome
         facts.require(began < nonce.expiresAt + 2 * maxOffsetMs, `${name} is good for too long`)
-        const held = facts.hold(value, this.name)
-        this.#sessions.push(held)
-        scene.direct.push(held)
-        if (scene.direct.length > 6) scene.direct.shift()
-        scene.users.add(value.session.userId)
+        const { address } = outcome.value.session
+        facts.require(facts.wasListed(address, began), `${name} signs a person in who is not listed`)
+        know(scene, facts.hold(outcome.value, this.name))
       },
       name,
     )
   }
 
   #use(held: Held, random: Random): void {
-    const { facts } = this.scene
+    const { cookie } = held
+    const from =
+      cookie === undefined || random.permille(500)
+        ? request(appOrigin, held.token)
+        : { ...request(appOrigin), headers: new Headers({ cookie }) }
+    this.#reads(held, random, 'uses a session', (domain) =>
+      domain.host.currentSession(from).then(({ session }) => session),
+    )
+  }
+
+  #introspect(held: Held, random: Random): void {
+    this.#reads(held, random, 'is asked about by a backend', (domain) => domain.host.introspect(held.token))
+  }
+
+  /** A call that answers with a session answers with this one, and only if it lives. */
+  #reads(
+    { session, token }: Held,
+    random: Random,
+    words: string,
+    run: (domain: ServiceDomain) => Promise<Held['session'] | undefined>,
+  ): void {
+    const { facts, world } = this.scene
+    let [began, wasLive] = [0, false]
     this.do(
       random,
-      'uses a session',
-      (domain) => domain.host.currentSession(request(appOrigin, held.token)),
+      words,
+      (domain) => {
+        ;[began, wasLive] = [world.now, facts.isLive(session.id)]
+        return run(domain)
+      },
       (outcome) => {
-        if (outcome.kind === 'refused') return
-        facts.require(outcome.value.session.id === held.session.id, 'a token leads to another session')
-        facts.hold({ ...held, cookies: [] }, `${this.name}, by a call,`)
+        if (outcome.kind === 'refused' || outcome.value === undefined) return
+        facts.require(outcome.value.id === session.id, 'a token leads to another session')
+        facts.require(wasLive, 'a session is answered with that has ended')
+        facts.require(facts.wasListed(session.address, began), 'a session is of a person who is not listed')
+        facts.hold({ token, session: outcome.value, cookies: [] }, `${this.name}, by a call,`)
       },
     )
   }
@@ -89,33 +115,31 @@ export class User extends Caller {
   #list(held: Held, random: Random): void {
     const { facts } = this.scene
     const { userId } = held.session
+    let before: readonly Held[] = []
     this.do(
       random,
       'lists its sessions',
-      (domain) => domain.host.listSessions(userId, request(appOrigin, held.token)),
+      (domain) => {
+        before = facts.live.filter(({ session }) => session.userId === userId)
+        return domain.host.listSessions(userId, request(appOrigin, held.token))
+      },
       (outcome) => {
         if (outcome.kind === 'refused') return
         const listed = new Set(outcome.value.map(({ id }) => id))
-        for (const { session } of facts.live) {
-          // One that was made during the call may be missing.
-          if (session.userId !== userId || session.createdAt > held.session.createdAt) continue
-          facts.require(listed.has(session.id) || !facts.isLive(session.id), 'a live session is missing in the list')
-        }
+        const missing = before.find(({ session }) => !listed.has(session.id) && facts.isLive(session.id))
+        facts.require(missing === undefined, 'a live session is missing in the list')
       },
     )
   }
 
   #signOut(held: Held, random: Random): void {
+    const { facts } = this.scene
     const { id } = held.session
-    const done = this.scene.facts.ban('a user signs out', (session) => session.id === id)
     this.do(
       random,
       'signs out',
       (domain) => domain.host.signOut(request(appOrigin, held.token)),
-      () => {
-        this.scene.facts.require(!this.scene.facts.isLive(id), 'a session is live after its sign-out')
-        done()
-      },
+      () => facts.require(!facts.isLive(id), 'a session is live after its sign-out'),
     )
   }
 
@@ -124,69 +148,112 @@ export class User extends Caller {
     const { userId, id } = held.session
     const others = facts.live.filter(({ session }) => session.userId === userId && session.id !== id)
     if (others.length === 0) return
-    const other = random.pick(others).session.id
+    const other = random.pick(others).session
     this.do(
       random,
       'ends another session',
-      (domain) => domain.host.revokeSession(userId, other, request(appOrigin, held.token)),
-      () => facts.require(!facts.isLive(other), 'a session is live after it was ended'),
+      (domain) => ownSessions(domain).revoke(held.session, other.id, request(appOrigin, held.token)),
+      (outcome) => {
+        if (outcome.kind === 'refused' && outcome.reason !== 'SESSION_NOT_FOUND') return
+        facts.require(!facts.isLive(other.id), 'a session is live after it was ended')
+        const isFair = outcome.kind === 'refused' || held.session.orderId === undefined || other.orderId !== undefined
+        facts.require(isFair, 'a session of an order ends one that was made directly')
+      },
+    )
+  }
+
+  #revokeOthers(held: Held, random: Random): void {
+    const { facts } = this.scene
+    const { userId, id, orderId } = held.session
+    const name = `end ${++this.scene.count}`
+    let before: readonly Held[] = []
+    this.do(
+      random,
+      `ends all other sessions, ${name}`,
+      (domain) => {
+        before = facts.live.filter(({ session }) => session.userId === userId && session.id !== id)
+        return ownSessions(domain).revokeOthers(held.session, request(appOrigin, held.token))
+      },
+      (outcome) => {
+        if (outcome.kind === 'refused') return
+        for (const { session } of before) {
+          const isReached = orderId === undefined || session.orderId !== undefined
+          if (isReached) facts.require(!facts.isLive(session.id), 'a session is live after all others were ended')
+          else facts.require(facts.endOf(session.id) !== name, 'a session of an order ends one that was made directly')
+        }
+      },
+      name,
     )
   }
 
   #issueLink(held: Held, random: Random): void {
     const wallet = random.pick(this.scene.wallets)
+    const { world } = this.scene
+    const name = `nonce ${++this.scene.count}`
+    let began = 0
     this.do(
       random,
-      `asks to link ${wallet.name}`,
-      (domain) =>
-        (domain.wallets as NonNullable<typeof domain.wallets>).links.issueNonce(
-          undefined,
-          {},
-          request(appOrigin, held.token),
-        ),
+      `asks for ${name} to link ${wallet.name}`,
+      (domain) => {
+        began = world.now
+        return walletsOf(domain).links.issueNonce(undefined, {}, request(appOrigin, held.token))
+      },
       (outcome) => {
-        if (outcome.kind === 'answered') this.#link = { nonce: outcome.value.challenge, wallet, held }
+        if (outcome.kind === 'refused') return
+        requireDirect(this.scene, held, began, 'a wallet is to be linked')
+        this.#link = { nonce: outcome.value.challenge, wallet, held, name }
       },
     )
   }
 
-  #linkWallet(random: Random): void {
+  #linkWallet(random: Random): unknown {
+    const { scene } = this
     const link = this.#link
-    if (link === undefined) return
+    if (link === undefined || scene.sessions.length === 0) return this.#issue(random)
     this.#link = undefined
-    const { nonce, wallet, held } = link
-    this.do(random, `links ${wallet.name}`, (domain) =>
-      (domain.wallets as NonNullable<typeof domain.wallets>).link(
-        nonce.nonceId,
-        wallet.prove(nonce.message),
-        request(appOrigin, held.token),
-      ),
+    const { nonce, wallet, name } = link
+    const held = random.permille(400) ? random.pick(scene.sessions) : link.held
+    const { userId } = held.session
+    let began = 0
+    this.do(
+      random,
+      `links ${wallet.name} by ${name}`,
+      (domain) => {
+        began = scene.world.now
+        if (userId === link.held.session.userId) scene.facts.gift(userId, wallet.publicKeyHex, name)
+        const proof = wallet.prove(nonce.message)
+        return walletsOf(domain).link(nonce.nonceId, proof, request(appOrigin, held.token))
+      },
+      (outcome) => {
+        if (outcome.kind === 'refused') return
+        requireDirect(scene, held, began, 'a wallet is linked')
+        const isOfUser = userId === link.held.session.userId
+        scene.facts.require(isOfUser, `${name} links a wallet to another user`)
+      },
     )
   }
 
   #unlink(held: Held, random: Random): void {
-    const { facts } = this.scene
+    const { facts, moved } = this.scene
     const { userId } = held.session
     const wallets = facts.walletsOf(userId)
     if (wallets.length === 0) return
     const subject = random.pick(wallets)
     const wallet = this.scene.wallets.find(({ publicKeyHex }) => publicKeyHex === subject)
     const done = facts.ban(`${wallet?.name} is unlinked`, (session) => session.subject === subject)
-    let began = ''
+    let began = 0
     this.do(
       random,
       `unlinks ${wallet?.name}`,
       (domain) => {
-        began = JSON.stringify(facts.userOf(userId)?.wallets.length)
-        return (domain.wallets as NonNullable<typeof domain.wallets>).unlink(
-          'ed25519',
-          this.scene.addressOf(subject),
-          request(appOrigin, held.token),
-        )
+        began = this.scene.world.now
+        return walletsOf(domain).unlink('ed25519', this.scene.addressOf(subject), request(appOrigin, held.token))
       },
       (outcome) => {
         if (outcome.kind === 'answered' || ['WALLET_NOT_FOUND', 'LAST_WALLET'].includes(outcome.reason)) done()
-        if (outcome.kind !== 'answered' || this.scene.moved.has(userId) || began === '') return
+        if (outcome.kind !== 'answered') return
+        requireDirect(this.scene, held, began, 'a wallet is unlinked')
+        if (moved.has(userId) || facts.userOf(userId)?.deleting) return
         facts.require(facts.walletsOf(userId).length > 0, 'a user unlinks the last wallet')
       },
     )
@@ -194,18 +261,32 @@ export class User extends Caller {
 
   #listWallets(held: Held, random: Random): void {
     const { facts } = this.scene
+    const { userId } = held.session
+    let before: readonly string[] = []
     this.do(
       random,
       'lists its wallets',
-      (domain) => (domain.wallets as NonNullable<typeof domain.wallets>).list(request(appOrigin, held.token)),
+      (domain) => {
+        before = facts.walletsOf(userId)
+        return walletsOf(domain).list(request(appOrigin, held.token))
+      },
       (outcome) => {
         if (outcome.kind === 'refused') return
-        this.scene.listed(
-          held.session.userId,
-          outcome.value.wallets.map(({ publicKeyHex }) => publicKeyHex),
-        )
-        facts.require(outcome.value.wallets.length <= 20, 'a user has too many wallets')
+        for (const { publicKeyHex } of outcome.value.wallets) {
+          const isHeld = before.includes(publicKeyHex) || facts.walletsOf(userId).includes(publicKeyHex)
+          // It may have come and gone during the call.
+          facts.require(isHeld || facts.bans.size > 0, "a user's list has a wallet that is not the user's")
+        }
       },
     )
   }
+}
+
+function walletsOf({ wallets }: ServiceDomain): NonNullable<ServiceDomain['wallets']> {
+  if (wallets === undefined) throw new TypeError('the service keeps no users')
+  return wallets
+}
+
+function ownSessions({ host, computers }: ServiceDomain): OwnSessions {
+  return new OwnSessions(host, { computers })
 }

@@ -1,11 +1,13 @@
 import { createPrivateKey, createPublicKey, hash, type KeyObject, sign } from 'node:crypto'
 import { p256 } from '@noble/curves/nist.js'
+import { ed25519 } from '../../src/core/wallet/nimiq.ts'
 
 /** A wallet of the `ed25519` adapter, whose key follows from a number. */
 export class Wallet {
   readonly name: string
   /** Its subject, too. */
   readonly publicKeyHex: string
+  readonly address: string
   readonly #key: KeyObject
 
   constructor(number: number) {
@@ -17,6 +19,7 @@ export class Wallet {
       type: 'pkcs8',
     })
     this.publicKeyHex = createPublicKey(this.#key).export({ format: 'der', type: 'spki' }).subarray(-32).toString('hex')
+    this.address = ed25519.deriveAddress(Buffer.from(this.publicKeyHex, 'hex'))
   }
 
   prove(message: string): { publicKeyHex: string; signatureHex: string } {

@@ -50,6 +50,8 @@ interface Waiting {
   readonly step: Step
   readonly resolve: (value: unknown) => void
   readonly reject: (error: unknown) => void
+  /** When it was sent. */
+  readonly since: number
   /** There once the step is done: its answer is on the way. */
   answer?: { readonly value: unknown }
 }
@@ -106,6 +108,9 @@ const worldBegins = Date.UTC(2026, 0, 1)
  */
 export const maxOffsetMs = 1000
 
+/** Time in ms after which a step at the store counts as lost. */
+const stepLimitMs = 5000
+
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 /**
@@ -121,6 +126,8 @@ export class World {
   /** Steps at the store so far. */
   storeCalls = 0
   now = worldBegins
+  /** Times at which something ends, to which time may leap. */
+  deadlines: () => readonly number[] = () => []
   readonly #actors: Actor[] = []
   readonly #calls = new Map<Actor, number>()
   readonly #busy = new Set<Actor>()
@@ -293,18 +300,18 @@ export class World {
   #step(random: Random, number: number): unknown {
     const { faults } = this
     this.#advance(random.permille(40) ? random.below(2000) : random.below(8))
+    this.#timeOut(random)
     if (random.permille(faults.crash)) return this.crash(random)
     if (random.permille(faults.clockJump)) return this.#jump(random)
     if (random.permille(faults.leap)) {
-      const ms = random.pick([5_000, 31_000, 61_000, 130_000, 620_000, 3_700_000])
+      const after = this.deadlines().filter((deadline) => deadline > this.now)
+      const isToEnd = after.length > 0 && random.permille(800)
+      // To a moment shortly before or after something ends; some longer.
+      const until = isToEnd ? random.pick(after) - this.now : random.pick([5_000, 61_000, 600_000, 86_400_000])
+      const ms = Math.max(0, until + random.below(20_000) - 3000)
       this.#log(`${ms / 1000} s pass`)
-      // A call has a time limit of a few seconds.
-      for (const one of this.#waiting.splice(0)) {
-        if (one.answer === undefined && random.permille(500)) this.#do(one)
-        one.task.waiting--
-        one.reject(unavailable())
-      }
-      return this.#advance(ms)
+      this.#advance(ms)
+      return this.#timeOut(random)
     }
     const idle = this.#actors.filter((actor) => !this.#busy.has(actor))
     if (this.#wakes.length > 0 && random.permille(300)) {
@@ -351,6 +358,20 @@ export class World {
     for (const one of this.#instances) this.crash(random, one)
   }
 
+  /** Ends the steps that have waited for longer than stores let them, of which each may have happened in time. */
+  #timeOut(random: Random): void {
+    const late = this.#waiting.filter(({ since }) => this.now - since > stepLimitMs)
+    if (late.length === 0) return
+    const now = this.now
+    for (const one of late) {
+      this.now = one.since
+      if (one.answer === undefined && random.permille(500)) this.#do(one)
+      this.#leave(one)
+      one.reject(unavailable())
+    }
+    this.now = now
+  }
+
   #jump(random: Random): void {
     const { instance } = random.pick(this.#instances)
     const most = random.permille(300) ? maxOffsetMs : 5
@@ -363,7 +384,7 @@ export class World {
     if (task === undefined || task.isGone) return new Promise(() => {})
     const key = mixed(task.key, ++task.steps)
     task.waiting++
-    return new Promise((resolve, reject) => this.#waiting.push({ task, key, step, resolve, reject }))
+    return new Promise((resolve, reject) => this.#waiting.push({ task, key, step, since: this.now, resolve, reject }))
   }
 
   #release(one: Waiting, random: Random): unknown {
@@ -378,19 +399,16 @@ export class World {
       this.#leave(one)
       return one.reject(unavailable())
     }
+    const isLost = random.permille(faults.lostAfter)
+    const isLate = random.permille(faults.lateAnswer)
+    this.#log(`${words} → ${isLost ? 'lost after it happened' : isLate ? 'happens' : 'answered'}`)
     const value = this.#do(one)
-    if (random.permille(faults.lostAfter)) {
-      this.#log(`${words} → lost after it happened`)
+    if (isLost) {
       this.#leave(one)
       return one.reject(unavailable())
     }
-    if (random.permille(faults.lateAnswer)) {
-      this.#log(`${words} → happens`)
-      one.answer = { value }
-      return
-    }
-    this.#log(`${words} → answered`)
-    this.#answer(one, value)
+    if (isLate) one.answer = { value }
+    else this.#answer(one, value)
   }
 
   #do({ task, step }: Waiting): unknown {
