@@ -9,12 +9,13 @@ import * as grpc from '@grpc/grpc-js'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { SessionService } from '../../gen/client/countersign/v1/session_service_pb.ts'
 import { signIn } from '../integrations/backend/support.ts'
+import { connect, fileWith, shop } from '../oidc/support.ts'
 import { startService } from '../support/service.ts'
 
 /** Runs one of the examples, as its first lines say, and resolves with its address and what it writes to its log. */
-async function startBackend(name: string, countersignUrl: string) {
+async function startBackend(name: string, countersignUrl: string, settings: Record<string, string> = {}) {
   const file = fileURLToPath(new URL(`../../examples/backend/${name}.ts`, import.meta.url))
-  const environment = { PATH: process.env.PATH, COUNTERSIGN_URL: countersignUrl, PORT: '0' }
+  const environment = { PATH: process.env.PATH, COUNTERSIGN_URL: countersignUrl, PORT: '0', ...settings }
   const child = spawn(process.execPath, [file], { env: environment, stdio: ['ignore', 'pipe', 'pipe'] })
   let log = ''
   child.stderr.on('data', (text) => (log += text))
@@ -152,4 +153,21 @@ describe.each(backends)('examples/backend/%s.ts', (name, askOnce, hasGet) => {
       body: { code: 'SERVICE_UNAVAILABLE', message: expect.stringContaining('cannot be checked') },
     })
   })
+})
+
+test('examples/backend/resource.ts serves clients whose users have allowed its scope', async () => {
+  const resource = 'https://notes.example/notes'
+  const clients = fileWith({ clients: [shop], resources: [{ resource, scopes: ['notes:read'] }] })
+  const { url } = await startService({ oidc: { clients } })
+  const { backend } = await startBackend('resource', url, { RESOURCE: resource })
+  const refused = await fetch(`${backend}/notes`)
+  expect(refused.status).toBe(401)
+  expect(refused.headers.get('www-authenticate')).toContain(
+    'resource_metadata="https://notes.example/.well-known/oauth-protected-resource/notes"',
+  )
+  const metadata = await fetch(`${backend}/.well-known/oauth-protected-resource/notes`)
+  expect(await metadata.json()).toMatchObject({ resource, authorization_servers: [url] })
+  const { session, tokens } = await connect(url, { resource, scope: 'openid notes:read' })
+  const answer = await fetch(`${backend}/notes`, { headers: { authorization: `Bearer ${tokens.access_token}` } })
+  expect(await answer.json()).toEqual({ clientId: 'shop', userId: session.userId })
 })
