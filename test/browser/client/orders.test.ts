@@ -226,7 +226,7 @@ test('a backend with a start key starts orders for the desktop that it describes
   const { url } = await startService({ orderStartKeys: [startKey] })
   const [backend, desktop, phone] = [createCountersignClient({ baseUrl: url }), device(url), device(url)]
   const requester = { origin: url, ip: '198.51.100.7', userAgent: 'Firefox on the desk' }
-  expect(await codeOf(desktop.startOrder({ kind: 'login' }))).toBe('START_KEY_REQUIRED')
+  expect(await codeOf(desktop.startOrder({ kind: 'login', displayTitle: 'Sign in' }))).toBe('START_KEY_REQUIRED')
   const order = await backend.startOrder({ kind: 'login', requester, startKey })
   const claim = await phone.claimOrder(order.claimUrl)
   const challenge = await phone.getOrderChallenge(claim)
