@@ -29,13 +29,14 @@ const rows: Readonly<
     ['derivedUserId', '`${adapterId}:${subject}`', 'subject || adapterId', 'contract/standalone e2e/sessions'],
   ],
   2: [
-    ['requireLive', 'now < expiresAt', 'now < expiresAt + 30_000', 'core/sign-in/nonce'],
+    ['requireLive', 'now < expiresAt', 'now < expiresAt + 30_000', 'core/sign-in/nonce', 14],
     ['readNonce', 'record.nonceId !== nonceId ||', '', 'core/sign-in/nonce'],
     [
       'consume',
       '(await this.#store.take(key)) !== found',
       '(await this.#store.take(key)) === null',
       'core/sign-in/nonce-replaced',
+      33,
     ],
     [
       'singleUse',
@@ -83,8 +84,8 @@ const rows: Readonly<
       '',
       'e2e/sessions core/users/contract',
     ],
-    ['tokenOf', '`${form} ${token}`', 'token', 'e2e/sessions'],
-    ['purposes', "'session cookie'", "'session token'", 'e2e/sessions'],
+    ['tokenOf', '`${form} ${token}`', 'token', 'e2e/sessions', 1],
+    ['purposes', "'session cookie'", "'session token'", 'e2e/sessions', 1],
     ['cookie', 'HttpOnly;', '', 'e2e/sessions'],
     ['cookie', "secure ? ' Secure;' : ''", "''", 'e2e/sessions'],
     ['sessionCookieName', 'secure ? `__Host-${plainCookieName}` :', '', 'e2e/sessions'],
@@ -101,7 +102,7 @@ const rows: Readonly<
     ['challengeMessage', '${challenge.nonce}', '', 'core/challenge'],
   ],
   6: [
-    ['claim', "claimed: 'ORDER_ALREADY_CLAIMED'", "claimed: 'moves'", 'core/order/order'],
+    ['claim', "claimed: 'ORDER_ALREADY_CLAIMED'", "claimed: 'moves'", 'core/order/order', 5],
     ['maxWrongCodes', '3', '30', 'core/order/order'],
     [
       'comparedCode',
@@ -112,8 +113,8 @@ const rows: Readonly<
     ['newCode', 'randomInt(100)', 'randomInt(10)', 'base/randomness'],
   ],
   7: [
-    ['checkReturnCode', "{ order, refusal: 'RETURN_CODE_REQUIRED' }", 'undefined', 'relay/relay'],
-    ['checkReturnCode', "right.includes(true) ? 'right' : 'wrong'", "'right'", 'relay/return-code'],
+    ['checkReturnCode', "{ order, refusal: 'RETURN_CODE_REQUIRED' }", 'undefined', 'relay/relay', 169],
+    ['checkReturnCode', "right.includes(true) ? 'right' : 'wrong'", "'right'", 'relay/return-code', 3],
     ['checkReturnCode', "order.status === 'approved' && codeTriesLeft(counted) === 0", 'false', 'relay/return-code'],
     [
       'requireNearby',
@@ -127,11 +128,11 @@ const rows: Readonly<
   ],
   8: [
     ['claimUrlTemplate', "value.indexOf('{claimToken}') > hash &&", '', 'service/config'],
-    ['preview', "claimed: 'ORDER_ALREADY_CLAIMED'", "claimed: 'same'", 'core/order/order'],
+    ['preview', "claimed: 'ORDER_ALREADY_CLAIMED'", "claimed: 'same'", 'core/order/order', 5],
     ['preview', 'const { ip: _ip, ...requester }', 'const requester', 'core/order/orders'],
   ],
   9: [
-    ['requireHolder', '!matchesAny(token, hashes)', 'false', 'core/order/orders'],
+    ['requireHolder', '!matchesAny(token, hashes)', 'false', 'core/order/orders', 1],
     ['requireOrigin', "this.#origins.requireSameOrOwn(request, order.origin, 'order')", '', 'core/order/orders'],
     ['orderInput', "desktopToken: bearer ?? ''", "desktopToken: bearer ?? queried(tokenField) ?? ''", 'e2e/orders'],
     [
@@ -145,8 +146,8 @@ const rows: Readonly<
   ],
   10: [
     ['hashToken', "hash('sha256', token, 'base64url')", 'token', 'base/token core/users/sessions'],
-    ['signed', '!this.#keyring.verify(purposes[form], secretPart, signature)', 'false', 'core/users/sessions'],
-    ['isSameText', '=== value && last.version === version', '!== undefined', 'core/users/sessions'],
+    ['signed', '!this.#keyring.verify(purposes[form], secretPart, signature)', 'false', 'core/users/sessions', 1],
+    ['isSameText', '=== value && last.version === version', '!== undefined', 'core/users/sessions', 11],
     ['ownFile', '0o600', '0o644', 'store/sqlite'],
     [
       'unsignedToken',
@@ -160,18 +161,20 @@ const rows: Readonly<
     ['compareAndSet', 'version = ? AND', 'version >= min(?, 0) AND', 'store/sqlite'],
     ['compareAndSet', 'version ~= ARGV[1]', 'not version', 'store/redis/redis.small'],
     ['compareAndSet', 'AND version = $2 AND', 'AND $2::integer > 0 AND', 'store/postgres/postgres.small'],
-    ['isLive', "!('ended' in record) &&", '', 'core/users/sessions'],
+    ['isLive', "!('ended' in record) &&", '', 'core/users/sessions', 3],
     [
       'changeOrder',
       'if (!(await records.compareAndSet(order, loaded.version))) continue',
       'await records.compareAndSet(order, loaded.version)',
       'core/order/races',
+      5,
     ],
     [
       'write',
       "await replaceFound(this.#store, { key: userKey(record.id), found: stored, value, life: 'forever' })",
       "stored !== undefined || (await this.#store.create(userKey(record.id), value, 'forever'))",
       'e2e/sessions',
+      3,
     ],
   ],
   12: [
@@ -231,9 +234,9 @@ const rows: Readonly<
     ['logRefusal', 'String(detail)', 'JSON.stringify(oidc.params)', 'oidc/refusals'],
   ],
   15: [
-    ['readNonce', 'record.userId !== userId', 'false', 'better-auth/linking core/sign-in/nonce'],
-    ['freshSession', 'current.session.orderId !== undefined', 'false', 'better-auth/linking core/sign-in/nonce'],
-    ['freshSession', 'host.requireFresh(current.session)', '', 'better-auth/linking core/sign-in/nonce'],
+    ['readNonce', 'record.userId !== userId', 'false', 'better-auth/linking core/sign-in/nonce', 15],
+    ['freshSession', 'current.session.orderId !== undefined', 'false', 'better-auth/linking core/sign-in/nonce', 3],
+    ['freshSession', 'host.requireFresh(current.session)', '', 'better-auth/linking core/sign-in/nonce', 1],
     ['link', 'owner !== undefined && owner.id !== userId', 'false', 'better-auth/linking core/sign-in/nonce'],
     ['consume', "origins.requireSame(request, record.origin, 'nonce')", '', 'better-auth/linking core/sign-in/nonce'],
   ],
@@ -260,14 +263,15 @@ const rows: Readonly<
     ['isCurrent', '&& !hasJumped(this.#known)', '', 'store/redis/clock'],
   ],
   19: [
-    ['requireComputerProof', 'if (computerKey === undefined)', '', 'relay/known-computers relay/relay'],
+    ['requireComputerProof', 'if (computerKey === undefined)', '', 'relay/known-computers relay/relay', 71],
     [
       'provesComputerKey',
       "verify('sha256', Buffer.from(proofText(subject)), { key, dsaEncoding: 'ieee-p1363' }, signature)",
       'true',
       'relay/known-computers',
+      71,
     ],
-    ['decide', 'rememberComputer &&', '', 'relay/known-computers'],
+    ['decide', 'rememberComputer &&', '', 'relay/known-computers', 3],
   ],
   20: [
     ['decideEarly', "order.takenBack !== undefined && intent.type === 'finalize'", 'false', 'relay/taking-back'],
@@ -276,15 +280,16 @@ const rows: Readonly<
       'await this.#options.host.endOrderSession(session)',
       'session.userId !== session.sessionId',
       'relay/taking-back',
+      8,
     ],
-    ['reject', "approved: 'moves'", "approved: 'ORDER_ALREADY_APPROVED'", 'relay/taking-back'],
+    ['reject', "approved: 'moves'", "approved: 'ORDER_ALREADY_APPROVED'", 'relay/taking-back', 5],
   ],
   21: [
-    ['isRedeemable', 'handOver.redeemedAt === undefined &&', '', 'relay/hand-over'],
-    ['ofPhone', '[order.challengeTokenHash]', 'phoneHashes(order)', 'relay/hand-over relay/relay'],
+    ['isRedeemable', 'handOver.redeemedAt === undefined &&', '', 'relay/hand-over', 24],
+    ['ofPhone', '[order.challengeTokenHash]', 'phoneHashes(order)', 'relay/hand-over relay/relay', 9],
   ],
   22: [
-    ['startKeyOf', 'equalInConstantTime(hashToken(key), shown)', 'true', 'relay/requester'],
+    ['startKeyOf', 'equalInConstantTime(hashToken(key), shown)', 'true', 'relay/requester', 2],
     ['isOfOwnPage', 'said.every((value) => value === undefined)', 'true', 'core/order/requester'],
     ['isOfOwnPage', '&& origins.isOwn(request)', '', 'core/order/requester'],
     ['isOfOwnPage', "kind === 'login'", 'true', 'core/order/requester'],
@@ -295,12 +300,13 @@ const rows: Readonly<
       '&& (expectedAddress === undefined || prover.isAddressOf(identity, expectedAddress))',
       '',
       'relay/requester',
+      9,
     ],
   ],
   24: [
-    ['requireFresh', 'this.#store.now() - createdAt >= freshMs', 'false', 'e2e/wallets'],
+    ['requireFresh', 'this.#store.now() - createdAt >= freshMs', 'false', 'e2e/wallets', 1],
     ['holding', 'claim?.userId === userId && claim.claim === entry.claim', 'claim !== undefined', 'core/users/users'],
-    ['unlink', 'staying.length === 1', 'false', 'e2e/wallets core/users/users'],
+    ['unlink', 'staying.length === 1', 'false', 'e2e/wallets core/users/users', 1],
   ],
   25: [
     [
@@ -411,7 +417,7 @@ const rows: Readonly<
   37: [['deploy/nginx/countersign.conf', 'grpc_set_header X-Forwarded-For $remote_addr;', '', 'e2e/proxies']],
   38: [
     ['userKey', 'isPlain(id) ?', 'true ?', 'commands/admin-users'],
-    ['refusalOf', 'found?.blockedAt !== undefined', 'false', 'core/users/user-administration'],
+    ['refusalOf', 'found?.blockedAt !== undefined', 'false', 'core/users/user-administration', 10],
     ['constructor', 'await new WebhookQueue(store).forget({ userId, wallets })', '', 'commands/admin'],
   ],
   39: [
@@ -488,8 +494,14 @@ const rows: Readonly<
     ['sessionHandlers', 'requireOwnOrigin?.(call.request)', '', 'oidc/offline'],
   ],
   45: [
-    ['revoke', 'if (!reaches(own, session)) throw sessionOutOfReach()', '', 'rpc/session-service'],
-    ['revokeOthers', 'session.id !== own.id && reaches(own, session)', 'session.id !== own.id', 'rpc/session-service'],
+    ['revoke', 'if (!reaches(own, session)) throw sessionOutOfReach()', '', 'rpc/session-service', 30],
+    [
+      'revokeOthers',
+      'session.id !== own.id && reaches(own, session)',
+      'session.id !== own.id',
+      'rpc/session-service',
+      30,
+    ],
     ['disconnect', 'isOfOrder || own.orderId === undefined', 'true', 'oidc/offline'],
   ],
   46: [
@@ -504,12 +516,13 @@ const rows: Readonly<
     ['lineOf', 'this.#lines.get(clientId)', '[...this.#lines.values()][0]', 'oidc/back-channel'],
   ],
   47: [
-    ['newOrder', "kind === 'link' ||", '', 'core/order/link-orders relay/relay'],
+    ['newOrder', "kind === 'link' ||", '', 'core/order/link-orders relay/relay', 6],
     [
       'starterOf',
       'this.#parts.links.freshSession(request)',
       'this.#parts.host.currentSession(request)',
       'core/order/link-orders',
+      3,
     ],
     ['requireStarter', 'current.session.id === starter?.sessionId', 'true', 'core/order/link-orders relay/relay'],
     ['link', 'await requireWanted()', '', 'core/order/link-orders'],
@@ -525,13 +538,14 @@ const rows: Readonly<
     ],
     ['createSession', 'this.#requireListed(key)', '', 'service/admit'],
     ['approve', "if (order.kind === 'login') await requireListed?.(identity)", '', 'service/admit'],
-    ['counting', '&& this.admits(session)', '', 'service/admit'],
+    ['counting', '&& this.admits(session)', '', 'service/admit', 51],
     ['isHeld', '&& parts.host.admits(session)', '', 'oidc/admit'],
     [
       'userIdOf',
       'found === undefined ? derivedUserId(wallet) : randomUserId()',
       'derivedUserId(wallet)',
       'service/admit',
+      7,
     ],
   ],
   49: [
@@ -556,9 +570,9 @@ const rows: Readonly<
     ['isWeb', 'if (usesDevices(metadata)) return false', '', 'oidc/device'],
   ],
   51: [
-    ['requireDirect', 'if (session.orderId === undefined) return', 'return', 'core/order/inbox e2e/inbox'],
+    ['requireDirect', 'if (session.orderId === undefined) return', 'return', 'core/order/inbox e2e/inbox', 25],
     ['requireOwnOrigin', 'bearerToken(request) === undefined', 'false', 'e2e/inbox'],
-    ['ofUser', "if (order.inboxUserId !== userId) throw refused('ORDER_NOT_FOUND')", '', 'core/order/inbox'],
+    ['ofUser', "if (order.inboxUserId !== userId) throw refused('ORDER_NOT_FOUND')", '', 'core/order/inbox', 2],
     ['advance', '{ handOver: _handOver, ...claimed }', 'claimed', 'core/order/inbox'],
     ['requireClaimer', 'session === undefined || session.userId !== inboxUserId', 'false', 'e2e/inbox'],
     ['requireApprover', 'wallet.linkedAt === user.createdAt', 'true', 'core/order/inbox'],
@@ -567,11 +581,12 @@ const rows: Readonly<
       'if (order.inboxUserId !== undefined) await this.#requireInbox().requireApprover(order, identity)',
       '',
       'core/order/inbox',
+      19,
     ],
     ['finalize', 'await this.#requireInbox().requireApprover(order, identityOf(order))', '', 'core/order/inbox'],
     ['requireApprover', '!host.admits(await host.personKey(userId, identity))', 'false', 'e2e/inbox'],
     ['isFinalizeRetry', 'order.finalizeKeyHash === finalizeKeyHash', 'true', 'core/order/inbox'],
-    ['enter', 'ofKey.length >= maxOfStartKey', 'false', 'core/order/inbox'],
+    ['enter', 'ofKey.length >= maxOfStartKey', 'false', 'core/order/inbox', 2],
   ],
   52: [
     ['giveOut', 'if (this.#givenOut.has(id)) throw alreadyUsed()', '', 'integrations/approvals/answers'],

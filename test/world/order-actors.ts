@@ -140,6 +140,11 @@ export class Computer extends Caller {
   }
 }
 
+/** Six digits that are not the return code, or hardly ever if no phone was shown it yet. */
+export function wrongCode({ returnCode = '123456' }: KnownOrder): string {
+  return String((Number(returnCode) + 1) % 1_000_000).padStart(6, '0')
+}
+
 /** Finalizes an order for a computer or a backend, mostly as it should be done. */
 function finalize(
   computer: Computer | Agent,
@@ -152,7 +157,7 @@ function finalize(
   const { orderId, desktopToken, name } = order
   const key = order.computerNumber === undefined ? undefined : keys[order.computerNumber]
   const [codeIsWrong, proofIsWrong] = [random.permille(80), random.permille(40)]
-  const returnCode = codeIsWrong ? '1234567' : order.returnCode
+  const returnCode = codeIsWrong ? wrongCode(order) : order.returnCode
   const wrongKey = random.permille(500) ? undefined : keys[order.computerNumber === 0 ? 1 : 0]
   const computerProof = (proofIsWrong ? wrongKey : key)?.prove(orderId, desktopToken)
   const other = order.starter === undefined || random.permille(900) ? undefined : scene.sessions.at(-1)
@@ -245,13 +250,18 @@ export class Phone extends Caller {
   }
 
   #preview({ orderId, claimToken, name }: KnownOrder, random: Random): void {
+    const { facts } = this.scene
+    let wasClaimed = false
     this.do(
       random,
       `looks at ${name}`,
-      (domain) => domain.orders.preview({ orderId, claimToken }, request(ownOrigin)),
+      (domain) => {
+        wasClaimed = facts.wasStored(orderId, ({ status }) => status !== 'created')
+        return domain.orders.preview({ orderId, claimToken }, request(ownOrigin))
+      },
       (outcome) => {
-        if (outcome.kind === 'refused')
-          this.scene.facts.checkRefusal(orderId, outcome.reason, `${name} to be looked at`)
+        if (outcome.kind === 'refused') facts.checkRefusal(orderId, outcome.reason, `${name} to be looked at`)
+        else facts.require(!wasClaimed, `${name} is shown to a phone that has not claimed it`)
       },
     )
   }

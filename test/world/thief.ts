@@ -1,4 +1,5 @@
 import type { ServiceDomain } from '../../src/service/domain.ts'
+import { wrongCode } from './order-actors.ts'
 import type { Random } from './random.ts'
 import { Caller, type KnownOrder, recent } from './scene.ts'
 import { appOrigin, ownOrigin, request } from './service.ts'
@@ -37,11 +38,12 @@ export class Thief extends Caller {
   }
 
   /** With the computer's token, the return code is still missing. */
-  #guess({ orderId, desktopToken, computerNumber, name }: KnownOrder, random: Random): void {
+  #guess(order: KnownOrder, random: Random): void {
+    const { orderId, desktopToken, computerNumber, name } = order
     const takesCode = this.scene.facts.wasStored(orderId, ({ returnCodes }) => returnCodes === true)
     if (!takesCode || computerNumber !== undefined) return
     this.#try(random, `finalize ${name} by a guess`, ({ orders }) =>
-      orders.finalize({ orderId, desktopToken, returnCode: '1234567' }, request(appOrigin)),
+      orders.finalize({ orderId, desktopToken, returnCode: wrongCode(order) }, request(appOrigin)),
     )
   }
 
