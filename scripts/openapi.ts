@@ -176,7 +176,9 @@ const serviceOptionsSchema: Oas3_1Schema = {
     demoWallet: { type: 'boolean', description: 'Whether the demo wallet is offered, for trying the service out.' },
     languages: texts('Languages that the pages speak (BCP 47).'),
     parts: texts(
-      'Parts of the service that are on: `pages`, `account` (the account page), `wallets` (several wallets for a user), `open-orders` (pages start orders of every kind without a start key), `access-tokens`, `oidc`. Later releases can add more.',
+      'Parts of the service that are on: `pages`, `account` (the account page), `wallets` (several wallets for a ' +
+        'user), `open-orders` (pages start orders of every kind without a start key), `access-tokens`, `oidc`. Later ' +
+        'releases can add more.',
     ),
   },
 }

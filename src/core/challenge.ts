@@ -37,8 +37,8 @@ const otherSpace = /[^\S ]| {2}/u
 
 /**
  * What the line `Payload` says of a payload in its canonical form (RFC 8785), so that a wallet shows what it signs;
- * `undefined` for a payload that the text has as a hash only: one of more than 400 bytes, or with white space that looks
- * like other white space.
+ * `undefined` for a payload that the text has as a hash only: one of more than 400 bytes, or with white space that
+ * looks like other white space.
  */
 export function payloadLine(canonical: string): string | undefined {
   if (new TextEncoder().encode(canonical).length > maxPayloadLineBytes || otherSpace.test(canonical)) return undefined

@@ -29,7 +29,7 @@ function permitting(origin: string): Record<string, string> {
 /** Names of headers, as a preflight lists them. */
 const headerNames = /^[\w-]{1,100}(?:, ?[\w-]{1,100}){0,49}$/
 
-/** Permits a preflight of any page for a public document, with whatever headers its script sends. */
+/** Permits a preflight of any page for a public document, with any headers that its script sends. */
 function permittingAnyPage(asked: string | undefined): Record<string, string> {
   const allowed = asked !== undefined && headerNames.test(asked) ? { 'access-control-allow-headers': asked } : {}
   return {

@@ -32,7 +32,8 @@ interface PeekedSession extends ProxiedSession {
  * Answers a proxy that asks whether a request may pass: 200 with the session in five headers, or 401 or 403. A 401 to a
  * GET or HEAD has the address of the sign-in page as its Location, for nginx, which takes no 302 here; with
  * `?redirect=1` it is a 302 there. The address is a path on the protected host, so that no host is read from a header.
- * A request that may pass is a use of its session. With `?groups=staff,admins`, users of any of these groups pass, and others get 403, GROUP_REQUIRED.
+ * A request that may pass is a use of its session. With `?groups=staff,admins`, users of any of these groups pass, and
+ * others get 403, GROUP_REQUIRED.
  *
  * NOT_ENABLED without `peekSession`, and if no proxy is trusted.
  */

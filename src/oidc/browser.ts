@@ -11,7 +11,7 @@ export interface BrowserCookie {
 /** Most cookies by which an interaction recognises its browser. */
 export const mostCookies = 5
 
-/** Most cookies of a request that are read: those of a browser that has just opened as many tabs at once. */
+/** Most cookies of a request that are read: enough for as many tabs that open at once. */
 const mostRead = 50
 
 /**

@@ -262,7 +262,8 @@ async function extendSession({ params, entities }: KoaContextWithOIDC['oidc'], {
     const session = await host.findSession(sessionUid)
     if (session !== undefined) await host.extendSession(session)
   } catch {
-    // The tokens are made, and the client needs them. If the store is away, which the log says, the next refresh extends.
+    // The tokens are made, and the client needs them. If the store is away, which the log says, the next refresh
+    // extends.
   }
 }
 

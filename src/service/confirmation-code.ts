@@ -25,7 +25,7 @@ export function confirmationCodeLine(given: Given, { publicUrl, isLocal }: Place
     return `${name} is compare, which stops no relayed order, at ${at}; set it to return (docs/cross-device-security.md)`
   }
   return (
-    `${name} is return, the default at ${at}: computers ask for the code that the phone shows; set it, and this line ` +
-    'is gone'
+    `${name} is return, the default at ${at}: computers ask for the code that the phone shows; set the option to ` +
+    'silence this line'
   )
 }

@@ -45,7 +45,8 @@ function list(size: number, part: string, separator = ''): string {
   ).join(separator)
 }
 
-const asked = `client_id=shop&response_type=code&redirect_uri=${encodeURIComponent(redirectUri)}&code_challenge=${'c'.repeat(43)}&code_challenge_method=S256`
+const pkce = `code_challenge=${'c'.repeat(43)}&code_challenge_method=S256`
+const asked = `client_id=shop&response_type=code&redirect_uri=${encodeURIComponent(redirectUri)}&${pkce}`
 const credentials = 'client_id=shop&client_secret=a-secret-of-the-shop-long-enough'
 const code = `grant_type=authorization_code&code=none&redirect_uri=${encodeURIComponent(redirectUri)}&${credentials}`
 
@@ -251,8 +252,13 @@ const rows: Readonly<Record<string, Row>> = {
     path: `${base}/oidc/token`,
     bound: formBytes,
     headers: form,
-    body: (size) =>
-      `grant_type=authorization_code&code=none&client_assertion_type=urn:ietf:params:oauth:client-assertion-type:jwt-bearer&client_assertion=${Buffer.from('{"alg":"ES256"}').toString('base64url')}.${Buffer.from(`{"aud":[${list((size - 400) * 0.7, '"a#"', ',')}],"sub":"shop","iss":"shop"}`).toString('base64url')}.x`,
+    body: (size) => {
+      const claims = `{"aud":[${list((size - 400) * 0.7, '"a#"', ',')}],"sub":"shop","iss":"shop"}`
+      const [header, payload] = ['{"alg":"ES256"}', claims].map((part) => Buffer.from(part).toString('base64url'))
+      const type = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
+      const assertion = `client_assertion_type=${type}&client_assertion=${header}.${payload}.x`
+      return `grant_type=authorization_code&code=none&${assertion}`
+    },
   },
   'a pushed request': {
     method: 'POST',

@@ -14,8 +14,8 @@ export interface Cell {
 
 /** Columns of the table, with their titles in Markdown. */
 export const columns = {
-  return: '`return` (default)',
-  known: '`return`, known computers',
+  known: '`return` (default)',
+  return: '`return`, no known computers',
   compare: '`compare`',
   proximity: 'proximity enforced',
   startKeys: 'start keys',

@@ -12,7 +12,7 @@ export function followBackground(host: Element, card: HTMLElement): void {
 function brightnessBehind(host: Element, card: HTMLElement): number | undefined {
   for (let element: Element | null = host; element !== null; element = parentOf(element)) {
     const { backgroundColor } = getComputedStyle(element)
-    // A mix has the form `color(srgb r g b / a)`, whatever form the page's colour has.
+    // A mix has the form `color(srgb r g b / a)`, with a page's colour in any form.
     card.style.outlineColor = `color-mix(in srgb, ${backgroundColor}, ${backgroundColor})`
     const mixed = getComputedStyle(card).outlineColor
     card.style.outlineColor = ''

@@ -1,8 +1,8 @@
 /**
  * Style sheet of the element. Its colours follow the background behind it, or the page's `color-scheme`. Its edge and
- * padding are inside the shadow root, because a page's reset of all elements (`*`) beats `:host`. Custom properties to change it:
- * --countersign-color, --countersign-background, --countersign-border, --countersign-accent, --countersign-on-accent,
- * --countersign-error, --countersign-radius, --countersign-qr-size.
+ * padding are inside the shadow root, because a page's reset of all elements (`*`) beats `:host`. Custom properties to
+ * change it: --countersign-color, --countersign-background, --countersign-border, --countersign-accent,
+ * --countersign-on-accent, --countersign-error, --countersign-radius, --countersign-qr-size.
  */
 export const elementStyle = `
 :host {

@@ -434,7 +434,7 @@ export class Orders {
         if (order.kind === 'link') await this.#requireLinks().requireAddable(order, identity)
         if (order.kind === 'login') await requireListed?.(identity)
         if (order.inboxUserId !== undefined) await this.#requireInbox().requireApprover(order, identity)
-        // After it, so that a wallet that cannot approve is told so.
+        // Here, so that the refusal for a wallet that cannot approve comes first.
         await this.#requireClaimer(order, input.challengeToken)
         const approval = await this.#computers.decide(order, identity, rememberComputer)
         const signatureHex = proof.signatureHex.toLowerCase()

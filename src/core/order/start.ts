@@ -193,8 +193,8 @@ function requireFitsInbox({ kind, payload, inboxUserId, ttlSeconds, computerKey 
 }
 
 /**
- * A text of the requester without marks that order text, in which runs of white space count as one space; `undefined` if
- * nothing is left.
+ * A text of the requester without marks that order text, in which runs of white space count as one space; `undefined`
+ * if nothing is left.
  */
 function oneLine(field: string, given: string | undefined): string | undefined {
   if (given === undefined) return undefined

@@ -193,7 +193,8 @@ export class StandaloneHost implements WalletHost {
 
   /**
    * The session of a request that a proxy asks about before it passes it on, by its bearer token or, without one, by
-   * its cookie. Changes nothing, and extends nothing: see {@link extendSession}. `reads` is whether the proxy was asked for a GET or HEAD.
+   * its cookie. Changes nothing, and extends nothing: see {@link extendSession}. `reads` is whether the proxy was asked
+   * for a GET or HEAD.
    *
    * A cookie counts if the Origin header names a trusted origin. Without that header it counts for GET and HEAD only:
    * browsers send it with everything else. Rejects with ORIGIN_NOT_TRUSTED otherwise, with SESSION_REQUIRED if the

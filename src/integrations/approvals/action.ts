@@ -19,7 +19,8 @@ const maxValues = 8192
  */
 export function payloadOf(action: unknown): string {
   const nonce = base64urlnopad.encode(crypto.getRandomValues(new Uint8Array(32)))
-  const payload = `{"typ":"countersign/action","action":${new ActionReader().read(action, 'action', 1)},"nonce":"${nonce}"}`
+  const text = new ActionReader().read(action, 'action', 1)
+  const payload = `{"typ":"countersign/action","action":${text},"nonce":"${nonce}"}`
   try {
     canonicalPayload(payload)
   } catch (cause) {

@@ -36,11 +36,11 @@ export interface ApprovalsOptions {
   /** A function that makes HTTP requests in place of `fetch`. It must not follow redirects. */
   readonly fetch?: Fetcher
   /**
-   * Whether an approval is given out for the first time: an atomic step of your own store, which all processes share, such
-   * as an `INSERT` of the id as a primary key. It is called last, once the proof holds, with the id of the order, at
-   * most 64 characters of `[A-Za-z0-9_-]`, and the time until which the id has to be kept, in epoch milliseconds. All
-   * but `true` is ALREADY_USED; `decision()` rejects with what it rejects with. Default: the service's word that it gave
-   * the answer to one process only.
+   * Whether an approval is given out for the first time: an atomic step of your own store, which all processes share,
+   * such as an `INSERT` of the id as a primary key. It is called last, once the proof holds, with the id of the order,
+   * at most 64 characters of `[A-Za-z0-9_-]`, and the time until which the id has to be kept, in epoch milliseconds.
+   * All but `true` is ALREADY_USED; `decision()` rejects with what it rejects with. Default: the service's word that it
+   * gave the answer to one process only.
    */
   readonly remember?: (orderId: string, until: number) => Promise<boolean>
 }
@@ -133,7 +133,8 @@ export interface Approvals {
   /**
    * Puts an action into a user's inbox.
    *
-   * @throws ApprovalError with a `reason`: APP_NAME_MISMATCH if the service has another name; SERVICE_REFUSED with the code RATE_LIMITED if the user has too many open.
+   * @throws ApprovalError with a `reason`: APP_NAME_MISMATCH if the service has another name; SERVICE_REFUSED with the
+   *   code RATE_LIMITED if the user has too many open.
    * @throws TypeError for wallets that are wrong.
    */
   ask<Action>(request: ApprovalRequest<Action>): Promise<Approval<Action>>
@@ -152,8 +153,8 @@ const minKeyLength = 32
 const defaultTtlSeconds = 3600
 
 /**
- * Time behind an order's end in which its approval may still be given out, in milliseconds: the ten minutes in which the
- * service lets it be finalized, and a day for a backend that was away and for clocks that differ.
+ * Time behind an order's end in which its approval may still be given out, in milliseconds: the ten minutes in which
+ * the service lets it be finalized, and a day for a backend that was away and for clocks that differ.
  */
 const afterEndMs = 600_000 + 24 * 3_600_000
 
@@ -228,7 +229,8 @@ class InboxApprovals implements Approvals {
     const name = await this.#calls.appName()
     // Of an older service, only the proof says it.
     if (name === undefined || name === this.#appName) return
-    const names = `the service has ${JSON.stringify(name).slice(0, 100)}, the option is ${JSON.stringify(this.#appName)}`
+    const theirs = JSON.stringify(name).slice(0, 100)
+    const names = `the service has ${theirs}, the option is ${JSON.stringify(this.#appName)}`
     throw new ApprovalError('APP_NAME_MISMATCH', `Two values of appName: ${names}`)
   }
 

@@ -5,7 +5,7 @@
  * |---|---|
  * | `ACTION_INVALID` | The action is not JSON that can be signed. `cause` says what is wrong with it. |
  * | `ALREADY_USED` | The approval was given out before, here or in another process. Ask again. |
- * | `APP_NAME_MISMATCH` | The service has another `appName` than the options. Nobody was asked. |
+ * | `APP_NAME_MISMATCH` | The service has another `appName` than the options. No request was made to the user. |
  * | `HANDLE_INVALID` | The handle was sealed with another start key, or is not a handle, or is for other wallets. |
  * | `PROOF_INVALID` | The service's answer does not prove the approval. `cause` is the `ProofError`. |
  * | `SERVICE_REFUSED` | The service refused the call; `code` is its reason, such as `RATE_LIMITED`. |

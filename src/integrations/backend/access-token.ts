@@ -128,7 +128,7 @@ interface ClientTokenClaims extends AccessTokenClaims {
   readonly scopes: readonly string[]
 }
 
-/** As {@link verifyAccessToken} for a client's token, but leaves the scopes to the caller, who has checked the rules. */
+/** As {@link verifyAccessToken} for a client's token; the caller checks the scopes, and has checked the rules. */
 export async function clientTokenClaims(
   token: string,
   rules: Omit<VerifyAccessTokenOptions, 'scopes'>,

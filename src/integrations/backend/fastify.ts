@@ -56,8 +56,8 @@ export function sessionOf(request: FastifyRequestLike): Session {
 
 /**
  * Fastify hook (`onRequest`, of the whole application) that lets only requests with a token for this resource through.
- * {@link authOf} returns what it says, which MCP's SDK finds in `request.raw.auth`. It also answers preflights and serves
- * the metadata.
+ * {@link authOf} returns what it says, which MCP's SDK finds in `request.raw.auth`. It also answers preflights and
+ * serves the metadata.
  */
 export function requireToken(
   resource: ProtectedResource,
@@ -72,7 +72,7 @@ export function requireToken(
   }
 }
 
-/** What the token of a request says that {@link requireToken} let through. Throws a `TypeError` if it did not see it. */
+/** What the token of a request says that {@link requireToken} let through. Throws a `TypeError` without that hook. */
 export function authOf({ raw }: FastifyRequestLike): AuthInfo {
   const { auth } = raw as { readonly auth?: AuthInfo }
   if (auth === undefined) throw new TypeError('authOf needs the hook requireToken on the route')

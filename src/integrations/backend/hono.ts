@@ -38,8 +38,8 @@ export interface TokenVariables {
 
 /**
  * Hono middleware that lets only requests with a token for this resource through, with what it says in `c.var.auth`. It
- * also answers preflights and serves the metadata, so use it for the whole application (`app.use(requireToken(resource))`),
- * before the routes.
+ * also answers preflights and serves the metadata, so use it for the whole application, before the routes:
+ * `app.use(requireToken(resource))`.
  */
 export function requireToken(resource: ProtectedResource): MiddlewareHandler<{ Variables: TokenVariables }> {
   return async (c, next) => {

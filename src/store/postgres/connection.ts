@@ -267,8 +267,8 @@ function clientClass({ library, tls }: Access): new (config?: ClientConfig) => C
 }
 
 /**
- * What each connection is set to, whatever the defaults of the server, database and user are. Until then, names without
- * a schema could be those of others' functions.
+ * What each connection is set to, independently of the defaults of the server, database and user. Until then, names
+ * without a schema could be those of others' functions.
  */
 const sessionSettings = `SELECT pg_catalog.pg_is_in_recovery() AS standby,
     extract(epoch FROM pg_catalog.pg_postmaster_start_time())::text AS server,

@@ -206,9 +206,10 @@ export const InboxService: GenService<{
    * ClaimFromInbox assigns an order to the browser that calls, and returns its challenge token: created becomes claimed.
    *
    * Until the order is approved, a further claim replaces the challenge token, and the older ones can only reject the
-   * order. A token counts as long as the session that claimed lives, and its user may sign in; then it is
-   * ORDER_TOKEN_INVALID. A retry with the same claim_key gets the same response. An order that is not addressed to the user is
-   * ORDER_NOT_FOUND. Then GetOrderChallenge, ApproveOrder, RejectOrder and HandOverOrder follow as for other orders.
+   * order. A token counts as long as the session that claimed lives, and its user may sign in; after that, a call with
+   * it is ORDER_TOKEN_INVALID. A retry with the same claim_key gets the same response. An order that is not addressed
+   * to the user is ORDER_NOT_FOUND. Then GetOrderChallenge, ApproveOrder, RejectOrder and HandOverOrder follow as for
+   * other orders.
    *
    * Errors: NOT_ENABLED, SESSION_REQUIRED, SESSION_INVALID, SESSION_NOT_FRESH, ORIGIN_NOT_TRUSTED, ORDER_NOT_FOUND,
    * ORIGIN_MISMATCH, ORDER_ALREADY_APPROVED, ORDER_FINALIZED, ORDER_REJECTED, ORDER_CANCELLED, ORDER_EXPIRED.
