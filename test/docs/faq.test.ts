@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -31,6 +31,12 @@ function blocks(heading: string): [CodeBlock, ...CodeBlock[]] {
   return blocksOf(answer(heading)) as [CodeBlock, ...CodeBlock[]]
 }
 
+/** What a block of settings sets. */
+function variablesOf({ text }: CodeBlock): Record<string, string> {
+  const lines = text.matchAll(/^(?:export )?([A-Z_]+)=(\S+)$/gm)
+  return Object.fromEntries([...lines].map(([, name, value]) => [name, value]))
+}
+
 test('its links to its own headings lead somewhere, and every heading is linked', () => {
   const headings = [...page.matchAll(/^### (.+)$/gm)].map(([, text = '']) =>
     text
@@ -57,14 +63,7 @@ test('a Node.js that is too old is told in that line', async () => {
 
 describe('origins', () => {
   test('the list replaces the default, and each entry is compared as a whole', async () => {
-    const [{ text }] = blocks('Which origins do I trust?')
-    const variables = Object.fromEntries(
-      text
-        .trim()
-        .split('\n')
-        .map((line) => line.split('=') as [string, string]),
-    )
-    const { url } = await startService(optionsFromEnvironment(variables))
+    const { url } = await startService(optionsFromEnvironment(variablesOf(blocks('Which origins do I trust?')[0])))
     const nonceFor = async (origin: string) => (await rest(url, '/wallet/nonce', {}, { origin })).status
     expect(await nonceFor('https://auth.shop.example')).toBe(200)
     expect(await nonceFor('https://www.shop.example')).toBe(200)
@@ -77,9 +76,24 @@ describe('origins', () => {
     await expect(createCountersign({ trustedOrigins: ['https://*.shop.example'] })).rejects.toThrow('trustedOrigins')
   })
 
-  test('the refusal says what the page shows', async () => {
+  test('every list of a page has the service’s own origin, but for the one that doctor finds', async () => {
+    const folder = join(root, 'docs')
+    const leftOut: string[] = []
+    for (const name of (await readdir(folder)).filter((file) => file.endsWith('.md'))) {
+      for (const block of blocksOf(await readFile(join(folder, name), 'utf8'))) {
+        const { COUNTERSIGN_PUBLIC_URL: own, COUNTERSIGN_TRUSTED_ORIGINS: list } = variablesOf(block)
+        if (list !== undefined && !list.split(',').includes(String(own))) leftOut.push(name)
+      }
+    }
+    expect(leftOut).toEqual(['doctor.md'])
+  })
+
+  test.each([
+    ['with the settings of the answer before', variablesOf(blocks('Which origins do I trust?')[0])],
+    ['without settings', {}],
+  ])('the refusal says what the page shows, %s', async (_name, variables) => {
     const [command, shown] = blocks('Why is it 403 ORIGIN_NOT_TRUSTED behind my proxy?')
-    const { url } = await startService()
+    const { url } = await startService(optionsFromEnvironment(variables))
     const { stdout } = await run('sh', ['-c', command.text.replace('http://localhost:8080', url)])
     expect(JSON.parse(stdout)).toEqual(JSON.parse(shown!.text))
   })

@@ -39,7 +39,7 @@ async function makeApplication(section: string, paths: readonly string[], servic
   const own = paths.map((path) => {
     const file = files.get(path)
     if (file === undefined) throw new Error(`docs/frameworks.md has no ${path}`)
-    return [path, file.replace('https://auth.example', serviceUrl)] as const
+    return [path, file.replace('https://auth.shop.example', serviceUrl)] as const
   })
   await writeFiles(application, new Map(own))
   return application
