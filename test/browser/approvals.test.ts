@@ -12,13 +12,14 @@ const example = fileURLToPath(new URL('../../examples/approvals/http.ts', import
 
 /** The example's backend and agent, as a person starts them. */
 function startExample() {
-  const child = spawn(process.execPath, [example], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, [example], { stdio: ['pipe', 'pipe', 'inherit'] })
   onTestFinished(() => {
     child.kill('SIGKILL')
   })
   const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
   return {
     ended: once(child, 'exit'),
+    type: (line: string) => child.stdin.write(`${line}\n`),
     /** The next line, of which only a part is wanted. */
     async says(pattern: RegExp): Promise<string> {
       const { value = '' } = await lines.next()
@@ -39,7 +40,9 @@ describe.skipIf(!hasBrowser)('an agent that asks for an approval', () => {
       // The example's service ends with its agent.
       provokes(/ERR_CONNECTION_REFUSED/)
       await signInWithDemoWallet(page, url, '/api/auth/account')
-      await page.goto(await run.says(/^"Delete report\.txt" waits for your approval: (http\S+)$/))
+      run.type(await page.evaluate(async () => (await (await fetch('/api/auth/session')).json()).session.address))
+      // Behind the question, which ends in no line.
+      await page.goto(await run.says(/"Delete report\.txt" waits for your approval: (http\S+)$/))
       await page.getByRole('heading', { name: 'Delete report.txt' }).waitFor()
       await screenshot(page, 'agent-asks')
       await tap(page.getByRole('button', { name: 'Review the request' }))
@@ -52,12 +55,13 @@ describe.skipIf(!hasBrowser)('an agent that asks for an approval', () => {
         await expectHeading(page, /approv/i)
         await run.says(/^Signed by NQ\d\d /)
         await run.says(/^The agent got 200: Deleted report\.txt$/)
-        await run.says(/^Files that are left: 0$/)
-      } else {
-        await run.says(/^The agent got 403: Not done: declined$/)
-        await run.says(/^Files that are left: 1$/)
-      }
+      } else await run.says(/^The agent got 403: Not done: declined$/)
       await screenshot(page, `agent-${answer.toLowerCase()}`)
+      await page.goto(await run.says(/^"Delete missing\.txt" waits for your approval: (http\S+)$/))
+      await tap(page.getByRole('button', { name: 'Review the request' }))
+      await tap(page.getByRole('button', { name: 'Decline' }))
+      await run.says(/^The agent got 403: Not done: declined$/)
+      await run.says(answer === 'Approve' ? /^Files that are left: 0$/ : /^Files that are left: 1$/)
       expect(await run.ended).toEqual([0, null])
       expectNoFaults(trail)
     }
