@@ -134,7 +134,7 @@ const rows = {
     metadata: ['adapters'],
     text: 'Name one of the configured wallet adapters as adapter_id: {adapters}' },
   LOGIN_REFUSED: { class: 'refused', audit: 'signature else call', retry: 'other wallet', shown: ['notice', 'device'],
-    metadata: ['application_message', 'address'],
+    metadata: ['application_message', 'adapter_id', 'address'],
     text: 'This wallet is not allowed to sign in' },
   CONTRACT_WALLET_NEEDS_RPC: { class: 'input', audit: 'signature', retry: 'other wallet', shown: ['notice', 'device'],
     metadata: ['chain_id', 'setting'],
