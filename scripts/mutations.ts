@@ -317,6 +317,11 @@ const rows: Readonly<
     ],
     ['textOf', 'pageOrigin ??', '', 'core/wallet/form'],
     ['prove', 'this.#requireNamed(challenge.named, proof)', '{}', 'core/wallet/form-nonce'],
+    ['requireAskedFor', 'adapterId !== adapter.id', 'false', 'core/wallet/form-nonce'],
+    ['requireAskedFor', '!isSameAddress(adapter, address, proof.address ?? proven)', 'false', 'core/wallet/form-nonce'],
+    ['requireAskedFor', 'chainId !== proof.chainId', 'false', 'core/wallet/form-nonce'],
+    ['issueNonce', 'origin, { askedFor: wallet,', 'origin, {', 'core/wallet/form-nonce'],
+    ['issueNonce', 'link, askedFor: wallet,', 'link,', 'core/wallet/form-nonce'],
   ],
   26: [
     ['recoverKey', 'parsed.hasHighS()', 'false', 'core/wallet/ethereum/keys'],

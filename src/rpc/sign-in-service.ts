@@ -2,7 +2,7 @@ import { NoncePurpose, type SignInService } from '../../gen/server/countersign/v
 import type { NonceRecord } from '../core/sign-in/nonce.ts'
 import type { SignIn } from '../core/sign-in/sign-in.ts'
 import type { WalletLinks } from '../core/sign-in/user-wallets.ts'
-import type { WalletNamed } from '../core/wallet/prover.ts'
+import type { WalletNamed } from '../core/wallet/wallet.ts'
 import { CountersignError, invalidField } from '../shared/errors.ts'
 import { type Call, limited, type ServiceHandlers, sessionFields, setCookies, setSession } from './methods.ts'
 

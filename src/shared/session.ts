@@ -66,7 +66,7 @@ export interface SigningAccount {
   readonly chainId?: string
 }
 
-/** What a nonce is asked for with. The account is absent for wallets whose texts do not name it. */
+/** What a nonce is asked for with. A proof must be of the account that is named, if one is. */
 export interface NonceRequest extends Partial<SigningAccount> {
   /** Application name that the client expects. */
   readonly appName?: string

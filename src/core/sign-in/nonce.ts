@@ -4,11 +4,12 @@ import { applicationStepMs, applicationSteps } from '../../base/timing/time-limi
 import { newId } from '../../base/token.ts'
 import type { LiveCount } from '../../limits/concurrency.ts'
 import { CountersignError, internalError, refused } from '../../shared/errors.ts'
-import { given } from '../../shared/given.ts'
+import { given, pick } from '../../shared/given.ts'
 import type { Store } from '../../store/store.ts'
 import type { LinkLines } from '../challenge.ts'
 import type { OriginPolicy } from '../origin-policy.ts'
 import type { FormNamed } from '../wallet/form.ts'
+import type { WalletNamed } from '../wallet/wallet.ts'
 import { makeChallenge, type PlainChallenge, requireLive } from './sign-in-challenge.ts'
 
 /** A stored nonce: the challenge and the exact text for the wallet to sign. */
@@ -18,6 +19,8 @@ export interface NonceRecord extends PlainChallenge {
   readonly userId?: string
   /** What the request for a form named of the account. Absent from a nonce whose text the service writes. */
   readonly named?: FormNamed
+  /** What any other request named of the wallet. Absent if it named nothing. */
+  readonly askedFor?: WalletNamed
 }
 
 /**
@@ -88,7 +91,7 @@ export class Nonces {
 
   /**
    * Makes and stores the challenge of a new nonce for an origin: for signing in or, with `link`, for adding a wallet to
-   * that user. The texts of `link` must be plain lines (see `isPlainLine`). `named` is kept with it. SERVER_BUSY if
+   * that user. The texts of `link` must be plain lines (see `isPlainLine`). `named` and `askedFor` are kept with it. SERVER_BUSY if
    * there are too many live nonces; `ip` is the caller's, for the log. The returned message is what `make` makes of the
    * challenge for the caller's wallet, by default the stored one; if it throws, nothing is stored.
    */
@@ -97,19 +100,23 @@ export class Nonces {
     {
       link,
       named,
+      askedFor = {},
       ip,
       make = ({ message }) => message,
     }: {
       readonly link?: LinkLines
       readonly named?: FormNamed
+      readonly askedFor?: WalletNamed
       readonly ip?: string | undefined
       readonly make?: (challenge: NonceRecord) => string
     } = {},
   ): Promise<NonceRecord> {
     const ttlSeconds = this.#ttlSeconds
     const issuedAt = this.#now()
+    const kept = pick(askedFor, ['adapterId', 'address', 'chainId'])
     const record: NonceRecord = {
       ...given({ userId: link?.userId, named }),
+      ...(Object.keys(kept).length === 0 ? {} : { askedFor: kept }),
       nonceId: newId(),
       ...makeChallenge({ appName: this.#appName, origin, ttlSeconds, now: issuedAt, link }),
     }

@@ -5,8 +5,8 @@ import { afterNonceUsed } from '../../shared/errors.ts'
 import type { OriginPolicy } from '../origin-policy.ts'
 import type { Host, IssuedSession } from '../users/host.ts'
 import type { FormFields } from '../wallet/form.ts'
-import type { Prover, WalletNamed } from '../wallet/prover.ts'
-import type { Proof } from '../wallet/wallet.ts'
+import type { Prover } from '../wallet/prover.ts'
+import type { Proof, WalletNamed } from '../wallet/wallet.ts'
 import type { NonceRecord, Nonces } from './nonce.ts'
 
 /** Parts of {@link SignIn}. */
@@ -31,7 +31,7 @@ export class SignIn {
 
   /**
    * Makes a challenge for the request's origin, which must be trusted. `expectedAppName`, if given, must be the
-   * server's own. The message is the text for the wallet that is named.
+   * server's own. The message is the text for the wallet that is named, and the nonce keeps what is named.
    */
   async issueNonce(
     expectedAppName: string | undefined,
@@ -42,7 +42,7 @@ export class SignIn {
     const origin = origins.requireTrusted(request)
     nonces.requireAppName(expectedAppName)
     const make = (nonce: NonceRecord): string => prover.textFor(nonce, wallet, request.origin)
-    return await nonces.issue(origin, { ip: request.ip, make })
+    return await nonces.issue(origin, { askedFor: wallet, ip: request.ip, make })
   }
 
   /**

@@ -4,8 +4,8 @@ import { CountersignError, internalError } from '../../shared/errors.ts'
 import { isPlainLine } from '../../shared/plain-line.ts'
 import type { OriginPolicy } from '../origin-policy.ts'
 import type { CurrentSession, HeldWallet, LinkingHost, Session, WalletHost } from '../users/host.ts'
-import type { Prover, WalletNamed } from '../wallet/prover.ts'
-import type { Proof, ProvenIdentity } from '../wallet/wallet.ts'
+import type { Prover } from '../wallet/prover.ts'
+import type { Proof, ProvenIdentity, WalletNamed } from '../wallet/wallet.ts'
 import type { NonceRecord, Nonces } from './nonce.ts'
 
 /** Parts of {@link WalletLinks}. */
@@ -33,7 +33,8 @@ export class WalletLinks<Linked = void> {
 
   /**
    * Makes a challenge for the request's origin, which must be trusted, and for the request's user. `expectedAppName`,
-   * if given, must be the server's own. The message is the text for the wallet that is named. `cookies` are Set-Cookie
+   * if given, must be the server's own. The message is the text for the wallet that is named, and the
+   * nonce keeps what is named. `cookies` are Set-Cookie
    * header values.
    */
   async issueNonce(
@@ -49,7 +50,7 @@ export class WalletLinks<Linked = void> {
     requirePlainUserId(userId)
     const link = { userId, sessionAddress: address === '' ? undefined : address }
     const make = (nonce: NonceRecord): string => prover.textFor(nonce, wallet, request.origin)
-    const challenge = await nonces.issue(origin, { link, ip: request.ip, make })
+    const challenge = await nonces.issue(origin, { link, askedFor: wallet, ip: request.ip, make })
     return { challenge, cookies }
   }
 

@@ -2,7 +2,7 @@ import { sha256 } from '@noble/hashes/sha2.js'
 import { base64urlnopad } from '@scure/base'
 import { bytesToHex } from '../../shared/hex.ts'
 import type { Challenge } from '../challenge.ts'
-import type { SignInForm } from './wallet.ts'
+import type { SignInForm, WalletNamed } from './wallet.ts'
 
 /** A challenge as the service stored it. */
 export interface StoredChallenge extends Omit<Challenge, 'challengeId'> {
@@ -12,6 +12,8 @@ export interface StoredChallenge extends Omit<Challenge, 'challengeId'> {
   readonly orderId?: string
   /** The account of a nonce whose form the caller writes, as far as it was named: a proof has to name the same. */
   readonly named?: FormNamed
+  /** The wallet that a nonce with a text was asked for with, as far as it was named: a proof has to be of the same. */
+  readonly askedFor?: WalletNamed
 }
 
 /** The parts of an account that a form writes, as far as they are named. */

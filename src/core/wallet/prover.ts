@@ -9,17 +9,13 @@ import {
   type RemoteChecks,
   type WalletAccount,
   type WalletAdapter,
+  type WalletNamed,
 } from './wallet.ts'
 
 /**
  * Adapters that are tried for a proof that names none. Any other may be expensive to ask, so a proof has to name it.
  */
 const triedUnnamed: ReadonlySet<string> = new Set(['nimiq', 'ed25519'])
-
-/** The wallet that is going to sign, as a caller names it. */
-export interface WalletNamed extends WalletAccount {
-  readonly adapterId?: string | undefined
-}
 
 /** A proof that holds. */
 export interface Proven {
@@ -128,7 +124,7 @@ export class Prover {
    * Rejects with a {@link CountersignError}: INVALID_REQUEST for a key, signature or address that is malformed,
    * ADAPTER_UNKNOWN if the adapter is not configured, or none is named and none can be tried, SIGNATURE_INVALID if the
    * signature holds under none of those tried, ADDRESS_MISMATCH if it holds and the address is another wallet's, or if
-   * the nonce was asked for with another account;
+   * the nonce was asked for with another wallet;
    * CONTRACT_WALLET_NEEDS_RPC, EVM_RPC_UNAVAILABLE and, by `remote`, RATE_LIMITED for a contract wallet. A nonce is
    * good for one proof, so it needs no `remote`.
    */
@@ -145,6 +141,7 @@ export class Prover {
       // identities.
       if (adapterId !== adapter.id)
         throw new TypeError(`adapter "${adapter.id}" returned an identity of "${adapterId}"`)
+      requireAskedFor(adapter, { askedFor: challenge.askedFor, proof, address })
       return { identity: { adapterId, subject, publicKeyHex, address }, text }
     }
     throw refused('SIGNATURE_INVALID')
@@ -181,8 +178,27 @@ export class Prover {
   }
 }
 
+/**
+ * Refuses a proof that holds, and is of another wallet than its nonce was asked for with, with ADDRESS_MISMATCH.
+ * `address` is the proven one. A contract wallet's has its chain in front; the adapter has checked that it is that of
+ * the proof's own address.
+ */
+function requireAskedFor(
+  adapter: WalletAdapter,
+  {
+    askedFor = {},
+    proof,
+    address: proven,
+  }: { readonly askedFor: WalletNamed | undefined; readonly proof: Proof; readonly address: string },
+): void {
+  const { adapterId = adapter.id, address, chainId = proof.chainId } = askedFor
+  if (adapterId !== adapter.id) throw otherNamed('adapter_id')
+  if (address !== undefined && !isSameAddress(adapter, address, proof.address ?? proven)) throw otherNamed('address')
+  if (chainId !== proof.chainId) throw otherNamed('chain_id')
+}
+
 function otherNamed(field: 'adapter_id' | 'address' | 'chain_id'): CountersignError {
-  const text = `The nonce was asked for with another ${field} than the proof names; ask for a new one`
+  const text = `The nonce was asked for with another ${field} than the proof's; ask for a new one`
   return new CountersignError('ADDRESS_MISMATCH', text, { metadata: { field } })
 }
 

@@ -57,6 +57,11 @@ export interface WalletAccount extends Pick<Proof, 'address' | 'chainId'> {
   readonly publicKeyHex?: string | undefined
 }
 
+/** The wallet that is going to sign, as a caller names it. */
+export interface WalletNamed extends WalletAccount {
+  readonly adapterId?: string | undefined
+}
+
 /**
  * Fields of a wallet's sign-in form other than the account: of EIP-4361 and Sign-In With Solana. Times are epoch
  * milliseconds.

@@ -1,10 +1,11 @@
-import { createClient } from '@connectrpc/connect'
+import { ConnectError, createClient } from '@connectrpc/connect'
 import { createConnectTransport, createGrpcTransport } from '@connectrpc/connect-node'
 import { type Hex, hashMessage } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { createSiweMessage } from 'viem/siwe'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { SignInService } from '../../../gen/server/countersign/v1/sign_in_service_pb.ts'
+import { ErrorInfoSchema } from '../../../gen/server/google/rpc/error_details_pb.ts'
 import { OriginPolicy } from '../../../src/core/origin-policy.ts'
 import { Nonces } from '../../../src/core/sign-in/nonce.ts'
 import { ethereum } from '../../../src/core/wallet/ethereum/ethereum.ts'
@@ -16,9 +17,15 @@ import { startChain } from '../../support/evm.ts'
 import { type RestAnswer, rest } from '../../support/rest.ts'
 import { startService } from '../../support/service.ts'
 import { makeSolanaWallet } from '../../support/solana.ts'
+import { makeWallet, proofOf as signedBy } from '../../support/wallet.ts'
 import vectors from '../../vectors/ethereum.json' with { type: 'json' }
 import { Barrier } from '../order/races.ts'
 import { from } from '../order/support.ts'
+
+const transports = [
+  ['Connect', (baseUrl: string) => createConnectTransport({ baseUrl, httpVersion: '1.1' })],
+  ['gRPC', (baseUrl: string) => createGrpcTransport({ baseUrl })],
+] as const
 
 const newAccount = () => privateKeyToAccount(generatePrivateKey())
 const account = newAccount()
@@ -213,6 +220,120 @@ describe('a nonce that named the account', () => {
   )
 })
 
+describe('a nonce with a text that named the wallet', () => {
+  const plain = async (named: object) => outcome(await rest(url, '/wallet/nonce', named))
+  const [own, second] = [makeSolanaWallet(), makeSolanaWallet()]
+  const solanaProof = (text: string, wallet = own, chainId?: string) => ({
+    ...{ adapterId: 'solana', address: wallet.address, publicKeyHex: wallet.publicKeyHex },
+    ...(chainId === undefined ? {} : { chainId }),
+    signatureHex: wallet.sign(text),
+  })
+  /** The text of a wallet's own: what the service would have given it. */
+  const textFor = (text: string, from: string, to: string) => text.replace(`account:\n${from}\n`, `account:\n${to}\n`)
+
+  test.each([
+    ['another account', { signer: other }, 'address'],
+    ['another chain', { chainId: '10' }, 'chainId'],
+  ])('is refused for %s of Ethereum, and is used then', async (_, proven, field) => {
+    const { signer = account, chainId = '1' } = proven as { signer?: typeof account; chainId?: string }
+    const named = { adapterId: 'ethereum', address: account.address, chainId: '1' }
+    const { nonceId, message } = await plain(named)
+    const text = textFor(message, account.address, signer.address).replace('Chain ID: 1\n', `Chain ID: ${chainId}\n`)
+    expect(await verify(await proofOf(nonceId, text, { signer, chainId }))).toBe(`ADDRESS_MISMATCH ${field}`)
+    expect(await verify(await proofOf(nonceId, message))).toBe('NONCE_NOT_FOUND')
+  })
+
+  test.each([
+    ['another account', { address: own.address }, { wallet: second }, 'address'],
+    [
+      'another account, which the proof does not name',
+      { address: own.address },
+      { wallet: second, left: true },
+      'address',
+    ],
+    ['another chain', { chainId: 'mainnet' }, { chainId: 'devnet' }, 'chainId'],
+    ['no chain', { chainId: 'mainnet' }, {}, 'chainId'],
+  ])('is refused for %s of Solana', async (_, named, proven, field) => {
+    const { wallet = own, chainId, left } = proven as { wallet?: typeof own; chainId?: string; left?: boolean }
+    const { nonceId, message } = await plain({ adapterId: 'solana', ...named })
+    const chainLine = chainId === undefined ? '' : `Chain ID: ${chainId}\n`
+    const text = textFor(message, 'address' in named ? named.address : '', wallet.address).replace(
+      /Chain ID: .*\n/,
+      chainLine,
+    )
+    const { address, ...proof } = solanaProof(text, wallet, chainId)
+    expect(await verify({ nonceId, ...proof, ...(left ? {} : { address }) })).toBe(`ADDRESS_MISMATCH ${field}`)
+  })
+
+  test('is refused for another adapter, whose proof holds', async () => {
+    const wallet = makeWallet()
+    const { nonceId, message } = await plain({ adapterId: 'ed25519', address: wallet.address })
+    const { publicKeyHex, signatureHex } = signedBy(wallet, { nonceId, message })
+    const proof = { nonceId, publicKeyHex, signatureHex }
+    expect(await verify({ ...proof, adapterId: 'nimiq' })).toBe('ADDRESS_MISMATCH adapterId')
+  })
+
+  test('says first whether a proof holds', async () => {
+    const { nonceId, message } = await plain({ adapterId: 'solana', address: own.address })
+    const proof = solanaProof(`${message} `, second)
+    expect(await verify({ nonceId, ...proof })).toBe('SIGNATURE_INVALID')
+  })
+
+  test('signs in with what it named, however that is written, and whatever it left out', async () => {
+    const lower = account.address.toLowerCase()
+    const signedIn = []
+    const whole = await plain({ adapterId: 'ethereum', address: lower, chainId: '1' })
+    signedIn.push(await verify(await proofOf(whole.nonceId, whole.message)))
+    for (const named of [{}, { address: own.address }, { chainId: 'mainnet' }]) {
+      const { chainId } = named as { chainId?: string }
+      const { nonceId, message } = await plain({ adapterId: 'solana', ...named })
+      const text = 'address' in named ? message : textFor(message, '', own.address)
+      signedIn.push(await verify({ nonceId, ...solanaProof(text, own, chainId) }))
+    }
+    const wallet = makeWallet()
+    for (const named of [
+      { adapterId: 'nimiq' },
+      { adapterId: 'nimiq', address: wallet.address.replaceAll(' ', '').toLowerCase() },
+      { address: wallet.address },
+    ]) {
+      const challenge = await plain(named)
+      const { nonceId, publicKeyHex, signatureHex } = signedBy(wallet, challenge)
+      signedIn.push(await verify({ nonceId, publicKeyHex, signatureHex }))
+    }
+    expect(signedIn).toEqual(Array(7).fill(expect.objectContaining({ ok: true })))
+  })
+
+  test('adds no other wallet to a user', async () => {
+    const holder = makeWallet()
+    const { token } = await verify(signedBy(holder, await plain({})))
+    const authorization = { authorization: `Bearer ${token}` }
+    const linked = []
+    for (const wallet of [second, own]) {
+      const named = { purpose: 'link', adapterId: 'solana', address: own.address }
+      const { nonceId, message } = outcome(await rest(url, '/wallet/nonce', named, authorization))
+      const proof = solanaProof(textFor(message, own.address, wallet.address), wallet)
+      linked.push(outcome(await rest(url, '/wallet/link', { nonceId, proof }, authorization)))
+    }
+    expect(linked).toEqual(['ADDRESS_MISMATCH address', expect.objectContaining({ wallet: expect.anything() })])
+  })
+
+  test.each(transports)('is refused for another account over %s, and signs in with its own', async (_, transport) => {
+    const client = createClient(SignInService, transport(url))
+    const tries = [account, other].map(async (signer) => {
+      const named = { adapterId: 'ethereum', address: account.address, chainId: '1' }
+      const { nonceId, message } = await client.issueNonce(named)
+      const text = textFor(message, account.address, signer.address)
+      return (await client.verifySignIn(await proofOf(nonceId, text, { signer }))).session?.address
+    })
+    const [signedIn, refused] = await Promise.allSettled(tries)
+    expect(signedIn).toMatchObject({ value: account.address })
+    const { reason } = refused as PromiseRejectedResult
+    expect(ConnectError.from(reason).findDetails(ErrorInfoSchema)).toMatchObject([
+      { reason: 'ADDRESS_MISMATCH', metadata: { field: 'address' } },
+    ])
+  })
+})
+
 test('a contract wallet signs in if its chain has an RPC, and is refused without one', async () => {
   const owner = privateKeyToAccount(vectors.contract.ownerPrivateKey as Hex)
   const chain = await startChain(8453)
@@ -233,17 +354,21 @@ test('a contract wallet signs in if its chain has an RPC, and is refused without
     const named = { adapterId: 'ethereum', address, chainId: '8453' }
     answers.push(await verify({ nonceId, ...named, publicKeyHex: '', signatureHex }, service))
   }
+  // A text of the service's own: the nonce keeps the account, and the wallet's address is that of its chain.
+  const named = { adapterId: 'ethereum', address, chainId: '8453' }
+  const { nonceId, message } = (await rest(withRpc, '/wallet/nonce', named)).json
+  const signatureHex = (await owner.sign({ hash: hashMessage(message) })).slice(2)
+  answers.push(await verify({ nonceId, ...named, publicKeyHex: '', signatureHex }, withRpc))
+  const signedIn = { session: expect.objectContaining({ address: expect.stringMatching(/^eip155:8453:/) }) }
   expect(answers).toEqual([
     'SIGNATURE_INVALID',
     'CONTRACT_WALLET_NEEDS_RPC',
-    expect.objectContaining({ session: expect.objectContaining({ address: expect.stringMatching(/^eip155:8453:/) }) }),
+    expect.objectContaining(signedIn),
+    expect.objectContaining(signedIn),
   ])
 })
 
-test.each([
-  ['Connect', (baseUrl: string) => createConnectTransport({ baseUrl, httpVersion: '1.1' })],
-  ['gRPC', (baseUrl: string) => createGrpcTransport({ baseUrl })],
-])('a sign-in by a form that the client writes works over %s', async (_, transport) => {
+test.each(transports)('a sign-in by a form that the client writes works over %s', async (_, transport) => {
   const client = createClient(SignInService, transport(url))
   const { nonceId, form, message } = await client.issueNonce({ adapterId: 'ethereum', form: true })
   expect(message).toBe('')

@@ -15,7 +15,8 @@ export const file_countersign_v1_sign_in_service: GenFile = /*@__PURE__*/
   fileDesc("CiRjb3VudGVyc2lnbi92MS9zaWduX2luX3NlcnZpY2UucHJvdG8SDmNvdW50ZXJzaWduLnYxIvABChFJc3N1ZU5vbmNlUmVxdWVzdBIVCghhcHBfbmFtZRgBIAEoCUgAiAEBEi0KB3B1cnBvc2UYAiABKA4yHC5jb3VudGVyc2lnbi52MS5Ob25jZVB1cnBvc2USFwoKYWRhcHRlcl9pZBgDIAEoCUgBiAEBEhQKB2FkZHJlc3MYBCABKAlIAogBARIVCghjaGFpbl9pZBgFIAEoCUgDiAEBEhEKBGZvcm0YBiABKAhIBIgBAUILCglfYXBwX25hbWVCDQoLX2FkYXB0ZXJfaWRCCgoIX2FkZHJlc3NCCwoJX2NoYWluX2lkQgcKBV9mb3JtIuEBCgpTaWduSW5Gb3JtEg4KBmRvbWFpbhgBIAEoCRILCgN1cmkYAiABKAkSDwoHdmVyc2lvbhgDIAEoCRIRCglzdGF0ZW1lbnQYBCABKAkSDQoFbm9uY2UYBSABKAkSEQoJaXNzdWVkX2F0GAYgASgJEhcKD2V4cGlyYXRpb25fdGltZRgHIAEoCRIRCglyZXNvdXJjZXMYCCADKAkSFAoHYWRkcmVzcxgJIAEoCUgAiAEBEhUKCGNoYWluX2lkGAogASgJSAGIAQFCCgoIX2FkZHJlc3NCCwoJX2NoYWluX2lkIs0BChJJc3N1ZU5vbmNlUmVzcG9uc2USDgoGYWN0aW9uGAEgASgJEhQKDGNoYWxsZW5nZV9pZBgCIAEoCRIQCghub25jZV9pZBgDIAEoCRINCgVub25jZRgEIAEoCRIOCgZvcmlnaW4YBSABKAkSEQoJaXNzdWVkX2F0GAYgASgDEhIKCmV4cGlyZXNfYXQYByABKAMSDwoHbWVzc2FnZRgIIAEoCRIoCgRmb3JtGAkgASgLMhouY291bnRlcnNpZ24udjEuU2lnbkluRm9ybSLEAQoTVmVyaWZ5U2lnbkluUmVxdWVzdBIQCghub25jZV9pZBgBIAEoCRIWCg5wdWJsaWNfa2V5X2hleBgCIAEoCRIVCg1zaWduYXR1cmVfaGV4GAMgASgJEhQKB2FkZHJlc3MYBCABKAlIAIgBARIXCgphZGFwdGVyX2lkGAUgASgJSAGIAQESFQoIY2hhaW5faWQYBiABKAlIAogBAUIKCghfYWRkcmVzc0INCgtfYWRhcHRlcl9pZEILCglfY2hhaW5faWQiWwoUVmVyaWZ5U2lnbkluUmVzcG9uc2USCgoCb2sYASABKAgSDQoFdG9rZW4YAiABKAkSKAoHc2Vzc2lvbhgDIAEoCzIXLmNvdW50ZXJzaWduLnYxLlNlc3Npb24qYAoMTm9uY2VQdXJwb3NlEh0KGU5PTkNFX1BVUlBPU0VfVU5TUEVDSUZJRUQQABIZChVOT05DRV9QVVJQT1NFX1NJR05fSU4QARIWChJOT05DRV9QVVJQT1NFX0xJTksQAjK/AQoNU2lnbkluU2VydmljZRJTCgpJc3N1ZU5vbmNlEiEuY291bnRlcnNpZ24udjEuSXNzdWVOb25jZVJlcXVlc3QaIi5jb3VudGVyc2lnbi52MS5Jc3N1ZU5vbmNlUmVzcG9uc2USWQoMVmVyaWZ5U2lnbkluEiMuY291bnRlcnNpZ24udjEuVmVyaWZ5U2lnbkluUmVxdWVzdBokLmNvdW50ZXJzaWduLnYxLlZlcmlmeVNpZ25JblJlc3BvbnNlQjQKEmNvbS5jb3VudGVyc2lnbi52MVABWhxjb3VudGVyc2lnbi92MTtjb3VudGVyc2lnbnYxYgZwcm90bzM", [file_countersign_v1_session_service]);
 
 /**
- * IssueNonceRequest asks for a challenge.
+ * IssueNonceRequest asks for a challenge. The nonce keeps what is named of the wallet (`adapter_id`, `address`,
+ * `chain_id`): a proof of another one is refused with ADDRESS_MISMATCH, and uses the nonce.
  *
  * @generated from message countersign.v1.IssueNonceRequest
  */
@@ -60,7 +61,7 @@ export type IssueNonceRequest = Message<"countersign.v1.IssueNonceRequest"> & {
   /**
    * Whether the answer has `form`, the fields of the sign-in form, from which the client writes the text itself. For
    * sign-ins with ethereum and solana, which `adapter_id` has to name. `address` and `chain_id` may be absent then: the
-   * proof names both. What the request names, the proof must name too, or it is refused with ADDRESS_MISMATCH.
+   * proof names both.
    *
    * @generated from field: optional bool form = 6;
    */

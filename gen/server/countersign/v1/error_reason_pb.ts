@@ -223,9 +223,9 @@ export const ErrorReason = {
   SIGNATURE_INVALID: 42,
 
   /**
-   * The signature is valid, but the address is malformed or another wallet's; or the nonce was asked for with `form` for
-   * another account than the proof names. Send the account of the wallet that signed; for a sign-in or a new wallet, ask
-   * for a new nonce first.
+   * The signature is valid, but the address is malformed or another wallet's; or the nonce was asked for with another
+   * adapter, address or chain than the proof's. Send the account of the wallet that signed; for a sign-in or a new
+   * wallet, ask for a new nonce first.
    * Connect: unauthenticated. HTTP: 401.
    * Metadata: field.
    *   field: what of the account differs from the one that the nonce was asked for with: adapter_id, address, chain_id.
