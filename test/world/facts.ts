@@ -216,12 +216,15 @@ export class Facts {
     this.#lists.push({ since: this.world.now, addresses: new Set(addresses) })
   }
 
-  /** Whether someone was on the list at some time since. */
+  /** Whether a wallet, or another of its user's, was on the list at some time since. */
   wasListed(address: string, since: number): boolean {
     if (this.#lists.length === 0) return true
+    const users = [...this.world.store.found('user:')].map(({ value }) => JSON.parse(value) as UserRecord)
+    const owned = users.filter(({ wallets }) => wallets.some((wallet) => wallet.address === address))
+    const all = [address, ...owned.flatMap(({ wallets }) => wallets.map((wallet) => wallet.address))]
     return this.#lists.some(({ addresses }, index) => {
       const until = this.#lists[index + 1]?.since ?? Number.POSITIVE_INFINITY
-      return addresses.has(address) && until >= since
+      return until >= since && all.some((each) => addresses.has(each))
     })
   }
 
