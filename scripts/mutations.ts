@@ -534,13 +534,8 @@ const rows: Readonly<
   ],
   48: [
     ['readPeopleFile', 'adapter === undefined,', 'true,', 'service/admit'],
-    ['entered', 'id === derivedUserId(identity) ?', 'true ?', 'service/admit'],
-    [
-      'resolve',
-      'requireAdmitted({ userId, ...given({ firstWallet: stored?.record.firstWallet }) })',
-      '',
-      'service/admit',
-    ],
+    ['firstWalletIn', 'derivedUserId(entry) === record.id', 'true', 'service/admit'],
+    ['resolve', 'requireAdmitted({ userId, firstWallet: firstWalletIn(stored?.record) })', '', 'service/admit'],
     ['createSession', 'this.#requireListed(key)', '', 'service/admit'],
     ['approve', "if (order.kind === 'login') await requireListed?.(identity)", '', 'service/admit'],
     ['counting', '&& this.admits(session)', '', 'service/admit', 51],

@@ -4,8 +4,8 @@ import type { Logger } from '../base/log.ts'
 import { isReservedClaim } from '../base/reserved-claims.ts'
 import { applicationStepMs, applicationSteps } from '../base/timing/time-limit.ts'
 import type { ClaimsSubject, ClaimsWallet, OwnClaims } from '../core/users/application.ts'
-import type { Session } from '../core/users/host.ts'
 import type { People } from '../core/users/people.ts'
+import type { PastSession } from '../core/users/sessions.ts'
 import { hostUnavailable } from '../shared/errors.ts'
 import { mayUse } from './clients.ts'
 import { type Loaded, requestState, type SharedParts } from './parts.ts'
@@ -34,14 +34,11 @@ export function accountsOf(parts: AccountParts, { clients, people }: Pick<Loaded
 /** The session of a token, and whether the token ends with it. */
 type BoundToken = Partial<Pick<AdapterPayload, 'kind' | 'sessionUid' | 'expiresWithSession'>>
 
-/** Who an account is of: a session, or what is left of one. */
-type AccountSession = Pick<Session, 'id' | 'userId' | 'adapterId' | 'address' | 'publicKeyHex' | 'firstWallet'>
-
 /**
  * The session that a token acts for, if it still may: with offline access, if its user still has its wallet. The
  * library has checked the grant.
  */
-async function sessionOf({ host, offline }: AccountParts, token: BoundToken): Promise<AccountSession | undefined> {
+async function sessionOf({ host, offline }: AccountParts, token: BoundToken): Promise<PastSession | undefined> {
   const { sessionUid, expiresWithSession } = token
   if (sessionUid === undefined) return undefined
   if (expiresWithSession === true) return await host.findSession(sessionUid)
@@ -72,7 +69,7 @@ export async function resourceClaims(
  * The claims of a session's user, by all scopes: those of the people file, to which the application's function adds.
  */
 async function claimsIn(
-  session: AccountSession,
+  session: PastSession,
   clientId: string,
   { host, settings: { oidc: settings }, log }: AccountParts,
   people: People,
@@ -103,7 +100,7 @@ async function claimsIn(
 /** A hint of a request, and who is signed in. */
 interface Hinted {
   readonly hint: string
-  readonly session: AccountSession
+  readonly session: PastSession
 }
 
 /**

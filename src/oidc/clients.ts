@@ -1,5 +1,6 @@
 import { type Check, checkOf, type Fields, hasOnly, readJson } from '../base/json-file.ts'
-import type { People, PersonKey } from '../core/users/people.ts'
+import type { People } from '../core/users/people.ts'
+import type { PastSession } from '../core/users/sessions.ts'
 import { areGroups, groupsExpected, isInAny } from '../shared/groups.ts'
 import { isLoopbackHost } from '../shared/origin.ts'
 import { canonicalAddress } from './canonical-address.ts'
@@ -296,7 +297,7 @@ function readResource(entry: unknown, check: Check): FileResource {
 }
 
 /** Whether a user may use a client. */
-export function mayUse(user: PersonKey, { groups }: Pick<FileClient, 'groups'>, people: People): boolean {
+export function mayUse(user: PastSession, { groups }: Pick<FileClient, 'groups'>, people: People): boolean {
   return groups === undefined || isInAny(people.find(user)?.groups ?? [], groups)
 }
 

@@ -5,9 +5,11 @@ import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { crossDevice, walletSignIn } from '../../src/better-auth/index.ts'
 import { readPeopleFile } from '../../src/core/users/people.ts'
+import type { SearchableStore } from '../../src/core/users/user-administration.ts'
 import { createSessionVerifier } from '../../src/integrations/backend/index.ts'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { openStore } from '../../src/store/open.ts'
+import { administrationOn } from '../core/users/support.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet, proofOf, type TestWallet } from '../support/wallet.ts'
@@ -306,6 +308,57 @@ describe('who is listed', () => {
     expect((await rest(url, '/session', undefined, direct)).json.code).toBe('SESSION_INVALID')
     expect(await verify(url, second)).toMatchObject(notListed(second))
     expect(await (await claimed(url, second)).approve()).toMatchObject(notListed(second))
+  })
+
+  test('by the first wallet adds a wallet of another device from a session of a linked one', async () => {
+    const { url } = await start()
+    const { userId, headers } = await fresh(url, ada)
+    const [second, third] = [makeWallet(), makeWallet()]
+    expect((await link(url, headers, second)).status).toBe(200)
+    const { headers: own } = await fresh(url, second)
+    const order = await claimed(url, third, 'link', own)
+    const { returnCode } = (await order.approve()).json
+    expect((await order.finalize(returnCode)).json.wallet?.address).toBe(third.address)
+    expect((await signIn(url, third)).session.userId).toBe(userId)
+  })
+
+  test('by the first wallet of a user is known from a record that names its wallets only', async () => {
+    const store = await openStore('sqlite::memory:')
+    onTestFinished(() => store.close())
+    const { url } = await start(three, { store, secret: 'a secret of this test alone, long enough' })
+    const { userId, headers } = await fresh(url, ada)
+    const [second, third] = [makeWallet(), makeWallet()]
+    for (const wallet of [second, third]) expect((await link(url, headers, wallet)).status).toBe(200)
+    const stored = (await store.get(`user:${userId}`))!
+    const { firstWallet: _, ...record } = JSON.parse(stored.value)
+    await store.compareAndSet(`user:${userId}`, stored.version, JSON.stringify(record), 'forever')
+    const { headers: own } = await fresh(url, second)
+    expect((await rest(url, '/session', undefined, own)).json.groups).toEqual(['staff'])
+    // Also once it is unlinked.
+    expect((await rest(url, '/wallet/unlink', { adapterId: 'nimiq', address: ada.address }, own)).status).toBe(200)
+    expect((await signIn(url, third)).session.userId).toBe(userId)
+  })
+
+  test('by a first wallet that an operator moves away admits sessions until they end, and no sign-in', async () => {
+    const store = await openStore('sqlite::memory:')
+    onTestFinished(() => store.close())
+    const { url } = await start(three, { store, secret: 'a secret of this test alone, long enough' })
+    const { headers } = await fresh(url, ada)
+    const second = makeWallet()
+    expect((await link(url, headers, second)).status).toBe(200)
+    const { headers: own, userId } = await fresh(url, second)
+    const other = await fresh(url, bob)
+    const administration = administrationOn(store as SearchableStore)
+    const subject = ada.publicKeyHex
+    await administration.move(
+      { adapterId: 'nimiq', subject, publicKeyHex: subject, address: ada.address },
+      other.userId,
+    )
+    expect((await rest(url, '/session', undefined, headers)).json.code).toBe('SESSION_INVALID')
+    expect((await rest(url, '/session', undefined, own)).json.groups).toEqual(['staff'])
+    expect(await verify(url, second)).toMatchObject(notListed(second))
+    await administration.endSessions(userId)
+    expect((await rest(url, '/session', undefined, own)).json.code).toBe('SESSION_INVALID')
   })
 
   test('by a wallet that is linked to a user does not bring the entry along', async () => {

@@ -166,7 +166,7 @@ export class AdminActions {
     return users.map((user) => {
       const times = user.sessions.map(({ createdAt }) => createdAt)
       const { id: userId, firstWallet } = user
-      const keys = user.wallets.map((wallet) => ({ ...wallet, userId, ...given({ firstWallet }) }))
+      const keys = user.wallets.map((wallet) => ({ ...wallet, userId, firstWallet }))
       const groups = keys.flatMap((key) => people.find(key)?.groups ?? [])
       return {
         ...user,

@@ -33,8 +33,8 @@ export class LinkOrders {
     request: RequestContext,
   ): Promise<{ readonly starter: OrderStarter; readonly cookies: readonly string[] }> {
     const { session, cookies } = await this.#parts.links.freshSession(request)
-    const { userId, id: sessionId, adapterId, address } = session
-    return { starter: { userId, sessionId, adapterId, address }, cookies }
+    const { userId, id: sessionId, adapterId, address, firstWallet } = session
+    return { starter: { userId, sessionId, adapterId, address, firstWallet }, cookies }
   }
 
   /** The request's session, which must be the one that started the order (SESSION_REQUIRED). */

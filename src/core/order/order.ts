@@ -2,6 +2,7 @@ import type { ErrorReason } from '../../shared/errors.ts'
 import { given } from '../../shared/given.ts'
 import type { OrderChallenge, OrderEvent, OrderKind, OrderStatus } from '../../shared/orders.ts'
 import type { ChallengeAction } from '../challenge.ts'
+import type { PersonKey } from '../users/people.ts'
 import type { Proof, ProvenIdentity } from '../wallet/wallet.ts'
 
 /** Status of an order that is over. */
@@ -103,12 +104,8 @@ export interface OrderRecord extends Pick<OrderChallenge, (typeof contentFields)
 }
 
 /** The user who adds a wallet by an order, and the session that started it and has to finalize it. */
-export interface OrderStarter {
-  readonly userId: string
+export interface OrderStarter extends PersonKey {
   readonly sessionId: string
-  /** The session's wallet. Both are empty if it has none. */
-  readonly adapterId: string
-  readonly address: string
 }
 
 /** What became of what a finalized order had made, when it was taken back. All are absent until it is known. */

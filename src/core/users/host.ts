@@ -13,8 +13,8 @@ export interface Session extends BaseSession {
   /** Id of the known computer that finalized its order, if one did. Not shown to users. */
   readonly computerId?: string
   /**
-   * The wallet that the user's id follows from, as `{adapter_id}:{address}`, if another one signed in. Not shown to
-   * users.
+   * The wallet that the user's id follows from, as `{adapter_id}:{address}`, if another one signed in, unless it
+   * had been moved to another user before. Not shown to users.
    */
   readonly firstWallet?: string
 }

@@ -6,15 +6,16 @@ import { areGroups, groupsExpected } from '../../shared/groups.ts'
 import { readWalletKey } from '../wallet/adapters.ts'
 import type { WalletAdapter } from '../wallet/wallet.ts'
 import type { Session } from './host.ts'
+import type { PastSession } from './sessions.ts'
 
 /** Claims of a person of the people file, by name: email, name, groups and others. */
 export type Person = Fields & { readonly groups?: readonly string[] }
 
-/**
- * What a person is looked up by: the user, the wallet that the user's id follows from, and the wallet that signed in. A
- * session has all of it.
- */
-export type PersonKey = Pick<Session, 'userId' | 'adapterId' | 'address' | 'firstWallet'>
+/** What a person is looked up by: the user, the wallet that the user's id follows from, and the wallet that signed in. */
+export interface PersonKey extends Pick<Session, 'userId' | 'adapterId' | 'address'> {
+  /** See {@link Session.firstWallet}. Required, so that a copy of a session's fields cannot leave it out. */
+  readonly firstWallet: string | undefined
+}
 
 /** Content of a people file. */
 export class People {
@@ -34,10 +35,10 @@ export class People {
   }
 
   /**
-   * The person with this user id, else the one of the wallet that the id follows from, else the one of the wallet that
-   * signed in; `undefined` if none is listed.
+   * The person with this user id, else the one of the wallet that the id follows from, unless it was moved to another
+   * user, else the one of the wallet that signed in; `undefined` if none is listed.
    */
-  find({ userId, firstWallet = '', adapterId, address }: PersonKey): Person | undefined {
+  find({ userId, firstWallet = '', adapterId, address }: PersonKey | PastSession): Person | undefined {
     return this.byUserId.get(userId) ?? this.byWallet.get(firstWallet) ?? this.byWallet.get(`${adapterId}:${address}`)
   }
 
@@ -67,12 +68,12 @@ export class Membership {
   }
 
   /** Whether someone may sign in, and is signed in as long as a session lasts. */
-  admits(key: PersonKey): boolean {
+  admits(key: PersonKey | PastSession): boolean {
     return !this.#isRequired || this.#people.find(key) !== undefined
   }
 
   /** The groups of someone, by the file. */
-  groupsOf(key: PersonKey): readonly string[] {
+  groupsOf(key: PersonKey | PastSession): readonly string[] {
     return this.#people.find(key)?.groups ?? []
   }
 

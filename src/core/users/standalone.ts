@@ -21,7 +21,7 @@ import type {
 } from './host.ts'
 import { Membership, type PersonKey } from './people.ts'
 import { notListed, proxiedOriginRequired, sessionNotListed } from './refusals.ts'
-import { isOfWallet, type Sessions, type SessionWallet, sessionIdOf } from './sessions.ts'
+import { isOfWallet, type PastSession, type Sessions, type SessionWallet, sessionIdOf } from './sessions.ts'
 import type { WalletUser } from './user-records.ts'
 import { endingWith, Users } from './users.ts'
 
@@ -101,7 +101,7 @@ export class StandaloneHost implements WalletHost {
     }
     await this.requireNotBlocked(identity)
     const { id } = await askResolveLogin(resolveLogin, identity)
-    this.#requireListed({ ...identity, userId: id })
+    this.#requireListed({ ...identity, userId: id, firstWallet: undefined })
     return { id }
   }
 
@@ -124,11 +124,11 @@ export class StandaloneHost implements WalletHost {
     const { adapterId, address } = identity
     const isOurs = this.#parts.resolveLogin === undefined
     const firstWallet = isOurs ? await this.#users.firstWalletOf(userId, identity) : undefined
-    return { userId, adapterId, address, ...given({ firstWallet }) }
+    return { userId, adapterId, address, firstWallet }
   }
 
   /** Whether someone may sign in, by the list of people, and is signed in as long as a session lasts. */
-  admits(key: PersonKey): boolean {
+  admits(key: PersonKey | PastSession): boolean {
     return this.#membership.admits(key)
   }
 
@@ -155,14 +155,15 @@ export class StandaloneHost implements WalletHost {
   ): Promise<IssuedSession> {
     const key = await this.personKey(user.id, identity)
     this.#requireListed(key)
+    const { firstWallet, ...named } = key
     const { token, cookie, session } = await this.#sessions.create(
       {
-        ...key,
+        ...named,
         subject: identity.subject,
         publicKeyHex: identity.publicKeyHex,
         ip: request.ip ?? '',
         userAgent: request.userAgent,
-        ...given({ orderId: order?.orderId, computerId: order?.computerId }),
+        ...given({ firstWallet, orderId: order?.orderId, computerId: order?.computerId }),
       },
       order === undefined ? undefined : secretPartFor(order),
       () => this.#refusalOf(user, identity),

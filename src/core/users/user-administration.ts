@@ -5,6 +5,7 @@ import type { HeldWallet, Session } from './host.ts'
 import { isOfWallet, type PastSession, type SessionEnds, StoredSessions } from './sessions.ts'
 import {
   type FoundClaim,
+  firstWalletIn,
   type StoredUser,
   UserRecords,
   userIn,
@@ -115,7 +116,7 @@ export class UserAdministration {
     const held = await this.#users.holding(userId, record?.wallets ?? [])
     const found = await Promise.all(held.map((entry) => this.#claims.of(entry)))
     const wallets = held.map((entry, index) => ({ ...walletIn(entry), ...blockOf(found[index]) }))
-    const own = record && { user: userIn(record), ...given({ firstWallet: record.firstWallet }) }
+    const own = record && { user: userIn(record), ...given({ firstWallet: firstWalletIn(record) }) }
     return { id: userId, ...own, wallets, sessions }
   }
 

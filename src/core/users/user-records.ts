@@ -25,7 +25,7 @@ export interface WalletEntry extends HeldWallet {
 
 /** What is stored of a user. */
 export interface UserRecord extends WalletUser {
-  /** The wallet that the id follows from, as `{adapter_id}:{address}`, unless it was moved to another user. */
+  /** What {@link firstWalletIn} is once that wallet has been unlinked. */
   readonly firstWallet?: string
   readonly wallets: readonly WalletEntry[]
   /**
@@ -118,6 +118,15 @@ export function userIn({
   ...user
 }: UserRecord): WalletUser {
   return user
+}
+
+/**
+ * The wallet that a user's id follows from, as `{adapter_id}:{address}`, also once it is unlinked; `undefined` if it
+ * was moved to another user, or there is none.
+ */
+export function firstWalletIn(record: UserRecord | undefined): string | undefined {
+  const first = record?.wallets.find((entry) => derivedUserId(entry) === record.id)
+  return first === undefined ? record?.firstWallet : `${first.adapterId}:${first.address}`
 }
 
 /** The id of the user that a wallet is until it is unlinked or linked to another. */

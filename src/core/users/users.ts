@@ -3,12 +3,14 @@ import { given } from '../../shared/given.ts'
 import type { Store } from '../../store/store.ts'
 import type { ProvenIdentity, WalletIdentity } from '../wallet/wallet.ts'
 import type { HeldWallet, HostUser, Session } from './host.ts'
+import type { PersonKey } from './people.ts'
 import { tooManyWallets, walletUnlinked } from './refusals.ts'
 import { isOfWallet, type StoredSessions } from './sessions.ts'
 import {
   derivedUserId,
   entryOf,
   type FoundClaim,
+  firstWalletIn,
   randomUserId,
   type StoredUser,
   type UserRecord,
@@ -115,7 +117,7 @@ export class Users {
    */
   async resolve(
     identity: ProvenIdentity,
-    requireAdmitted: (user: Pick<Session, 'userId' | 'firstWallet'>) => void = () => {},
+    requireAdmitted: (user: Pick<PersonKey, 'userId' | 'firstWallet'>) => void = () => {},
   ): Promise<HostUser> {
     for (;;) {
       // Most users have the id that follows from their wallet: their record is read together with the claim.
@@ -124,7 +126,7 @@ export class Users {
       if (found?.blockedAt !== undefined) throw refused('LOGIN_REFUSED')
       const userId = userIdOf(identity, found)
       const stored = userId === derivedId ? derived : await this.#records.load(userId)
-      requireAdmitted({ userId, ...given({ firstWallet: stored?.record.firstWallet }) })
+      requireAdmitted({ userId, firstWallet: firstWalletIn(stored?.record) })
       const claim = found?.claim ?? (await this.#claims.make(identity, found, userId))
       if (claim === undefined) continue
       if (await this.writeEntry(claim, identity, { read: stored, synced: this.#synced(identity) }))
@@ -137,9 +139,9 @@ export class Users {
     return userIdOf(wallet, await this.#claims.of(wallet))
   }
 
-  /** The wallet that a user's id follows from, as `{adapter_id}:{address}`, unless it is this one or there is none. */
+  /** See {@link firstWalletIn}; `undefined` also if it is this wallet. */
   async firstWalletOf(userId: string, wallet: WalletIdentity): Promise<string | undefined> {
-    return userId === derivedUserId(wallet) ? undefined : (await this.#records.load(userId))?.record.firstWallet
+    return userId === derivedUserId(wallet) ? undefined : firstWalletIn((await this.#records.load(userId))?.record)
   }
 
   /**
@@ -268,6 +270,7 @@ export class Users {
       if (staying.length === 1) throw refused('LAST_WALLET')
       const left = {
         ...stored.record,
+        ...given({ firstWallet: firstWalletIn(stored.record) }),
         wallets: staying.map((entry) => (entry === chosen ? { ...entry, leaving: true as const } : entry)),
       }
       if (await this.#records.write(left, stored)) return await this.#finishUnlink(userId, chosen)
@@ -328,8 +331,7 @@ export class Users {
     }
     const { adapterId, subject, publicKeyHex, address } = identity
     const entry = { adapterId, subject, publicKeyHex, address, linkedAt: now, claim: name }
-    const first = id === derivedUserId(identity) ? { firstWallet: `${adapterId}:${address}` } : {}
-    return { ...record, ...first, wallets: [...wallets, entry] }
+    return { ...record, wallets: [...wallets, entry] }
   }
 
   /** Ends what a wallet left whose entry is leaving, and then its claim and its entry. */
