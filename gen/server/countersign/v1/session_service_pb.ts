@@ -697,7 +697,9 @@ export const IssueAccessTokenResponseSchema: GenMessage<IssueAccessTokenResponse
  *
  * All calls but IntrospectSession act for the user whose session token is sent as `Authorization: Bearer` or in the
  * session cookie. If both are sent, the bearer token counts. A call that a cookie authenticates must come from a
- * trusted origin. Calls that list, and IssueAccessToken, extend the caller's session as GetCurrentSession does.
+ * trusted origin. Calls that list, and IssueAccessToken, extend the caller's session as GetCurrentSession does. So do
+ * requests that forward auth lets through, and an OpenID Connect client's refreshes of tokens that end with the session
+ * (those of offline access do not).
  *
  * @generated from service countersign.v1.SessionService
  */
