@@ -1,5 +1,5 @@
 import type { Configuration, KoaContextWithOIDC, Provider } from 'oidc-provider'
-import { CountersignError, internalError } from '../shared/errors.ts'
+import { CountersignError, internalError, reasons } from '../shared/errors.ts'
 import { accountsOf, resourceClaims } from './accounts.ts'
 import { adaptersOver } from './adapter.ts'
 import { answerWith, reportFailure } from './bridge.ts'
@@ -242,6 +242,12 @@ export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts
     const { httpStatus, retryAfterMs = 1000, message } = failure
     ctx.status = httpStatus
     if (httpStatus === 500) return
+    if (reasons[failure.reason].retry !== 'after a time') {
+      if (!ctx.response.is('json')) return
+      ctx.status = 400
+      ctx.body = { error: 'invalid_request', error_description: message }
+      return
+    }
     ctx.set('retry-after', String(Math.ceil(retryAfterMs / 1000)))
     if ((ctx as KoaContextWithOIDC).oidc.params?.grant_type === deviceGrant) {
       // The code cannot be looked up now. A device takes any other answer for the end (RFC 8628, 3.5).

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { expect, onTestFinished, test } from 'vitest'
 import { openStore, type Store } from '../../src/index.ts'
-import { type CountersignError, refused } from '../../src/shared/errors.ts'
+import { type CountersignError, type ErrorReason, reasons, refused } from '../../src/shared/errors.ts'
 import type { Navigation } from '../support/navigate.ts'
 import { freePort } from '../support/redis-server.ts'
 import { rest } from '../support/rest.ts'
@@ -230,20 +230,41 @@ test('of twenty polls that all look at the code at once one wins, and nothing is
   expect((await refresh(url, tokens.refresh_token)).status).toBe(200)
 })
 
-test.each(['RATE_LIMITED', 'SERVER_BUSY', 'STORE_UNAVAILABLE'] as const)(
+/** A service whose next look at a device code meets a failure. */
+async function startFailing(reason: ErrorReason) {
+  let failure: CountersignError | undefined = refused(reason, { retryAfterMs: 1000 })
+  const turn = async () => {
+    if (failure !== undefined) throw failure
+    return true
+  }
+  const heal = () => {
+    failure = undefined
+  }
+  return { ...(await startDevices({ store: await storeWithTurns(turn), secret })), heal }
+}
+
+const passing = Object.entries(reasons).flatMap(([reason, { retry }]) => (retry === 'after a time' ? [reason] : []))
+
+test.each(passing as ErrorReason[])(
   'a poll that meets %s is slowed down, which no device takes for the end, and its code stays good',
   async (reason) => {
-    let failure: CountersignError | undefined = refused(reason, { retryAfterMs: 1000 })
-    const turn = async () => {
-      if (failure !== undefined) throw failure
-      return true
-    }
-    const { url } = await startDevices({ store: await storeWithTurns(turn), secret })
+    const { url, heal } = await startFailing(reason)
     const { userCode, deviceCode } = await askCode(url)
     await allowCode(url, userCode)
     expect(await poll(url, deviceCode)).toMatchObject({ status: 400, json: { error: 'slow_down' } })
-    failure = undefined
+    heal()
     expect((await poll(url, deviceCode)).status).toBe(200)
+  },
+)
+
+test.each(['NOT_ENABLED', 'LOGIN_REFUSED', 'SESSION_NOT_FRESH', 'INTERNAL'] as const)(
+  'a poll that meets %s, which no later poll changes, is told so',
+  async (reason) => {
+    const { url } = await startFailing(reason)
+    const { userCode, deviceCode } = await askCode(url)
+    await allowCode(url, userCode)
+    const { status, json } = await poll(url, deviceCode)
+    expect([status, json.error]).toEqual(reason === 'INTERNAL' ? [500, 'server_error'] : [400, 'invalid_request'])
   },
 )
 
