@@ -72,6 +72,8 @@ export class Facts {
   readonly #ended = new Map<string, string>()
   /** What tried to give a wallet to a user, by both. */
   readonly #gifts = new Map<string, Set<string>>()
+  /** Addresses of the wallets that each wallet has had a user in common with. */
+  readonly #together = new Map<string, Set<string>>()
   readonly #lists: { readonly since: number; readonly addresses: ReadonlySet<string> }[] = []
   readonly #sessionsOfNonce = new Map<string, Set<string>>()
   readonly #states = new Set<string>()
@@ -216,12 +218,10 @@ export class Facts {
     this.#lists.push({ since: this.world.now, addresses: new Set(addresses) })
   }
 
-  /** Whether a wallet, or another of its user's, was on the list at some time since. */
+  /** Whether a wallet, or one that had the same user at any time, was on the list at some time since. */
   wasListed(address: string, since: number): boolean {
     if (this.#lists.length === 0) return true
-    const users = [...this.world.store.found('user:')].map(({ value }) => JSON.parse(value) as UserRecord)
-    const owned = users.filter(({ wallets }) => wallets.some((wallet) => wallet.address === address))
-    const all = [address, ...owned.flatMap(({ wallets }) => wallets.map((wallet) => wallet.address))]
+    const all = [address, ...(this.#together.get(address) ?? [])]
     return this.#lists.some(({ addresses }, index) => {
       const until = this.#lists[index + 1]?.since ?? Number.POSITIVE_INFINITY
       return until >= since && all.some((each) => addresses.has(each))
@@ -344,6 +344,11 @@ export class Facts {
   }
 
   #onUser({ id, wallets, createdAt, deleting }: UserRecord): void {
+    for (const { address } of wallets) {
+      const others = this.#together.get(address) ?? new Set()
+      for (const other of wallets) others.add(other.address)
+      this.#together.set(address, others)
+    }
     if (deleting) return
     this.require(wallets.length <= maxWallets, `user ${id} has too many wallets`)
     for (const { subject, linkedAt } of wallets) {
