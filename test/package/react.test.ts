@@ -61,9 +61,10 @@ describe.runIf(hasBrowser && hasPart('npm registry'))('the React application', (
     }
 
     // Its script `service`, with other ports.
-    expect(scripts.service).toBe('COUNTERSIGN_TRUSTED_ORIGINS=http://localhost:5173 countersign')
+    const trusted = 'http://localhost:8080,http://localhost:5173'
+    expect(scripts.service).toBe(`COUNTERSIGN_TRUSTED_ORIGINS=${trusted} countersign`)
     const settings = {
-      COUNTERSIGN_TRUSTED_ORIGINS: origin,
+      COUNTERSIGN_TRUSTED_ORIGINS: `http://localhost:${servicePort},${origin}`,
       COUNTERSIGN_STORE: 'sqlite::memory:',
       COUNTERSIGN_DRAIN_SECONDS: '0',
       LOG_LEVEL: 'error',
