@@ -49,7 +49,7 @@ export interface DocumentUse {
   readonly count: () => Promise<void> | undefined
   /** Networks that share the places for fetches, narrowest first. None if they are not told apart. */
   readonly networks: readonly string[]
-  /** Whether a document may be fetched. */
+  /** Whether a document may be fetched. If not, the last good one counts for up to 24 hours. */
   readonly mayFetch: boolean
   /** Whether a document counts that has not been looked at for up to 24 hours, if its host is away. */
   readonly takesStale: boolean
@@ -101,11 +101,16 @@ export class ClientDocuments {
     const known = this.#known.get(id)
     if (known !== undefined) remember(this.#known, id, known)
     if (known !== undefined && performance.now() < known.freshUntil) return known.client
-    if (!use.mayFetch) throw new DocumentNotFetched('no one is signed in')
+    const isKept = known !== undefined && performance.now() < known.lastUntil
+    if (!use.mayFetch) {
+      // No one is signed in, so nothing is given: the document says only where `login_required` goes.
+      if (isKept) return known.client
+      throw new DocumentNotFetched('no one is signed in')
+    }
     try {
       return (await this.#load(id, use)).client
     } catch (thrown) {
-      if (use.takesStale && known !== undefined && performance.now() < known.lastUntil) return known.client
+      if (use.takesStale && isKept) return known.client
       throw thrown
     }
   }

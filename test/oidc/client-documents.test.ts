@@ -323,6 +323,23 @@ test.each([
   expect(requests).toBe(2)
 })
 
+test('a browser without a session is sent back by a document of up to 24 hours, of which nothing is fetched', async () => {
+  const id = publish(internet, 'silent-renewal')
+  const { url } = await startWithDocuments()
+  const clock = startClock()
+  await new Browser(url).open(authorizeAddress(url, id))
+  internet.forget()
+  const renewal = async () => await new Browser(url).open(`${authorizeAddress(url, id)}&prompt=none`)
+  clock.pass(23 * hours)
+  const { origin, pathname, searchParams } = (await renewal()).address
+  expect(origin + pathname).toBe(loopback.used)
+  expect([searchParams.get('error'), searchParams.get('state')]).toEqual(['login_required', 'one'])
+  clock.pass(2 * hours)
+  const { response, text } = await renewal()
+  expect([response.status, contentOf(text).error]).toEqual([400, 'login_required'])
+  expect(internet.connections).toEqual([])
+})
+
 describe('while the host of a document is away', () => {
   test('tokens are refreshed by the last good one for 24 hours; then the client is to try again later', async () => {
     const id = publish(internet, 'away')
