@@ -3,6 +3,7 @@ import type { Fields } from '../base/json-file.ts'
 import type { Logger } from '../base/log.ts'
 import { isReservedClaim } from '../base/reserved-claims.ts'
 import { applicationStepMs, applicationSteps } from '../base/timing/time-limit.ts'
+import { isMadeUserId } from '../base/user-id.ts'
 import type { ClaimsSubject, ClaimsWallet, OwnClaims } from '../core/users/application.ts'
 import type { People } from '../core/users/people.ts'
 import type { PastSession } from '../core/users/sessions.ts'
@@ -114,7 +115,7 @@ export async function isHintOfAnother(
 ): Promise<boolean> {
   if (hint === session.userId) return false
   const wallet = readWallet(hint)
-  if (wallet === undefined) return /^usr_[\w-]{22}$/.test(hint)
+  if (wallet === undefined) return isMadeUserId(hint)
   return ![session, ...(await host.walletsOf(session.userId))].some(wallet.fits)
 }
 

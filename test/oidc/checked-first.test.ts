@@ -1,5 +1,6 @@
+import { randomUUID } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
-import { calculateJwkThumbprint, exportJWK } from 'jose'
+import { calculateJwkThumbprint, exportJWK, generateKeyPair, SignJWT } from 'jose'
 import * as client from 'openid-client'
 import { describe, expect, test } from 'vitest'
 import { startService } from '../support/service.ts'
@@ -106,4 +107,35 @@ describe('a request that is refused uses nothing up, so that the right one may f
     pass(5)
     expect((await poll(url, deviceCode)).json.scope).toBe('orders:read')
   })
+})
+
+test('a code is used up by a proof that was sent before, which the library sees last', async () => {
+  const { url } = await startService({ oidc: { clients: fileWith({ clients: [shop] }) } })
+  const { config, browser } = await connect(url, { scope: 'openid' })
+  const { publicKey, privateKey } = await generateKeyPair('ES256')
+  const jwk = await exportJWK(publicKey)
+  const makeProof = async () =>
+    await new SignJWT({ htm: 'POST', htu: `${url}/api/auth/oidc/token`, jti: randomUUID() })
+      .setProtectedHeader({ typ: 'dpop+jwt', alg: 'ES256', jwk })
+      .setIssuedAt()
+      .sign(privateKey)
+  const newCode = async () => {
+    const code_verifier = client.randomPKCECodeVerifier()
+    const code_challenge = await client.calculatePKCECodeChallenge(code_verifier)
+    const { address } = await request(config, { scope: 'openid', code_challenge })
+    const code = (await browser.open(address)).address.searchParams.get('code') ?? ''
+    return { grant_type: 'authorization_code', redirect_uri: redirectUri, code, code_verifier }
+  }
+  const redeem = async (form: Record<string, string>, DPoP: string) => {
+    const { client_id, client_secret } = shop.metadata
+    const authorization = `Basic ${Buffer.from(`${client_id}:${client_secret}`).toString('base64')}`
+    const init = { method: 'POST', headers: { authorization, DPoP }, body: new URLSearchParams(form) }
+    const { token_type, error } = await (await fetch(`${url}/api/auth/oidc/token`, init)).json()
+    return token_type ?? error
+  }
+  const proof = await makeProof()
+  expect(await redeem(await newCode(), proof)).toBe('DPoP')
+  const second = await newCode()
+  expect(await redeem(second, proof)).toBe('invalid_grant')
+  expect(await redeem(second, await makeProof())).toBe('invalid_grant')
 })

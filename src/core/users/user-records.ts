@@ -134,11 +134,6 @@ export function derivedUserId({ adapterId, subject }: WalletIdentity): string {
   return `usr_${hash('sha256', `${adapterId}:${subject}`, 'base64url').slice(0, 22)}`
 }
 
-/** Whether an id has the form of those that are made here, from a wallet or at random. */
-export function isMadeUserId(id: string): boolean {
-  return /^usr_[\w-]{22}$/.test(id)
-}
-
 /** An id for the user of a wallet that was unlinked: the one made of the wallet is, or can be, another user's. */
 export function randomUserId(): string {
   return `usr_${newId()}`
