@@ -180,7 +180,7 @@ const rows: Readonly<
   12: [
     ['cookiesBeginning', 'else if (values.size < most)', 'else', 'shared/header-text oidc/navigations'],
     ['enter', 'others.length < maxApps', 'true', 'oidc/connected-apps'],
-    ['idFor', 'if (kept.length >= maxGrants) throw new GrantsFull()', '', 'oidc/connected-apps'],
+    ['idFor', 'if (kept.length >= maxGrants) throw new GrantsFull(fullSession)', '', 'oidc/connected-apps'],
     ['add', 'for (const each of surplus) await this.remove(sessionId, each)', '', 'oidc/adapter'],
     ['withValue', 'bytes > maxValueBytes', 'false', 'store/sqlite-memory'],
     ['take', 'waitUs > 0', 'false', 'limits/rate'],
@@ -483,7 +483,7 @@ const rows: Readonly<
     ['isGranted', '!keepsConsent(client) || ', '', 'oidc/security'],
     [
       'isHintOfAnother',
-      'if (wallet === undefined) return /^usr_[\\w-]{22}$/.test(hint)',
+      'if (wallet === undefined) return isMadeUserId(hint)',
       'if (wallet === undefined) return true',
       'oidc/hints',
     ],
@@ -493,7 +493,12 @@ const rows: Readonly<
   44: [
     ['read', 'isConnected ? record : undefined', 'record', 'oidc/offline'],
     ['withRoom', 'if (!isEmptied) return undefined', '', 'oidc/connected-apps'],
-    ['connect', 'if (before.length === 0) await this.#enter(userId, name, ending)', '', 'oidc/connected-apps'],
+    [
+      'connect',
+      'if (before.length === 0) await this.#enter(userId, name, { ...eviction, isOfOrder })',
+      '',
+      'oidc/connected-apps',
+    ],
     ['isHeld', 'session !== undefined &&', 'session === undefined ||', 'oidc/offline'],
     ['revokeOthers', 'await sessionEnds?.taken({ userId, fits })', '', 'oidc/offline'],
     ['sessionHandlers', 'requireOwnOrigin?.(call.request)', '', 'oidc/offline'],
@@ -508,6 +513,7 @@ const rows: Readonly<
       30,
     ],
     ['disconnect', 'isOfOrder || own.orderId === undefined', 'true', 'oidc/offline'],
+    ['withRoom', '!isOfOrder ||', 'true ||', 'oidc/connected-apps'],
   ],
   46: [
     ['offeredTo', 'clients?.includes(clientId) !== false', 'true', 'oidc/resources'],

@@ -33,8 +33,21 @@ export interface NewConnection extends Pick<StoredConnection, 'clientId' | 'isOf
   readonly isAllowed: boolean
 }
 
-/** What is done before a connection ends to make room for another. */
-type Ending = (connection: StoredConnection) => Promise<void>
+/** What is done when an application ends to make room for another. */
+export interface Eviction {
+  /** Called before each of its connections ends; they stay if one is used meanwhile. */
+  readonly ending: (connection: StoredConnection) => Promise<void>
+  /** Called once it has ended. */
+  readonly ended: (clientId: string) => void
+}
+
+/** There is no room for another application. The message says what to do. */
+export class GrantsFull extends Error {
+  override readonly name = 'GrantsFull'
+}
+
+/** An eviction, and whether it is for a session that an order made. */
+interface ReachedEviction extends Eviction, Pick<StoredConnection, 'isOfOrder'> {}
 
 /** What one application has of one user: a connection of direct sign-ins, one of orders, or both. */
 interface AppRecord {
@@ -53,6 +66,10 @@ interface FormerRecord {
 
 /** Most applications of a user. */
 const maxApps = 100
+
+const fullOfDirect =
+  `the account has ${maxApps} applications, which is the most, and a session that another device approved ends none ` +
+  'that were connected directly; sign in with a wallet on this device, then try again'
 
 /** Time in ms for which a use is not noted again, so that not every use is a write. */
 const noteEveryMs = 3_600_000
@@ -101,12 +118,13 @@ export class ConnectedApps {
 
   /**
    * Connects an application, or gives a connected one more. Resolves with the name of the connection. If the user has
-   * 100 others, the one that was used longest ago ends first. `ending` is called before each of its connections ends.
+   * 100 others, the one that was used longest ago ends first. A session that an order made ends only applications
+   * without a connection of direct sign-ins; if there are none, it is refused with {@link GrantsFull}.
    */
   async connect(
     userId: string,
     { clientId, isOfOrder, scopes, isAllowed }: NewConnection,
-    ending: Ending,
+    eviction: Eviction,
   ): Promise<string> {
     const name = nameOf(clientId)
     const key = keyOf(userId, name)
@@ -117,7 +135,7 @@ export class ConnectedApps {
       const own = connected(app, { clientId, isOfOrder, scopes, isAllowed }, this.#store.now())
       if (own === app) return own.connection
       if (stored === undefined) await this.#store.create(key, recordOf([]), emptyLife)
-      if (before.length === 0) await this.#enter(userId, name, ending)
+      if (before.length === 0) await this.#enter(userId, name, { ...eviction, isOfOrder })
       const value = recordOf([...before.filter((each) => each !== app), own])
       if (await this.#store.compareAndSet(key, stored?.version ?? 1, value, 'forever')) return own.connection
     }
@@ -176,12 +194,12 @@ export class ConnectedApps {
    * Names an application whose record is empty. The list is written also if it has the name: a caller that found no
    * record of it, and is about to drop the name, then looks again.
    */
-  async #enter(userId: string, name: string, ending: Ending): Promise<void> {
+  async #enter(userId: string, name: string, eviction: ReachedEviction): Promise<void> {
     const key = listKeyOf(userId)
     for (;;) {
       const found = await this.#store.get(key)
       const others = namesIn(found).filter((each) => each !== name)
-      const kept = others.length < maxApps ? others : await this.#withRoom(userId, others, ending)
+      const kept = others.length < maxApps ? others : await this.#withRoom(userId, others, eviction)
       if (kept === undefined) continue
       const value = recordText({ names: [...kept, name] } satisfies AppList)
       if (await replaceFound(this.#store, { key, found, value, life: 'forever' })) return
@@ -189,10 +207,14 @@ export class ConnectedApps {
   }
 
   /**
-   * The names of a full list that stay: those of connections, without the application that was used longest ago.
-   * Records of the others are empty then. Resolves with `undefined` if one has changed meanwhile.
+   * The names of a full list that stay: those of connections, without the application that was used longest ago of
+   * those that may end. Records of the others are empty then. Resolves with `undefined` if one has changed meanwhile.
    */
-  async #withRoom(userId: string, names: readonly string[], ending: Ending): Promise<readonly string[] | undefined> {
+  async #withRoom(
+    userId: string,
+    names: readonly string[],
+    { isOfOrder, ending, ended }: ReachedEviction,
+  ): Promise<readonly string[] | undefined> {
     const found = await Promise.all(
       names.map(async (name) => {
         const stored = await this.#store.get(keyOf(userId, name))
@@ -202,14 +224,20 @@ export class ConnectedApps {
     const lastUse = (each: (typeof found)[number]): number =>
       Math.max(...each.connections.map(({ lastUsedAt }) => lastUsedAt))
     const inUse = found.filter(({ connections }) => connections.length > 0)
-    const oldest = inUse.length < maxApps ? undefined : inUse.toSorted((a, b) => lastUse(a) - lastUse(b))[0]
+    const isFull = inUse.length >= maxApps
+    const reached = inUse.filter((each) => !isOfOrder || each.connections.every((one) => one.isOfOrder))
+    const oldest = isFull ? reached.toSorted((a, b) => lastUse(a) - lastUse(b))[0] : undefined
+    if (isFull && oldest === undefined) throw new GrantsFull(fullOfDirect)
     for (const connection of oldest?.connections ?? []) await ending(connection)
     const leaving = found.filter((each) => each === oldest || each.connections.length === 0)
-    for (const { name, stored } of leaving) {
+    for (const each of leaving) {
+      const { name, stored } = each
       // Written also if it is empty, so that a connection in progress notices.
       if (stored === undefined) continue
       const isEmptied = await this.#store.compareAndSet(keyOf(userId, name), stored.version, recordOf([]), emptyLife)
       if (!isEmptied) return undefined
+      const [first] = each.connections
+      if (first !== undefined) ended(first.clientId)
     }
     return found.flatMap((each) => (leaving.includes(each) ? [] : [each.name]))
   }
@@ -229,7 +257,7 @@ export class ConnectedApps {
       const name = nameOf(clientId)
       const isNew = await this.#store.create(keyOf(userId, name), recordOf([]), emptyLife)
       if (!isNew) continue
-      await this.#enter(userId, name, async () => {})
+      await this.#enter(userId, name, { isOfOrder: false, ending: async () => {}, ended: () => {} })
       await this.#store.compareAndSet(keyOf(userId, name), 1, recordOf(connections), 'forever')
     }
     return true

@@ -3,7 +3,7 @@ import type { RequestContext } from '../base/request.ts'
 import { randomText } from '../base/token.ts'
 import type { Session } from '../core/users/host.ts'
 import type { Offered } from './clients.ts'
-import { noteEnding } from './connected-apps.ts'
+import { GrantsFull, noteEnding } from './connected-apps.ts'
 import type { SharedParts } from './parts.ts'
 import type { ReadRecord } from './sealed-records.ts'
 import { maxGrants, offlineMs } from './session-ends.ts'
@@ -30,15 +30,6 @@ export interface Gift {
   readonly request?: RequestContext | undefined
 }
 
-/** A session has as many grants as one can have. The message says what to do. */
-export class GrantsFull extends Error {
-  override readonly name = 'GrantsFull'
-
-  constructor() {
-    super(`the session has ${maxGrants} applications, which is the most; sign out, then sign in again`)
-  }
-}
-
 /** Mark of a grant that was removed. */
 interface RemovedGrant {
   readonly removed: true
@@ -50,6 +41,8 @@ interface SessionGrants {
 }
 
 const offlineLife = { ttlMs: offlineMs } as const
+
+const fullSession = `the session has ${maxGrants} applications, which is the most; sign out, then sign in again`
 
 const sessionKind = 'session-grants'
 const grantKind = 'Grant'
@@ -102,17 +95,22 @@ export class Grants {
   /**
    * Adds permissions to the grant of a session for a client, made if there is none, and connects the application.
    * Called once it is decided that it gets them. Resolves with the grant's id; with `undefined` if there is nothing to
-   * give, or the session ended meanwhile: then the grant is gone, too. Rejects with {@link GrantsFull}, before anything
-   * is changed, if the session has 100 grants for others.
+   * give, or the session has ended: if it ends meanwhile, the grant is gone, too. Rejects with {@link GrantsFull}, and
+   * gives nothing, if the session has 100 grants for others, or the user 100 applications none of which it may end.
    */
   async give(session: Session, { clientId, asked, isAllowed, request }: Gift): Promise<string | undefined> {
     if (asked.size === 0) return undefined
     const { records, store, offline, sessionClients, host } = this.#parts
     const { id: sessionId, userId: accountId } = session
     for (;;) {
+      // A session that has ended connects nothing, and so ends no other application either.
+      if ((await host.findSession(sessionId)) === undefined) return undefined
       const id = await this.#idFor(sessionId, clientId)
       await sessionClients.add(sessionId, clientId, this.#life)
-      const connection = await this.#connect(session, { clientId, asked, isAllowed, request })
+      const connection = await this.#connect(session, { clientId, asked, isAllowed, request }).catch(async (thrown) => {
+        if (thrown instanceof GrantsFull) await sessionClients.remove(sessionId, clientId)
+        throw thrown
+      })
       const found = await this.#find(id)
       if (found !== undefined && 'removed' in found.record) continue
       const before = found?.record as GrantRecord | undefined
@@ -142,14 +140,10 @@ export class Grants {
     const { apps, audit } = this.#parts
     const { userId, id: sessionId, orderId } = session
     const wanted = { clientId, isOfOrder: orderId !== undefined, scopes: [...asked], isAllowed }
-    const ended = new Set<string>()
-    const connection = await apps.connect(userId, wanted, async (app) => {
-      await noteEnding(this.#parts, userId, app)
-      ended.add(app.clientId)
+    return await apps.connect(userId, wanted, {
+      ending: (app) => noteEnding(this.#parts, userId, app),
+      ended: (each) => audit.record({ type: 'app.disconnected', userId, sessionId, clientId: each }, request ?? {}),
     })
-    for (const each of ended)
-      audit.record({ type: 'app.disconnected', userId, sessionId, clientId: each }, request ?? {})
-    return connection
   }
 
   /** Removes a grant, with all that was issued under it. Resolves with what it was; `undefined` if there was none. */
@@ -178,19 +172,24 @@ export class Grants {
       if (known !== undefined && !isRemoved) return known
       const others = Object.entries(grants).filter(([each]) => each !== clientId)
       const kept = others.length < maxGrants ? others : await this.#counting(sessionId, others)
-      if (kept.length >= maxGrants) throw new GrantsFull()
+      if (kept.length >= maxGrants) throw new GrantsFull(fullSession)
       const id = randomText(32)
       const record: SessionGrants = { grants: Object.fromEntries([...kept, [clientId, id]]) }
       if (await records.put(found, { kind: sessionKind, id: sessionId, record, life: offlineLife })) return id
     }
   }
 
-  /** Those of a session's ids whose grants count. The clients of the others have nothing of the session any more. */
+  /**
+   * Those of a session's ids whose grants count, or are about to be stored. The clients of the others have nothing of
+   * the session any more.
+   */
   async #counting(sessionId: string, ids: readonly [string, string][]): Promise<[string, string][]> {
-    const found = await Promise.all(ids.map(([, id]) => this.read(id)))
-    const over = ids.filter((_, index) => found[index] === undefined)
+    const isOver = await Promise.all(
+      ids.map(async ([, id]) => (await this.#find(id)) !== undefined && (await this.read(id)) === undefined),
+    )
+    const over = ids.filter((_, index) => isOver[index])
     for (const [clientId] of over) await this.#parts.sessionClients.remove(sessionId, clientId)
-    return ids.filter((_, index) => found[index] !== undefined)
+    return ids.filter((_, index) => !isOver[index])
   }
 
   async #find(id: string): Promise<ReadRecord<GrantRecord | RemovedGrant> | undefined> {

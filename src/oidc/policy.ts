@@ -2,7 +2,8 @@ import type { InteractionResults, interactionPolicy, KoaContextWithOIDC } from '
 import { equalInConstantTime } from '../base/token.ts'
 import { isHintOfAnother } from './accounts.ts'
 import { keepsConsent, mayUse, offeredTo } from './clients.ts'
-import { GrantsFull, permissionsIn, sidOf } from './grants.ts'
+import { GrantsFull } from './connected-apps.ts'
+import { permissionsIn, sidOf } from './grants.ts'
 import { type Loaded, requestState, type SharedParts } from './parts.ts'
 
 /** What our interaction adds to the result that the library keeps. */

@@ -4,18 +4,21 @@ import { noAudit } from '../../src/base/audit.ts'
 import { silentLogger } from '../../src/base/log.ts'
 import { Sampler } from '../../src/base/timing/sampler.ts'
 import { Keyring } from '../../src/base/token.ts'
+import type { Session } from '../../src/core/users/host.ts'
 import { People } from '../../src/core/users/people.ts'
 import type { StandaloneHost } from '../../src/core/users/standalone.ts'
 import type { LiveCount } from '../../src/limits/concurrency.ts'
 import { adaptersOver } from '../../src/oidc/adapter.ts'
 import { ClientDirectory } from '../../src/oidc/client-directory.ts'
 import type { FileClient } from '../../src/oidc/clients.ts'
-import { ConnectedApps } from '../../src/oidc/connected-apps.ts'
+import { ConnectedApps, GrantsFull } from '../../src/oidc/connected-apps.ts'
 import { Grants } from '../../src/oidc/grants.ts'
 import type { IssuerSettings, Library } from '../../src/oidc/parts.ts'
 import { SealedRecords } from '../../src/oidc/sealed-records.ts'
 import { OfflineAccess, SessionClients } from '../../src/oidc/session-ends.ts'
+import { mapStore } from '../../src/store/map-store.ts'
 import { openStore } from '../../src/store/open.ts'
+import type { Store } from '../../src/store/store.ts'
 
 const session = {
   id: 'a session',
@@ -160,9 +163,62 @@ test('a grant of nothing is none, and connects nothing', async () => {
 })
 
 test('a session that ends while it gives a grant keeps none', async () => {
-  const { grants } = await open(undefined, undefined, async () => false)
+  let looks = 0
+  const { grants, opened } = await open(undefined, undefined, async () => looks++ === 0)
   expect(await grants.give(session, { clientId: 'shop', asked: new Set(['openid']), isAllowed: true })).toBeUndefined()
+  expect(await new ConnectedApps(opened).of(session.userId)).toHaveLength(1)
   expect(await grants.liveIdOf(session, 'shop')).toBeUndefined()
+})
+
+test('a session that has ended connects nothing, for which another application would end', async () => {
+  const { grants, opened } = await open(undefined, undefined, async () => false)
+  expect(await grants.give(session, { clientId: 'shop', asked: new Set(['openid']), isAllowed: true })).toBeUndefined()
+  expect(await new ConnectedApps(opened).of(session.userId)).toEqual([])
+  expect(await new SessionClients(opened).of(session.id)).toEqual([])
+})
+
+test('a session that an order made, and that may end none of 100 applications, gets and notes nothing', async () => {
+  const { grants, opened } = await open()
+  const give = (to: Session, clientId: string) =>
+    grants.give(to, { clientId, asked: new Set(['openid']), isAllowed: true })
+  for (let index = 0; index < 100; index++) await give(session, `client ${index}`)
+  const relayed = { ...session, id: 'relayed', orderId: 'an order' }
+  await expect(give(relayed, 'one more')).rejects.toThrow(GrantsFull)
+  expect(await grants.liveIdOf(relayed, 'one more')).toBeUndefined()
+  expect(await new SessionClients(opened).of(relayed.id)).toEqual([])
+  expect(await give(session, 'client 5')).toBeDefined()
+})
+
+test('a grant that a tab is about to store keeps its place in a full session', async () => {
+  const { promise: storing, resolve: isStoring } = Promise.withResolvers<void>()
+  const { promise: released, resolve: release } = Promise.withResolvers<void>()
+  const store = await openStore('sqlite::memory:')
+  const give = (to: Grants, clientId: string) =>
+    to.give(session, { clientId, asked: new Set(['openid']), isAllowed: true })
+  const slow = await open(
+    undefined,
+    Promise.resolve({
+      ...mapStore(store, {}),
+      async create(key, ...rest) {
+        if (key.startsWith('oidc:Grant:')) {
+          isStoring()
+          await released
+        }
+        return await store.create(key, ...rest)
+      },
+    } satisfies Store),
+  )
+  const { grants } = await open(undefined, Promise.resolve(store))
+  for (let index = 0; index < 99; index++) await give(grants, `client ${index}`)
+  const late = give(slow.grants, 'late')
+  await storing
+  await expect(give(grants, 'one more')).rejects.toThrow(GrantsFull)
+  release()
+  expect(await late).toBeDefined()
+  expect(await grants.liveIdOf(session, 'late')).toBe(await late)
+  // One that was taken away makes room.
+  await grants.remove((await grants.idOf(session.id, 'client 5'))!)
+  expect(await give(grants, 'one more')).toBeDefined()
 })
 
 test('a record opens with any of the secrets, under its own id and kind alone', async () => {

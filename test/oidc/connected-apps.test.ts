@@ -3,16 +3,27 @@ import * as client from 'openid-client'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { hashToken } from '../../src/base/token.ts'
 import { eraseUser } from '../../src/oidc/commands.ts'
-import { ConnectedApps, type StoredConnection } from '../../src/oidc/connected-apps.ts'
+import { ConnectedApps, type Eviction, GrantsFull, type StoredConnection } from '../../src/oidc/connected-apps.ts'
 import { mapStore, type StoreOperation } from '../../src/store/map-store.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/store.ts'
 import { rest } from '../support/rest.ts'
 import { makeWallet } from '../support/wallet.ts'
-import { Browser, contentOf, decide, discover, redirectUri, refusalOf, request, shop, startIssuer } from './support.ts'
+import {
+  Browser,
+  contentOf,
+  decide,
+  discover,
+  redirectUri,
+  refusalOf,
+  request,
+  shop,
+  signInByOrder,
+  startIssuer,
+} from './support.ts'
 
 const user = 'usr_1'
-const quietly = async (): Promise<void> => {}
+const quietly: Eviction = { ending: async () => {}, ended: () => {} }
 
 async function open(): Promise<Store> {
   const store = await openStore('sqlite::memory:')
@@ -106,12 +117,15 @@ describe('the applications of a user', () => {
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 3_600_000 })
     onTestFinished(() => void vi.useRealTimers())
     await apps.use(user, first!)
-    await apps.connect(user, app('one more'), async ({ clientId, connection }) => {
-      ended.push(clientId)
-      expect(await apps.find(user, { clientId, connection })).toBeDefined()
-      expect(await apps.ofClient(user, 'one more')).toEqual([])
+    await apps.connect(user, app('one more'), {
+      async ending({ clientId, connection }) {
+        ended.push(`ending ${clientId}`)
+        expect(await apps.find(user, { clientId, connection })).toBeDefined()
+        expect(await apps.ofClient(user, 'one more')).toEqual([])
+      },
+      ended: (clientId) => void ended.push(clientId),
     })
-    expect(ended).toEqual(['app 1'])
+    expect(ended).toEqual(['ending app 1', 'app 1'])
     expect(await apps.ofClient(user, 'app 1')).toEqual([])
     expect((await apps.of(user)).length).toBe(100)
     expect(await apps.find(user, first!)).toBeDefined()
@@ -122,12 +136,59 @@ describe('the applications of a user', () => {
     const store = await open()
     const apps = new ConnectedApps(store)
     await fill(store, apps)
-    const never = () => Promise.reject(new Error('an application ends'))
+    const never = { ...quietly, ending: () => Promise.reject(new Error('an application ends')) }
     await apps.connect('usr_2', app('one more'), never)
     await apps.connect(user, app('app 0', true), never)
     for (const each of await apps.ofClient(user, 'app 7')) await apps.disconnect(user, each)
     await apps.connect(user, app('one more'), never)
     await apps.connect(user, app('app 0'), never)
+    await expectListed(store)
+  })
+
+  test('that are used just as they are to end stay, and are not said to have ended', async () => {
+    const store = await open()
+    const others = new ConnectedApps(store)
+    await fill(store, others)
+    const [first] = await others.ofClient(user, 'app 0')
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 3_600_000 })
+    onTestFinished(() => void vi.useRealTimers())
+    const ended: string[] = []
+    await new ConnectedApps(store).connect(user, app('one more'), {
+      // Between the look at the records and the end of one of them.
+      ending: () => others.use(user, first!),
+      ended: (clientId) => void ended.push(clientId),
+    })
+    expect(await others.find(user, first!)).toBeDefined()
+    expect(ended).toEqual(['app 1'])
+    await expectListed(store)
+  })
+
+  test('that were connected directly end for none of a session that an order made', async () => {
+    const store = await open()
+    const apps = new ConnectedApps(store)
+    const ended: string[] = []
+    const noting: Eviction = { ...quietly, ended: (clientId) => void ended.push(clientId) }
+    await fill(store, apps)
+    const before = await stored(store)
+    // Connected both ways: the session would reach one of two.
+    await apps.connect(user, app('app 0', true), noting)
+    await expect(apps.connect(user, app('of an order', true), noting)).rejects.toThrow(GrantsFull)
+    expect(await apps.ofClient(user, 'of an order')).toEqual([])
+    expect(await stored(store)).toEqual(expect.arrayContaining(before.map((each) => expect.objectContaining(each))))
+    // With applications of its own kind, the oldest of these ends, though others were used longer ago.
+    for (const name of ['app 7', 'app 8']) {
+      for (const each of await apps.ofClient(user, name)) await apps.disconnect(user, each)
+    }
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 1000 })
+    onTestFinished(() => void vi.useRealTimers())
+    await apps.connect(user, app('order 1', true), noting)
+    vi.setSystemTime(Date.now() + 1)
+    await apps.connect(user, app('order 2', true), noting)
+    expect(ended).toEqual([])
+    await apps.connect(user, app('order 3', true), noting)
+    expect(ended).toEqual(['order 1'])
+    await apps.connect(user, app('direct'), noting)
+    expect(ended).toEqual(['order 1', 'app 1'])
     await expectListed(store)
   })
 
@@ -288,6 +349,16 @@ describe('at an issuer with more applications than a user can have', () => {
     expect((await list()).map(({ clientId }: { clientId: string }) => clientId)).not.toContain('shop')
     expect(await refusalOf(client.refreshTokenGrant(config, String(tokens.refresh_token)))).toBe('invalid_grant')
     expect(events).toContainEqual(expect.objectContaining({ type: 'app.disconnected', clientId: 'shop' }))
+    // A session that an order made ends none of these, and is refused with words.
+    const relayed = new Browser(url)
+    await signInByOrder(relayed, wallet)
+    const seen = await list()
+    expect(answer((await relayed.open(address('own-100'))).address)).toEqual({
+      error: 'access_denied',
+      description: expect.stringMatching(/has 100 applications.*sign in with a wallet on this device/),
+    })
+    expect(await list()).toEqual(seen)
+    expect(events.filter((event) => 'type' in event && event.type === 'app.disconnected')).toHaveLength(1)
     // What has ended makes room in the session.
     expect((await browser.open(address('own-100'))).address.searchParams.has('code')).toBe(true)
   })
