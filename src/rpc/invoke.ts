@@ -13,6 +13,7 @@ import {
   type Call,
   type CallLimit,
   isUnary,
+  type LimitOf,
   type Method,
   type Protocol,
   type StreamMethod,
@@ -62,7 +63,7 @@ export interface InvokedMethod<I extends DescMessage, Answer> {
   /** See {@link CallReport.method}. */
   readonly name: string
   readonly desc: { readonly input: I }
-  readonly limit: CallLimit
+  readonly limit: CallLimit | LimitOf<I>
   handle(input: MessageShape<I>, call: Call): Answer
 }
 
@@ -70,7 +71,7 @@ export interface InvokedMethod<I extends DescMessage, Answer> {
 interface Invocation<I extends DescMessage, Answer, Reply, Written> {
   readonly method: InvokedMethod<I, Answer>
   readonly call: Call
-  /** Reads the request's message. Called only after the limit has let the call through. */
+  /** Reads the request's message. Called only after the limit has let the call through, unless the message decides it. */
   readonly readInput: () => MessageShape<I> | Promise<MessageShape<I>>
   /** Encodes a reply, as a part of the call: if that fails, the call fails, and the log has it. */
   readonly write: (reply: Reply) => Written
@@ -154,8 +155,13 @@ export class Invoker {
     { method, call, readInput }: Omit<Invocation<I, unknown, unknown, unknown>, 'write'>,
     running: Running,
   ): Promise<MessageShape<I>> {
-    if (method.limit !== 'unlimited') await this.#limiter?.spend(method.limit, call.request)
+    const spend = async (limit: CallLimit): Promise<void> => {
+      if (limit !== 'unlimited') await this.#limiter?.spend(limit, call.request)
+    }
+    const { limit } = method
+    if (typeof limit === 'string') await spend(limit)
     const input = await readInput()
+    if (typeof limit !== 'string') await spend(limit(input))
     requireValid(method.desc.input, input)
     running.input = input
     return input

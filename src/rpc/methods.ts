@@ -67,15 +67,18 @@ export function sessionFields(session: Session, current: boolean): MessageInitSh
 /** Limit that a call counts towards, shared with other calls, or none. Required: each RPC has to choose. */
 export type CallLimit = RateLimitGroup | 'unlimited'
 
+/** Decides by a call's message, which is then read before it is counted. */
+export type LimitOf<I extends DescMessage = DescMessage> = (input: MessageShape<I>) => CallLimit
+
 /** A call that answers once: the request's message in, the fields of the response's message out. */
 export interface UnaryHandler<I extends DescMessage = DescMessage, O extends DescMessage = DescMessage> {
-  readonly limit: CallLimit
+  readonly limit: CallLimit | LimitOf<I>
   handle(input: MessageShape<I>, call: Call): Promise<MessageInitShape<O>>
 }
 
 /** A call that answers with a stream of messages. */
 export interface StreamHandler<I extends DescMessage = DescMessage, O extends DescMessage = DescMessage> {
-  readonly limit: CallLimit
+  readonly limit: CallLimit | LimitOf<I>
   handle(input: MessageShape<I>, call: Call): AsyncGenerator<MessageInitShape<O>, void, undefined>
 }
 
@@ -87,7 +90,10 @@ type HandlerOf<M extends DescMethod> =
       : never
 
 /** A handler whose calls count towards this limit. */
-export function limited<Handle>(limit: CallLimit, handle: Handle): { readonly limit: CallLimit; handle: Handle } {
+export function limited<Limit extends CallLimit | LimitOf<never>, Handle>(
+  limit: Limit,
+  handle: Handle,
+): { readonly limit: Limit; handle: Handle } {
   return { limit, handle }
 }
 

@@ -251,6 +251,25 @@ describe.skipIf(!hasBrowser)('the inbox', () => {
     expect((await ask.finalize()).json.code).toBe('ORDER_REJECTED')
   })
 
+  test('whose session ends meanwhile leads to the sign-in page, and from there back to it', async () => {
+    provokes(/401/)
+    const { url } = await startService(asking)
+    const wallet = makeWallet()
+    const { page } = await browser.open(phone)
+    const token = await signIn(page, url, wallet)
+    const { json } = await rest(url, '/session', undefined, { authorization: `Bearer ${token}` })
+    const ask = await Ask.start(url, json.session.userId)
+    await page.goto(ask.order.approvalUrl)
+    await tap(page.getByRole('button', { name: 'Review the request' }))
+    await page.getByRole('button', { name: 'Decline' }).waitFor()
+    await rest(url, '/sign-out', {}, { authorization: `Bearer ${token}` })
+    await page.waitForURL('**/api/auth/sign-in?**')
+    await signIn(page, url, wallet)
+    await page.goto(ask.order.approvalUrl)
+    await tap(page.getByRole('button', { name: 'Review the request' }))
+    await page.getByRole('button', { name: 'Decline' }).waitFor()
+  })
+
   test('handed over to another browser it is the same request, without a computer and without a code', async () => {
     const { url } = await startService({ ...asking, confirmationCode: 'return' })
     const [{ page }, other] = [await browser.open(phone), await browser.open(phone)]

@@ -163,6 +163,21 @@ test('calls without a session that may add a wallet take nothing from the users 
   const answers = []
   for (let n = 0; n < 30; n++) answers.push((await link({ origin: url })).json)
   expect(answers.at(-1)).toMatchObject({ code: 'RATE_LIMITED', metadata: { limit: 'session' } })
+  // Nor are those that a foreign page sends.
+  for (let n = 0; n < 60; n++) answers.push((await link({ origin: 'https://evil.example' })).json)
+  expect(answers.at(-1)).toMatchObject({ code: 'RATE_LIMITED', metadata: { limit: 'session' } })
+})
+
+test('calls for them take nothing from the other orders of their network, without start keys', async () => {
+  const { url } = await startService({ rateLimit: true, limits: { rates: { 'start-order': 2 } } })
+  const { token } = await signIn(url, makeWallet())
+  const start = (kind: string, headers: Record<string, string> = {}) =>
+    rest(url, '/cross-device/start', { kind }, headers)
+  for (let n = 0; n < 4; n++) expect(refusal(await start('link'))).toEqual([401, 'SESSION_REQUIRED'])
+  for (let n = 0; n < 4; n++) okay(await start('link', bearer(token)))
+  for (let n = 0; n < 2; n++) okay(await start('login'))
+  expect((await start('sign')).json.metadata).toEqual({ limit: 'start-order' })
+  okay(await start('link', bearer(token)))
 })
 
 test('they have a limit of their own, also where a backend starts all other orders', async () => {

@@ -74,13 +74,13 @@ export class InboxOrders {
   }
 
   /**
-   * Rejects with ORDER_TOKEN_INVALID unless the session that claimed an order with a token lives, and its user may
-   * sign in: what the session could read and decline, it can no more.
+   * Rejects with SESSION_INVALID unless the session that claimed an order with a token lives, and its user may sign in:
+   * what the session could read and decline, it can no more. The token is right, and counts as no wrong one.
    */
   async requireClaimer({ claimSessions, inboxUserId }: OrderRecord, challengeTokenHash: string): Promise<void> {
     const sessionId = claimSessions?.[challengeTokenHash]
     const session = sessionId === undefined ? undefined : await this.#parts.host.findSession(sessionId)
-    if (session === undefined || session.userId !== inboxUserId) throw refused('ORDER_TOKEN_INVALID')
+    if (session === undefined || session.userId !== inboxUserId) throw refused('SESSION_INVALID')
   }
 
   /** A cookie counts from the service's own pages only, whatever other origins are trusted. */

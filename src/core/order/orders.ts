@@ -223,14 +223,14 @@ export class Orders {
       return { requester }
     }
     const links = this.#requireLinks()
-    const requester = callingDesktop(request, origins)
+    const beginning = async () => ({ requester: callingDesktop(request, origins), ...(await links.starterOf(request)) })
     // The session first: a call without one takes nothing from the users of its network, whose allowance is small.
-    const starting = await links.starterOf(request).catch(async (refusal: unknown) => {
+    const begun = await beginning().catch(async (refusal: unknown) => {
       await limiter?.spend('session', request)
       throw refusal
     })
     await limiter?.spend('start-link', request)
-    return { requester, ...starting }
+    return begun
   }
 
   #requireLinks(): LinkOrders {

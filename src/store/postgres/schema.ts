@@ -1,6 +1,6 @@
 import type { ClientBase } from 'pg'
 
-/** Version of the tables and of what is in them. Releases only add to it, so that they can run side by side. */
+/** Version of the tables and of what is in them. Releases from 0.1.0 on only add to it, so that they can run side by side. */
 const schemaVersion = 2
 
 /** Size from which that of a set is kept: smaller ones are counted in a moment. */
@@ -185,9 +185,12 @@ async function isPrepared(client: ClientBase): Promise<boolean> {
   const format = await client.query<{ version: number }>('SELECT version FROM countersign.format')
   const version = format.rows[0]?.version
   if (version === schemaVersion) return true
+  if (version === undefined) {
+    throw new SchemaError('the schema countersign of the database is of another application, or was not made whole')
+  }
   throw new SchemaError(
-    version === undefined || version < schemaVersion
-      ? 'the schema countersign of the database is of another application, or was not made whole'
+    version < schemaVersion
+      ? 'the schema was written before version 0.1.0, so begin with an empty database'
       : `the schema has version ${version} of a newer Countersign, and this one reads up to ${schemaVersion}`,
   )
 }

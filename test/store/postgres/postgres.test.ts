@@ -213,6 +213,7 @@ describe.skipIf(!hasPart('postgresql'))('a PostgreSQL store', () => {
 
   test.each([
     ['a version from the future', 'UPDATE countersign.format SET version = 3', /version 3 of a newer Countersign/],
+    ['a version from before', 'UPDATE countersign.format SET version = 1', /before version 0\.1\.0, so begin with an/],
     ['a half-made schema', 'DELETE FROM countersign.format', /another application, or was not made whole/],
   ])('refuses %s and changes nothing', async (_, change, message) => {
     const database = await newDatabase()

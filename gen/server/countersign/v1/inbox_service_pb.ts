@@ -207,7 +207,7 @@ export const InboxService: GenService<{
    *
    * Until the order is approved, a further claim replaces the challenge token, and the older ones can only reject the
    * order. A token counts as long as the session that claimed lives, and its user may sign in; after that, a call with
-   * it is ORDER_TOKEN_INVALID. A retry with the same claim_key gets the same response. An order that is not addressed
+   * it is SESSION_INVALID. A retry with the same claim_key gets the same response. An order that is not addressed
    * to the user is ORDER_NOT_FOUND. Then GetOrderChallenge, ApproveOrder, RejectOrder and HandOverOrder follow as for
    * other orders.
    *

@@ -1605,10 +1605,10 @@ export const OrderStatusSchema: GenEnum<OrderStatus> = /*@__PURE__*/
 export const OrderService: GenService<{
   /**
    * StartOrder creates an order and its claim URL. Called by the desktop, from a trusted origin; or, if the server has
-   * start keys, by the application's backend only, with one of them as `Authorization: Bearer`.
+   * start keys, by the application's backend, with one of them as `Authorization: Bearer`.
    *
-   * Without a start key, the service's own pages still start link orders, and login orders of the service's own origin
-   * that have no display_title, display_summary and adapter_id.
+   * If it has start keys, only these calls need none: link orders, and those of the service's own pages for a login order
+   * of their origin that has no display_title, display_summary and adapter_id.
    *
    * Each call creates a new order, so a retry after a lost response leaves an unused one behind, which expires.
    *
@@ -1669,7 +1669,7 @@ export const OrderService: GenService<{
    * The first call moves claimed to waiting_user. A retry gets the same challenge.
    *
    * Errors: ORDER_NOT_FOUND, ORDER_TOKEN_INVALID, ORIGIN_MISMATCH, ADAPTER_UNKNOWN, ORDER_FINALIZED, ORDER_REJECTED,
-   * ORDER_CANCELLED, ORDER_EXPIRED.
+   * ORDER_CANCELLED, ORDER_EXPIRED, SESSION_INVALID.
    *
    * @generated from rpc countersign.v1.OrderService.GetOrderChallenge
    */
@@ -1708,7 +1708,7 @@ export const OrderService: GenService<{
    * it is the user's only one, and its sessions end. The status stays finalized. A retry gets the same response.
    *
    * Errors: ORDER_NOT_FOUND, ORDER_TOKEN_INVALID, ORIGIN_MISMATCH, ORDER_FINALIZED, ORDER_CANCELLED, ORDER_EXPIRED,
-   * HOST_UNAVAILABLE, NOT_ENABLED.
+   * HOST_UNAVAILABLE, NOT_ENABLED, SESSION_INVALID.
    *
    * @generated from rpc countersign.v1.OrderService.RejectOrder
    */
@@ -1785,7 +1785,7 @@ export const OrderService: GenService<{
    * on.
    *
    * Errors: ORDER_NOT_FOUND, ORDER_TOKEN_INVALID, ORIGIN_MISMATCH, ORDER_ALREADY_APPROVED, ORDER_FINALIZED,
-   * ORDER_REJECTED, ORDER_CANCELLED, ORDER_EXPIRED.
+   * ORDER_REJECTED, ORDER_CANCELLED, ORDER_EXPIRED, SESSION_INVALID.
    *
    * @generated from rpc countersign.v1.OrderService.HandOverOrder
    */
