@@ -367,7 +367,7 @@ export class StandaloneHost implements WalletHost {
   /** The Set-Cookie header of a value, or of none. */
   #cookie(value: string, expiresAt: number): string {
     const secure = this.#parts.secureCookie()
-    const maxAge = Math.max(0, Math.floor((expiresAt - this.#store.now()) / 1000))
+    const maxAge = Math.max(0, Math.ceil((expiresAt - this.#store.now()) / 1000))
     const attributes = `Max-Age=${maxAge}; Path=/; HttpOnly;${secure ? ' Secure;' : ''} SameSite=Lax`
     return `${sessionCookieName(secure)}=${value}; ${attributes}`
   }
