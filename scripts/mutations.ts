@@ -540,6 +540,7 @@ const rows: Readonly<
   ],
   48: [
     ['readPeopleFile', 'adapter === undefined,', 'true,', 'service/admit'],
+    ['starterOf', 'adapterId, address, firstWallet }, cookies', 'adapterId, address }, cookies', 'service/admit'],
     ['firstWalletIn', 'derivedUserId(entry) === record.id', 'true', 'service/admit'],
     ['resolve', 'requireAdmitted({ userId, firstWallet: firstWalletIn(stored?.record) })', '', 'service/admit'],
     ['createSession', 'this.#requireListed(key)', '', 'service/admit'],

@@ -71,7 +71,7 @@ export interface InvokedMethod<I extends DescMessage, Answer> {
 interface Invocation<I extends DescMessage, Answer, Reply, Written> {
   readonly method: InvokedMethod<I, Answer>
   readonly call: Call
-  /** Reads the request's message. Called only after the limit has let the call through, unless the message decides it. */
+  /** Reads the request's message. Called after the limit has let the call through, unless the message decides that. */
   readonly readInput: () => MessageShape<I> | Promise<MessageShape<I>>
   /** Encodes a reply, as a part of the call: if that fails, the call fails, and the log has it. */
   readonly write: (reply: Reply) => Written

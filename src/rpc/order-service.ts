@@ -87,7 +87,7 @@ export function orderHandlers(orders: Orders): ServiceHandlers<typeof OrderServi
   }
 }
 
-/** Link orders are counted once the session is known: a call without one takes nothing from the users of its network. */
+/** Link orders count once the session is known: a call without one takes nothing from the users of its network. */
 function startLimitOf({ kind }: StartOrderRequest): CallLimit {
   return kind === OrderKind.LINK ? 'unlimited' : 'start-order'
 }

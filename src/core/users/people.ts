@@ -11,7 +11,7 @@ import type { PastSession } from './sessions.ts'
 /** Claims of a person of the people file, by name: email, name, groups and others. */
 export type Person = Fields & { readonly groups?: readonly string[] }
 
-/** What a person is looked up by: the user, the wallet that the user's id follows from, and the wallet that signed in. */
+/** What finds a person: the user, the wallet that the user's id follows from, and the wallet that signed in. */
 export interface PersonKey extends Pick<Session, 'userId' | 'adapterId' | 'address'> {
   /** See {@link Session.firstWallet}. Required, so that a copy of a session's fields cannot leave it out. */
   readonly firstWallet: string | undefined

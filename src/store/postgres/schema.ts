@@ -1,6 +1,6 @@
 import type { ClientBase } from 'pg'
 
-/** Version of the tables and of what is in them. Releases from 0.1.0 on only add to it, so that they can run side by side. */
+/** Version of the tables and their content. Releases after 0.1.0 only add to it, so that they can run side by side. */
 const schemaVersion = 2
 
 /** Size from which that of a set is kept: smaller ones are counted in a moment. */

@@ -1607,8 +1607,8 @@ export const OrderService: GenService<{
    * StartOrder creates an order and its claim URL. Called by the desktop, from a trusted origin; or, if the server has
    * start keys, by the application's backend, with one of them as `Authorization: Bearer`.
    *
-   * If it has start keys, only these calls need none: link orders, and those of the service's own pages for a login order
-   * of their origin that has no display_title, display_summary and adapter_id.
+   * With start keys, only these calls need none: those for link orders, and those of the service's own pages for login
+   * orders of their origin that have no display_title, display_summary and adapter_id.
    *
    * Each call creates a new order, so a retry after a lost response leaves an unused one behind, which expires.
    *
