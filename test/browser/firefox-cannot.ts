@@ -59,8 +59,6 @@ const cannot: Readonly<Record<string, Readonly<Record<string, string>>>> = {
       'requests of a page that is left are reported as failed',
     'on the sign-in page, > it has the operator’s logo and colour, and fits any name and any screen':
       'requests of a page that is left are reported as failed',
-    'on the sign-in page, > where orders need a start key, it offers the wallets on this device only':
-      'requests of a page that is left are reported as failed',
   },
   'test/browser/wallet-chooser.test.ts': {
     '<countersign-wallets> in Chromium > lists wallets of both kinds; the one that is chosen signs, asked in the user gesture':
