@@ -1,5 +1,5 @@
 import type { BrowserContextOptions, Locator, Page } from 'playwright-core'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet } from '../support/wallet.ts'
@@ -279,6 +279,8 @@ describe.skipIf(!hasBrowser)('<countersign-sign-in> with a wallet on this device
       }
       await forward(pageHost, site.origin)
       await forward(serviceHost, url)
+      // Requests that are still under way when the pages close.
+      onTestFinished(() => context.unrouteAll({ behavior: 'ignoreErrors' }))
       for (const [at, service] of [
         [pageHost, url],
         [site.origin, serviceHost],

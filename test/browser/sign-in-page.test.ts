@@ -36,7 +36,7 @@ function followTroubles(page: Page): string[] {
   page.on('requestfailed', (request) => {
     // A page that is left ends what it was waiting for.
     const why = request.failure()?.errorText
-    if (why !== 'net::ERR_ABORTED') troubles.push(`${why} ${request.url()}`)
+    if (why !== 'net::ERR_ABORTED' && why !== 'NS_BINDING_ABORTED') troubles.push(`${why} ${request.url()}`)
   })
   return troubles
 }
