@@ -1,7 +1,7 @@
 import { encode } from 'uqr'
 import type { StartedOrder } from '../../shared/orders.ts'
 import { isLoopbackHost } from '../../shared/origin.ts'
-import { shortAddress } from '../../shared/short-address.ts'
+import { shortAddress } from '../../shared/wallet-address.ts'
 import { minutesAndSeconds } from './countdown.ts'
 import { DigitField } from './digit-field.ts'
 import { followBackground } from './scheme.ts'

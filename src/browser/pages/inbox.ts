@@ -1,4 +1,4 @@
-import { shortAddress } from '../../shared/short-address.ts'
+import { shortAddress } from '../../shared/wallet-address.ts'
 import { failureOf } from '../client/errors.ts'
 import type { InboxOrder, Session } from '../client/index.ts'
 import { showBrand } from './brand.ts'

@@ -1,4 +1,4 @@
-import { shortAddress } from '../../shared/short-address.ts'
+import { shortAddress } from '../../shared/wallet-address.ts'
 import { showBrand } from './brand.ts'
 import { describeDevice } from './device.ts'
 import { byId, element, fill, fillTexts, metaContent, withExact } from './dom.ts'

@@ -1,5 +1,5 @@
 import { builtInAdapters, isBuiltIn } from '../../shared/adapters.ts'
-import { shortAddress } from '../../shared/short-address.ts'
+import { shortAddress } from '../../shared/wallet-address.ts'
 import type { KnownComputer, Session, UserWallet } from '../client/index.ts'
 import { describeDevice } from './device.ts'
 import { element } from './dom.ts'

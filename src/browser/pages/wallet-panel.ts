@@ -1,5 +1,5 @@
 import type { SigningAccount } from '../../shared/session.ts'
-import { shortAddress } from '../../shared/short-address.ts'
+import { shortAddress } from '../../shared/wallet-address.ts'
 import type { Wallet } from '../client/index.ts'
 import {
   type AppAddress,

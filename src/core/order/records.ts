@@ -2,6 +2,7 @@ import type { Observer } from '../../base/observer.ts'
 import { parseRecord, recordText } from '../../base/record.ts'
 import type { OpenOrders } from '../../limits/concurrency.ts'
 import { internalError } from '../../shared/errors.ts'
+import { isSameAddressText } from '../../shared/wallet-address.ts'
 import type { Life, Store } from '../../store/store.ts'
 import type { ProvenIdentity } from '../wallet/wallet.ts'
 import { applyCommand, forgottenAt, isTerminal, type OrderRecord } from './order.ts'
@@ -136,11 +137,6 @@ function names(order: OrderRecord, { userId, wallets }: OrderParty): boolean {
     if (proof?.adapterId === wallet.adapterId && proof.subject === wallet.subject) return true
     if (adapterId !== wallet.adapterId) return false
     if (expectedPublicKeyHex !== undefined && expectedPublicKeyHex === wallet.publicKeyHex) return true
-    return expectedAddress !== undefined && compact(expectedAddress) === compact(wallet.address)
+    return expectedAddress !== undefined && isSameAddressText(expectedAddress, wallet.address)
   })
-}
-
-/** An address without its grouping and case, which is enough to find it. */
-function compact(address: string): string {
-  return address.replaceAll(' ', '').toLowerCase()
 }
