@@ -510,7 +510,7 @@ const rows: Readonly<
       'session.id !== own.id && reaches(own, session)',
       'session.id !== own.id',
       'rpc/session-service',
-      30,
+      82,
     ],
     ['disconnect', 'isOfOrder || own.orderId === undefined', 'true', 'oidc/offline'],
     ['withRoom', '!isOfOrder ||', 'true ||', 'oidc/connected-apps'],

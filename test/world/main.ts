@@ -4,26 +4,29 @@
  *
  * `-- --seed N` runs this one; with `--minutes N` or `--calls N`, it and those after it, for so long or for so many
  * steps at the store. `--steps N` is the length of a world, `--liveness` stops the faults and waits for all to end.
- * `--found` prints no history of a seed that fails.
+ * `--brief` prints no history of a seed that fails.
  * `--history` prints the history of a world that does not fail, too.
- * `--mutation TEXT` runs the worlds once for each entry of scripts/mutations.ts whose row, file, declaration or text is or
- * contains it, in a copy of the working tree; it prints the seed that finds the entry.
+ * `--planted TEXT…` plants the faults of scripts/mutations.ts in copies of the working tree, one at a time, and prints the
+ * seed that finds each: those whose row is or whose file, declaration or text contains a TEXT; without one, those that
+ * have a seed. With `--write`, seeds that do not find their fault any more are replaced, and new ones written.
  */
 import { parseArgs } from 'node:util'
 import { failureOf } from './report.ts'
 import { runWorld, stepsOfWorld } from './run.ts'
 
-const { values } = parseArgs({
+const { values, positionals } = parseArgs({
   options: {
     seed: { type: 'string' },
     steps: { type: 'string', default: String(stepsOfWorld) },
     minutes: { type: 'string' },
     calls: { type: 'string' },
     liveness: { type: 'boolean', default: false },
-    found: { type: 'boolean', default: false },
+    brief: { type: 'boolean', default: false },
     history: { type: 'boolean', default: false },
-    mutation: { type: 'string' },
+    planted: { type: 'boolean', default: false },
+    write: { type: 'boolean', default: false },
   },
+  allowPositionals: true,
 })
 const { liveness } = values
 const steps = Number(values.steps)
@@ -32,9 +35,9 @@ const isOne = values.minutes === undefined && values.calls === undefined && valu
 const endsAt = performance.now() + Number(values.minutes ?? (values.calls === undefined ? 1 : 600)) * 60_000
 const most = Number(values.calls ?? Number.POSITIVE_INFINITY)
 
-if (values.mutation !== undefined) {
+if (values.planted) {
   const { plant } = await import('./planted.ts')
-  process.exitCode = await plant(values.mutation, { first, steps, liveness })
+  process.exitCode = (await plant(positionals, { writes: values.write, steps })) === 0 ? 0 : 1
 } else await runAll()
 
 async function runAll(): Promise<void> {
@@ -49,7 +52,7 @@ async function runAll(): Promise<void> {
     total.orders += ran.orders
     for (const state of ran.states) states.add(state)
     if (ran.violation !== undefined) {
-      console.log(values.found ? `seed ${seed}: ${ran.violation}` : await failureOf(run, ran))
+      console.log(values.brief ? `seed ${seed}: ${ran.violation}` : await failureOf(run, ran))
       process.exitCode = 1
       break
     }
