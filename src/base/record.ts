@@ -1,3 +1,5 @@
+import { CountersignError } from '../shared/errors.ts'
+
 /**
  * Version of the shape of a record that is stored as JSON (nonce, order, user, session): its field `v`.
  *
@@ -37,17 +39,53 @@ interface Overwrite<Life> {
   readonly life: Life
 }
 
+/** The steps of a store that write in place of what was read. */
+interface RecordWriter<Life> {
+  create(key: string, value: string, life: Life): Promise<boolean>
+  compareAndSet(key: string, version: number, value: string, life: Life): Promise<boolean>
+}
+
 /** Stores a value in place of what was read. Resolves with false, without a change, if another was stored meanwhile. */
 export async function replaceFound<Life>(
-  store: {
-    create(key: string, value: string, life: Life): Promise<boolean>
-    compareAndSet(key: string, version: number, value: string, life: Life): Promise<boolean>
-  },
+  store: RecordWriter<Life>,
   { key, found, value, life }: Overwrite<Life>,
 ): Promise<boolean> {
   return found === undefined
     ? await store.create(key, value, life)
     : await store.compareAndSet(key, found.version, value, life)
+}
+
+/** The steps of a store that a change takes. */
+interface RecordStore<Life> extends RecordWriter<Life> {
+  get(key: string): Promise<{ readonly value: string; readonly version: number } | undefined>
+  now(): number
+}
+
+/**
+ * Most tries of a change. Each lost race means that another caller changed the record; after this many, the store
+ * breaks its contract.
+ */
+const maxTries = 256
+
+/**
+ * Changes the record under a key by compare-and-set. `change` gets what `read` makes of the stored text, `undefined` if
+ * there is none, and the store's time. It returns the text to store with its life, or `undefined` to change nothing; it
+ * is called again after a lost race. Resolves with what the last call returned.
+ */
+export async function changeRecord<R, Life, C extends { readonly value: string; readonly life: Life } | undefined>(
+  store: RecordStore<Life>,
+  key: string,
+  read: (text: string, now: number) => R,
+  change: (found: R | undefined, now: number) => C | Promise<C>,
+): Promise<C> {
+  for (let tries = 0; tries < maxTries; tries++) {
+    const found = await store.get(key)
+    const now = store.now()
+    const next = await change(found && read(found.value, now), now)
+    if (next === undefined) return next
+    if (await replaceFound(store, { key, found, value: next.value, life: next.life })) return next
+  }
+  throw new CountersignError('STORE_UNAVAILABLE', `${key} kept changing; try again shortly`, { retryAfterMs: 1000 })
 }
 
 /** What a stored nonce or order says of the service that made it. */

@@ -1,4 +1,4 @@
-import { replaceFound } from '../base/record.ts'
+import { changeRecord } from '../base/record.ts'
 import { headerOf, networksOf, type RequestContext } from '../base/request.ts'
 import { Slots } from '../base/timing/slots.ts'
 import { hashToken } from '../base/token.ts'
@@ -21,12 +21,6 @@ const maxRemembered = 50_000
 
 /** Most reports to the store at a time; further ones wait in line. */
 const mostReports = 64
-
-/**
- * Most tries of a report. Each lost race means that another instance reported; after this many, the store breaks its
- * contract.
- */
-const maxTries = 256
 
 /** Time without reports after a failure of the store, in ms. */
 const awayMs = 1_000
@@ -178,16 +172,13 @@ export class RateLimiter {
   }
 
   async #report(rate: Rate, store: Store): Promise<void> {
-    const key = `limit:${hashToken(rate.key)}`
-    for (let tries = 0; tries < maxTries; tries++) {
-      const found = await store.get(key)
-      const now = this.#now()
-      const report = rate.reportAt(now, Number(found?.value ?? 0))
+    const { report } = await changeRecord(store, `limit:${hashToken(rate.key)}`, Number, (fullAt = 0, nowMs) => {
+      const now = nowMs * 1000
+      const report = rate.reportAt(now, fullAt)
       const life = { ttlMs: Math.max(0, Math.ceil((report.fullAt - now) / 1000)) + rate.afterlifeMs }
-      const value = String(report.fullAt)
-      if (await replaceFound(store, { key, found, value, life })) return rate.reported(report)
-    }
-    throw new Error(`${key} kept changing`)
+      return { value: String(report.fullAt), life, report }
+    })
+    rate.reported(report)
   }
 
   get #isAway(): boolean {

@@ -1,4 +1,4 @@
-import { parseRecord, recordText, replaceFound } from '../base/record.ts'
+import { changeRecord, parseRecord, recordText } from '../base/record.ts'
 import { hashToken } from '../base/token.ts'
 import type { PastSession, SessionEnds, TakenSessions } from '../core/users/sessions.ts'
 import { given } from '../shared/given.ts'
@@ -41,11 +41,7 @@ export class OfflineAccess {
     // The list first: an id too many in it is harmless, a missing one is not.
     const surplus = await this.#store.addMember(offlineIndex(userId), id, life, maxPerUser)
     for (const each of surplus) await this.end(userId, each)
-    const key = offlineKey(id)
-    for (;;) {
-      const found = await this.#store.get(key)
-      if (await replaceFound(this.#store, { key, found, value, life })) return
-    }
+    await changeRecord(this.#store, offlineKey(id), readOffline, () => ({ value, life }))
   }
 
   /** The session with offline access that has this id, or `undefined`. */

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { changeRecord } from '../../src/base/record.ts'
 import { Keyring } from '../../src/base/token.ts'
 import { OriginPolicy } from '../../src/core/origin-policy.ts'
 import { Nonces } from '../../src/core/sign-in/nonce.ts'
@@ -63,4 +64,38 @@ test('the id of a user is made of the wallet', async () => {
   const publicKeyHex = '0a9b55420d3664996800f1d48f5683ced9b6666fd7d09e61641826f177350980'
   const { id } = await host.resolveUser({ ...identity, subject: publicKeyHex, publicKeyHex })
   expect(id).toBe('usr_O4F5rSAANNvaLJXsKwzy70')
+})
+
+describe('changeRecord', () => {
+  const life = { ttlMs: 60_000 }
+  const read = (text: string) => Number(text)
+
+  test('stores a first value, then one made of what is there', async () => {
+    const { store } = await open()
+    const add = () => changeRecord(store, 'sum', read, (sum = 0) => ({ value: String(sum + 1), life, sum }))
+    expect(await add()).toEqual({ value: '1', life, sum: 0 })
+    expect(await add()).toEqual({ value: '2', life, sum: 1 })
+    expect(await store.get('sum')).toEqual({ value: '2', version: 2 })
+  })
+
+  test('changes nothing for undefined', async () => {
+    const { store } = await open()
+    expect(await changeRecord(store, 'none', read, () => undefined)).toBeUndefined()
+    expect(await store.get('none')).toBeUndefined()
+  })
+
+  test('loses no change of callers at the same time', async () => {
+    const { store } = await open()
+    const add = () => changeRecord(store, 'sum', read, async (sum = 0) => ({ value: String(sum + 1), life }))
+    await Promise.all(Array.from({ length: 50 }, add))
+    expect((await store.get('sum'))?.value).toBe('50')
+  })
+
+  test('gives up on a store whose writes never succeed', async () => {
+    const { store } = await open()
+    const stuck = { ...store, get: async () => undefined, now: () => 0, create: async () => false }
+    const change = vi.fn(() => ({ value: '', life }))
+    await expect(changeRecord(stuck, 'key', read, change)).rejects.toMatchObject({ reason: 'STORE_UNAVAILABLE' })
+    expect(change).toHaveBeenCalledTimes(256)
+  })
 })

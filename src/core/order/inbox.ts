@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { parseRecord, recordText, replaceFound } from '../../base/record.ts'
+import { changeRecord, parseRecord, recordText } from '../../base/record.ts'
 import { CountersignError } from '../../shared/errors.ts'
 import { given, pick } from '../../shared/given.ts'
 import type { InboxOrder } from '../../shared/orders.ts'
@@ -75,16 +75,12 @@ export class Inboxes {
     userId: string,
     change: (entries: readonly InboxEntry[], now: number) => readonly InboxEntry[] | undefined,
   ): Promise<void> {
-    const key = keyOf(userId)
-    for (;;) {
-      const found = await this.#store.get(key)
-      const now = this.#store.now()
-      const orders = change(found === undefined ? [] : readInbox(found.value, now), now)
-      if (orders === undefined) return
-      const value = recordText({ orders } satisfies InboxRecord)
+    await changeRecord(this.#store, keyOf(userId), readInbox, (entries = [], now) => {
+      const orders = change(entries, now)
+      if (orders === undefined) return undefined
       const life = { ttlMs: Math.max(1, ...orders.map(({ expiresAt }) => expiresAt - now)) }
-      if (await replaceFound(this.#store, { key, found, value, life })) return
-    }
+      return { value: recordText({ orders } satisfies InboxRecord), life }
+    })
   }
 }
 

@@ -1,6 +1,6 @@
 import { createPublicKey, hash, type KeyObject, verify } from 'node:crypto'
 import type { AuditTrail } from '../../base/audit.ts'
-import { parseRecord, recordText, replaceFound } from '../../base/record.ts'
+import { changeRecord, parseRecord, recordText } from '../../base/record.ts'
 import type { RequestContext } from '../../base/request.ts'
 import { hashToken } from '../../base/token.ts'
 import { invalidField, refused } from '../../shared/errors.ts'
@@ -181,16 +181,11 @@ export class KnownComputers {
     wallet: WalletIdentity,
     change: (record: ComputersRecord, now: number) => ComputersRecord | undefined,
   ): Promise<boolean> {
-    const key = keyOf(wallet)
-    for (;;) {
-      const stored = await this.#store.get(key)
-      const now = this.#store.now()
-      const record = stored === undefined ? noComputers : readRecord(stored.value, now)
+    const stored = await changeRecord(this.#store, keyOf(wallet), readRecord, (record = noComputers, now) => {
       const changed = change(record, now)
-      if (changed === undefined) return false
-      const life = { ttlMs: Math.max(1, endOf(changed) - now) }
-      if (await replaceFound(this.#store, { key, found: stored, value: recordText(changed), life })) return true
-    }
+      return changed && { value: recordText(changed), life: { ttlMs: Math.max(1, endOf(changed) - now) } }
+    })
+    return stored !== undefined
   }
 }
 

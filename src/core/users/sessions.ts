@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { parseRecord, recordText, replaceFound } from '../../base/record.ts'
+import { changeRecord, parseRecord, recordText } from '../../base/record.ts'
 import { equalInConstantTime, hashToken, type KeyPurpose, type Keyring, newToken } from '../../base/token.ts'
 import { maxSessionsPerUser } from '../../limits/limits.ts'
 import type { CountersignError } from '../../shared/errors.ts'
@@ -399,25 +399,18 @@ export class Sessions {
   }
 
   async #takeBack(userId: string, id: string): Promise<boolean> {
-    for (;;) {
-      const stored = await this.#store.get(keyOf(id))
-      const record = stored === undefined ? undefined : readSession(stored.value)
-      if (record !== undefined && 'ended' in record && record.wasLive !== undefined) {
-        // An earlier call may have failed between the two steps.
-        await this.#store.removeMember(indexOf(userId), id)
-        return record.wasLive
-      }
+    const { wasLive, session } = await changeRecord(this.#store, keyOf(id), readSession, async (record, now) => {
+      const live = record !== undefined && isLive(record, now)
+      if (live) await this.ends.ending({ id, userId })
       // A mark that is there for another reason is replaced too: it could end before a request that is in flight now.
-      const wasLive = record !== undefined && isLive(record, this.#store.now())
+      const wasLive = (record !== undefined && 'ended' in record ? record.wasLive : undefined) ?? live
       const value = recordText({ ended: true, wasLive } satisfies EndedRecord)
-      const life = { ttlMs: endedMs }
-      if (wasLive) await this.ends.ending({ id, userId })
-      // If it fails, the session was made, extended or ended in the meantime.
-      if (!(await replaceFound(this.#store, { key: keyOf(id), found: stored, value, life }))) continue
-      if (record !== undefined && 'session' in record) await this.#stored.forgetAddress(record.session)
-      await this.#store.removeMember(indexOf(userId), id)
-      return wasLive
-    }
+      const session = record !== undefined && 'session' in record ? record.session : undefined
+      return { value, life: { ttlMs: endedMs }, wasLive, session }
+    })
+    if (session !== undefined) await this.#stored.forgetAddress(session)
+    await this.#store.removeMember(indexOf(userId), id)
+    return wasLive
   }
 
   /** Time in ms for which addresses are kept apart from their sessions; `undefined` if they are kept in them. */

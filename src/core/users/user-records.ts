@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { parseRecord, recordText, replaceFound } from '../../base/record.ts'
+import { changeRecord, parseRecord, recordText, replaceFound } from '../../base/record.ts'
 import { newId } from '../../base/token.ts'
 import { refused } from '../../shared/errors.ts'
 import type { Store, VersionedValue } from '../../store/store.ts'
@@ -216,12 +216,9 @@ export class WalletClaims {
 
   /** Puts a tombstone in place of a claim, unless it is over already. A wallet that is blocked stays so. */
   async writeTombstone(wallet: WalletIdentity, { claim }: Pick<WalletClaim, 'claim'>): Promise<void> {
-    for (;;) {
-      const found = await this.of(wallet)
-      if (found?.claim?.claim !== claim) return
-      // If it fails, the wallet was buried, moved, blocked or unblocked in the meantime.
-      if (await this.#write(wallet, { unlinkedAt: this.#store.now(), ...blockOf(found) }, found)) return
-    }
+    await this.#change(walletKey(wallet), (found, unlinkedAt) =>
+      'claim' in found && found.claim === claim ? { unlinkedAt, ...blockOf(found) } : undefined,
+    )
   }
 
   /**
@@ -243,13 +240,9 @@ export class WalletClaims {
 
   /** Unblocks a wallet. Resolves with false if it is not blocked. */
   async unblock(wallet: WalletIdentity): Promise<boolean> {
-    for (;;) {
-      const found = await this.of(wallet)
-      if (found?.blockedAt === undefined) return false
-      const record: WalletClaim | Tombstone = found.claim ?? { unlinkedAt: this.#store.now() }
-      const { blockedAt: _blockedAt, ...unblocked } = record
-      if (await this.#write(wallet, unblocked as typeof record, found)) return true
-    }
+    return await this.#change(walletKey(wallet), ({ blockedAt, ...unblocked }) =>
+      blockedAt === undefined ? undefined : (unblocked as WalletClaim | Tombstone),
+    )
   }
 
   /**
@@ -266,13 +259,12 @@ export class WalletClaims {
   }
 
   /** Forgets which user the wallet of a claim was moved away from. Does nothing if the claim is over. */
-  async endMove(wallet: WalletIdentity, { claim: name }: Pick<WalletClaim, 'claim'>): Promise<void> {
-    for (;;) {
-      const found = await this.of(wallet)
-      if (found?.claim?.claim !== name || found.claim.movedFrom === undefined) return
-      const { movedFrom: _movedFrom, ...settled } = found.claim
-      if (await this.#write(wallet, settled, found)) return
-    }
+  async endMove(wallet: WalletIdentity, { claim }: Pick<WalletClaim, 'claim'>): Promise<void> {
+    await this.#change(walletKey(wallet), (found) => {
+      if (!('claim' in found) || found.claim !== claim || found.movedFrom === undefined) return undefined
+      const { movedFrom: _movedFrom, ...settled } = found
+      return settled
+    })
   }
 
   /**
@@ -282,12 +274,20 @@ export class WalletClaims {
   async buryAllOf(userId: string, scan: NonNullable<Store['scan']>): Promise<void> {
     for await (const { key, value } of scan(walletKeys)) {
       if (without(userId, parseWallet(value), 0) === undefined) continue
-      for (let stored = await this.#store.get(key); stored !== undefined; stored = await this.#store.get(key)) {
-        const left = without(userId, parseWallet(stored.value), this.#store.now())
-        if (left === undefined) break
-        if (await this.#store.compareAndSet(key, stored.version, recordText(left), 'forever')) break
-      }
+      await this.#change(key, (found, now) => without(userId, found, now))
     }
+  }
+
+  /** Changes what stands for a wallet, if anything does. `change` returns `undefined` to change nothing. */
+  async #change(
+    key: string,
+    change: (found: WalletClaim | Tombstone, now: number) => WalletClaim | Tombstone | undefined,
+  ): Promise<boolean> {
+    const stored = await changeRecord(this.#store, key, parseWallet, (found, now) => {
+      const changed = found && change(found, now)
+      return changed && { value: recordText(changed), life: 'forever' as const }
+    })
+    return stored !== undefined
   }
 
   /** Stores a record in place of what was found. Resolves with false if that has changed. */
@@ -308,17 +308,16 @@ function readClaim(stored: VersionedValue | undefined): FoundClaim | undefined {
   return { claim: 'userId' in record ? record : undefined, blockedAt: record.blockedAt, version: stored.version }
 }
 
-function blockOf({ blockedAt }: FoundClaim): Pick<WalletRecord, 'blockedAt'> {
+function blockOf({ blockedAt }: { readonly blockedAt?: number | undefined }): WalletRecord {
   return blockedAt === undefined ? {} : { blockedAt }
 }
 
 /** What is left of a record without a user; `undefined` if it does not name that one. */
 function without(userId: string, record: WalletClaim | Tombstone, now: number): WalletClaim | Tombstone | undefined {
   if (!('userId' in record)) return undefined
-  const { blockedAt, movedFrom, ...claim } = record
-  const block = blockedAt === undefined ? {} : { blockedAt }
-  if (record.userId === userId) return { unlinkedAt: now, ...block }
-  return movedFrom === userId ? { ...claim, ...block } : undefined
+  if (record.userId === userId) return { unlinkedAt: now, ...blockOf(record) }
+  const { movedFrom, ...claim } = record
+  return movedFrom === userId ? claim : undefined
 }
 
 function parseWallet(text: string): WalletClaim | Tombstone {
