@@ -271,8 +271,8 @@ export interface CountersignOptions {
   endpointPrefix?: string
   /**
    * Place where state is kept: `sqlite:{file}`, `sqlite::memory:`, `redis://`, `rediss://`, `redis+cluster://h1,h2`,
-   * `redis+sentinel://h1,h2/name`, `postgres://`; in code also a store that is already open. Default:
-   * `sqlite:./countersign.db`. Variable: COUNTERSIGN_STORE, or COUNTERSIGN_STORE_FILE.
+   * `postgres://`; in code also a store that is already open. Default: `sqlite:./countersign.db`. Variable:
+   * COUNTERSIGN_STORE, or COUNTERSIGN_STORE_FILE.
    */
   store?: string | Store
   /**

@@ -56,7 +56,6 @@ const rows: Readonly<
       'SELECT value FROM countersign.entries WHERE key = $1 AND expires_at > clock_timestamp()',
       'store/postgres/postgres.small',
     ],
-    ['trusted', 'if (performance.now() >= this.#trustedUntil) await this.confirm()', '', 'store/redis/sentinel'],
     ['heard', 'if (silent) this.#confirm(client, confirm)', '', 'e2e/chaos'],
     [
       'makeChallenge',

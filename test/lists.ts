@@ -178,7 +178,6 @@ export const slow: readonly string[] = [
   'test/store/postgres/postgres.small.test.ts',
   'test/store/postgres/postgres.test.ts',
   'test/store/redis/redis.test.ts',
-  'test/store/redis/sentinel.test.ts',
   'test/store/sqlite-formats.test.ts',
   'test/store/sqlite.test.ts',
   'test/types/closed.test.ts',
@@ -205,6 +204,5 @@ export const measuring: readonly string[] = [
   'test/http/port/shares.test.ts',
   'test/better-auth/instances.test.ts',
   'test/store/redis/operators.test.ts',
-  'test/store/redis/sentinel.test.ts',
   'test/store/redis/topologies.test.ts',
 ]

@@ -26,8 +26,8 @@ export interface StoreOptions {
 
 /** The forms of a store's URL, for error messages. */
 const forms =
-  'sqlite:./file.db, sqlite::memory:, redis://host:6379/0, rediss://host, redis+cluster://host1,host2, ' +
-  'redis+sentinel://host1,host2/name or postgres://user:password@host/database'
+  'sqlite:./file.db, sqlite::memory:, redis://host:6379/0, rediss://host, redis+cluster://host1,host2 ' +
+  'or postgres://user:password@host/database'
 
 /**
  * Opens the store that a URL names.
@@ -38,7 +38,6 @@ const forms =
  * | `sqlite::memory:` | the memory of this process, lost when it ends |
  * | `redis://user:password@host:6379/0` | one Redis server, 7 or newer |
  * | `redis+cluster://user:password@host1:6379,host2` | a Redis cluster; any of its nodes leads to the others |
- * | `redis+sentinel://user:password@host1:26379,host2/name` | the master of that name, as the sentinels know it |
  * | `postgres://user:password@host:5432/database` | one PostgreSQL server, 14 or newer, with the package `pg` |
  *
  * With `rediss` in place of `redis` the connections use TLS.

@@ -7,7 +7,6 @@ import { killServers } from '../support/redis-server.ts'
 import { ChaosCluster } from './chaos/cluster.ts'
 import type { Death } from './chaos/judge.ts'
 import { expectNothingUnexplained, persistently, rounds } from './chaos/rehearsal.ts'
-import { ChaosSentinels } from './chaos/sentinels.ts'
 
 const hasServer = hasPart('redis-server') && hasPart('redis-cli')
 const timeout = 240_000 * rounds
@@ -55,20 +54,4 @@ describe.skipIf(!hasServer)('sign-ins, orders and watches on two instances, whil
     expect(found.filter((value) => value === undefined)).toEqual([])
     await store.close()
   })
-})
-
-describe.skipIf(!hasServer)('sign-ins, orders and watches on two instances, while a Redis behind sentinels', () => {
-  let sentinels: ChaosSentinels
-  beforeAll(async () => {
-    sentinels = await ChaosSentinels.start()
-  }, 120_000)
-  afterAll(() => sentinels[Symbol.asyncDispose]())
-
-  test.for<[string, () => Promise<Death[]>]>([
-    ['loses all sentinels for a while', () => sentinels.stopSentinels()],
-    ['switches its master in good order', () => sentinels.switchMaster()],
-    ['switches it, and one sentinel does not know', () => sentinels.switchMasterBehindAStaleSentinel()],
-    ['loses its master', () => sentinels.killMaster()],
-    ['freezes its master, which continues once it is replaced', () => sentinels.freezeMaster()],
-  ])('%s', { timeout }, ([, disturb]) => expectNothingUnexplained(sentinels, disturb))
 })

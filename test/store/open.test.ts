@@ -35,9 +35,7 @@ describe('openStore', () => {
   ])('takes %j for a mistake and names the forms it knows, and nothing of the URL', async (url) => {
     const error = await openStore(url).catch((error: unknown) => error)
     expect(error).toBeInstanceOf(TypeError)
-    expect(String(error)).toMatch(
-      /sqlite:\.\/file\.db, sqlite::memory:, redis:.*rediss:.*redis\+cluster:.*redis\+sentinel:/,
-    )
+    expect(String(error)).toMatch(/sqlite:\.\/file\.db, sqlite::memory:, redis:.*rediss:.*redis\+cluster:.*postgres:/)
     expect(String(error)).not.toMatch(/s3cret|\n/)
   })
 
@@ -103,21 +101,6 @@ describe('a Redis URL', () => {
       },
     ],
     ['rediss+cluster://h/0', { kind: 'cluster', tls: {} }],
-    [
-      'redis+sentinel://u:p@h1,h2:5/my%20master/3?sentinelUsername=s&sentinelPassword=t%26',
-      {
-        kind: 'sentinel',
-        addresses: [
-          { host: 'h1', port: 26379 },
-          { host: 'h2', port: 5 },
-        ],
-        masterName: 'my master',
-        database: 3,
-        password: 'p',
-        sentinelUsername: 's',
-        sentinelPassword: 't&',
-      },
-    ],
   ])('%s is understood', (url, target) => {
     expect(parseRedisUrl(url)).toMatchObject(target)
   })
@@ -134,13 +117,11 @@ describe('a Redis URL', () => {
     ['redis://:s3cret%@h', /percent-encoding/],
     ['redis+cluster://:s3cret@h1,,h2', /host or port/],
     ['redis+cluster://:s3cret@h1/2', /cluster has only one/],
-    ['redis+sentinel://:s3cret@h1,h2', /does not name the master/],
-    ['redis+sentinel://:s3cret@h1,h2//2', /does not name the master/],
-    ['redis+sentinel://:s3cret@h1/main/2/3', /malformed database/],
-    ['redis+sentinel://h1/main?db=2', /more in its query than sentinelUsername and sentinelPassword/],
-    ['redis+sentinel://h1/main?sentinelPassword=s3cret&sentinelPassword=t', /each of them once/],
-    ['redis+sentinel://h1/main?sentinelpassword=s3cret', /more in its query/],
-    ['redis+sentinel://h1/main?sentinelUsername=s3cret', /has a user without a password/],
+    [
+      'redis+sentinel://:s3cret@h1,h2/main',
+      /not supported, .*: use postgres:.*redis\+cluster:.*\(docs\/scaling\.md\)$/,
+    ],
+    ['rediss+sentinel://h1?sentinelPassword=s3cret', /not supported/],
     ['redis://s3cret@h', /has a user without a password/],
     ['redis://s3cret:@h', /has a user without a password/],
   ])('%s is a TypeError that does not repeat it', (url, problem) => {
@@ -164,9 +145,9 @@ describe('a Redis URL', () => {
   )
 
   it('is described without its credentials', () => {
-    const url = 'rediss+sentinel://user:s3cret@[::1],h2:5/main/3?sentinelPassword=s3cret'
-    const description = 'Redis master main of the sentinels at [::1]:26379, h2:5 over TLS, database 3'
-    expect(describeTarget(parseRedisUrl(url))).toBe(description)
+    const url = 'rediss+cluster://user:s3cret@[::1],h2:5'
+    expect(describeTarget(parseRedisUrl(url))).toBe('Redis cluster at [::1]:6379, h2:5 over TLS')
+    expect(describeTarget(parseRedisUrl('rediss://u:s3cret@h1/3'))).toBe('Redis at h1:6379 over TLS, database 3')
     expect(describeTarget(parseRedisUrl('redis+cluster://u:s3cret@h1,h2:5'))).toBe('Redis cluster at h1:6379, h2:5')
     expect(describeTarget(parseRedisUrl('redis://u:s3cret@h1'))).toBe('Redis at h1:6379')
   })

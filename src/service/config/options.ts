@@ -139,7 +139,7 @@ const stores = {
   store: option({
     about:
       'Place where state is kept: `sqlite:{file}`, `sqlite::memory:`, `redis://`, `rediss://`, ' +
-      '`redis+cluster://h1,h2`, `redis+sentinel://h1,h2/name`, [`postgres://`](postgresql.md); in code also a store ' +
+      '`redis+cluster://h1,h2`, [`postgres://`](postgresql.md); in code also a store ' +
       'that is already open.',
     variable: 'COUNTERSIGN_STORE',
     fromFile: true,

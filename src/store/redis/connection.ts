@@ -1,7 +1,7 @@
 import { createClient, ErrorReply } from 'redis'
 import { Link, timeLimitMs } from '../link.ts'
 import { scripts } from './scripts.ts'
-import { type RedisTls, readTls, type TlsMaterial } from './tls.ts'
+import { readTls, type TlsMaterial } from './tls.ts'
 import { type Address, formatAddress, type RedisTarget } from './url.ts'
 
 /**
@@ -68,8 +68,7 @@ export type RedisClient = ReturnType<typeof newClient>
 
 /** Connects to a Redis server. Rejects unless it is version 7 or newer, of the target's kind, and takes writes. */
 export async function dialMaster(address: Address, target: RedisTarget): Promise<Connection> {
-  const { tls, username, password, database } = target
-  const connection = await dial({ address, tls, username, password, database })
+  const connection = await dial(address, target)
   try {
     await checkMaster(connection.client, address, target)
     return connection
@@ -88,20 +87,9 @@ export async function firstAnswer<T>(answers: readonly Promise<T>[]): Promise<T>
   }
 }
 
-/** How to reach one server, and as whom. */
-export interface Access {
-  readonly address: Address
-  /** Undefined means without TLS. */
-  readonly tls: RedisTls | undefined
-  readonly username: string | undefined
-  readonly password: string | undefined
-  readonly database: number
-}
-
-/** Connects to a server of any kind. */
-export async function dial(access: Access): Promise<Connection> {
+async function dial(address: Address, target: RedisTarget): Promise<Connection> {
   // Read for each connection, so that a renewed certificate is used without a restart.
-  const client = newClient(access, access.tls && (await readTls(access.tls)))
+  const client = newClient(address, target, target.tls && (await readTls(target.tls)))
   const { promise: lost, resolve } = Promise.withResolvers<unknown>()
   // Without a listener, the error of a lost connection would end the process.
   client
@@ -119,7 +107,8 @@ export async function dial(access: Access): Promise<Connection> {
   }
 }
 
-function newClient({ address: { host, port }, username, password, database }: Access, tls: TlsMaterial | undefined) {
+function newClient({ host, port }: Address, target: RedisTarget, tls: TlsMaterial | undefined) {
+  const { username, password, database } = target
   const timing = { connectTimeout: timeLimitMs, socketTimeout: silenceLimitMs, reconnectStrategy: false } as const
   return createClient({
     scripts,
@@ -142,7 +131,7 @@ async function checkMaster(client: RedisClient, address: Address, { kind }: Redi
   const inCluster = kind === 'cluster'
   const { version, mode, role } = await client.hello()
   const where = `the server at ${formatAddress(address)}`
-  if (mode === 'sentinel') throw new Error(`${where} is a sentinel: use redis+sentinel://`)
+  if (mode === 'sentinel') throw new Error(`${where} is a sentinel, which stores nothing: name a Redis server`)
   if (mode === 'cluster' && !inCluster) throw new Error(`${where} is part of a cluster: use redis+cluster://`)
   if (mode !== 'cluster' && inCluster) throw new Error(`${where} is not part of a cluster: use redis://`)
   if (Number.parseInt(version, 10) < 7) {

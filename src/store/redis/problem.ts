@@ -18,9 +18,7 @@ const knownProblems: readonly KnownProblem[] = [
   {
     sign: /\bNOAUTH\b/,
     problem: () => 'a server asks for a password (NOAUTH)',
-    advice:
-      'Write the password into COUNTERSIGN_STORE, as in redis://user:password@host, for sentinels as ' +
-      '?sentinelPassword=',
+    advice: 'Write the password into COUNTERSIGN_STORE, as in redis://user:password@host',
   },
   {
     sign: /\bWRONGPASS\b/,
@@ -49,11 +47,6 @@ const knownProblems: readonly KnownProblem[] = [
     sign: /unknown command ['`]HELLO\b/i,
     problem: () => 'the server does not know HELLO, so it is older than Redis 7',
     advice: 'Upgrade it, or name another one in COUNTERSIGN_STORE',
-  },
-  {
-    sign: /unknown command ['`]SENTINEL\b/i,
-    problem: () => 'the server is not a sentinel',
-    advice: 'Use redis:// or redis+cluster:// in COUNTERSIGN_STORE, or name the sentinels',
   },
   {
     sign: /unknown command ['`](\w+)/,
@@ -144,7 +137,7 @@ const knownProblems: readonly KnownProblem[] = [
     tls: true,
     advice: 'If the port does not use TLS, write redis in place of rediss in COUNTERSIGN_STORE',
   },
-  { sign: /^the (server|sentinel) at /, advice: 'Correct COUNTERSIGN_STORE' },
+  { sign: /^the server at /, advice: 'Correct COUNTERSIGN_STORE' },
 ]
 
 /**

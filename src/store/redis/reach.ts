@@ -1,6 +1,5 @@
 import { RedisCluster } from './cluster.ts'
 import { OneServer, type Servers, type ServersEvents } from './connection.ts'
-import { SentinelMaster } from './sentinel-master.ts'
 import type { RedisTarget } from './url.ts'
 
 /** How many keys are tried to find one for each server of a cluster. */
@@ -8,9 +7,7 @@ const maxKeysTried = 1000
 
 /** Connects to the servers of a target. */
 export function connectTo(target: RedisTarget, events: ServersEvents): Servers {
-  if (target.kind === 'cluster') return new RedisCluster(target, events)
-  if (target.kind === 'sentinel') return new SentinelMaster(target, events)
-  return new OneServer(target, events)
+  return target.kind === 'cluster' ? new RedisCluster(target, events) : new OneServer(target, events)
 }
 
 /** A key for each server that is known now, without the prefix that it has there; `first` is the one for its server. */

@@ -22,8 +22,7 @@ import { RedisWatches } from './watches.ts'
 const retryAfterMs = 1000
 
 /**
- * Opens a store in Redis 7 or newer: a single server, a cluster, or the master that sentinels name. `openStore`
- * describes the forms of the URL.
+ * Opens a store in Redis 7 or newer: a single server or a cluster. `openStore` describes the forms of the URL.
  *
  * A process has one connection to each server for its calls and another for its watches. Each call is answered or fails
  * within 2.5 seconds; while there is no connection it fails at once. A call whose answer was lost is not repeated,

@@ -4,7 +4,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { type Countersign, CountersignError, createCountersign } from '../../../src/index.ts'
 import { StoreOpenError } from '../../../src/store/implementation.ts'
 import { openStore, type StoreOptions } from '../../../src/store/open.ts'
@@ -413,17 +413,20 @@ describe.skipIf(!hasServer)('opening a Redis store refuses, in one line that say
     await refused(`${at()}/99`, /does not have a database of this number\. Correct the number/)
   })
 
-  it('a server that is not a sentinel, and one that is not part of a cluster', async () => {
-    await refused(`redis+sentinel://127.0.0.1:${server.port}/main`, /is not a sentinel\. Use redis:\/\//)
+  it('a server that is not part of a cluster', async () => {
     await refused(`redis+cluster://127.0.0.1:${server.port}`, /is not part of a cluster: use redis:\/\//)
   })
 
-  it('a node of a cluster without redis+cluster:// and a sentinel without redis+sentinel://', async () => {
+  it('a node of a cluster without redis+cluster://, and a sentinel', async () => {
     await using node = await RedisServer.start('--cluster-enabled', 'yes')
     await refused(node.url, /is part of a cluster: use redis\+cluster:\/\//)
     await refused(`redis+cluster://127.0.0.1:${node.port}`, /the cluster has no slots yet/)
-    await using sentinel = await startSentinel('')
-    await refused(`redis://127.0.0.1:${sentinel.port}`, /is a sentinel: use redis\+sentinel:\/\//)
+    const folder = await mkdtemp(join(tmpdir(), 'countersign-sentinel-'))
+    onTestFinished(() => rm(folder, { recursive: true, force: true }))
+    const [config, port] = [join(folder, 'sentinel.conf'), await freePort()]
+    await writeFile(config, `bind 127.0.0.1\nport ${port}\ndir ${folder}\n`)
+    await said(spawnRedis([config, '--sentinel']), 'Sentinel ID is')
+    await refused(`redis://127.0.0.1:${port}`, /is a sentinel, which stores nothing: name a Redis server/)
   })
 
   it('a host that is not known, and one where nothing listens', async () => {
@@ -585,7 +588,7 @@ describe.skipIf(!hasServer || !hasOpenssl)('Redis with TLS', () => {
     await healed(store)
   })
 
-  it('is reached as a cluster, and through sentinels', { timeout: 60_000 }, async () => {
+  it('is reached as a cluster', { timeout: 60_000 }, async () => {
     const port = await freePort()
     const cluster = ['--cluster-enabled', 'yes', '--tls-cluster', 'yes']
     await using node = await RedisServer.start(...withTls(port), ...cluster)
@@ -594,15 +597,6 @@ describe.skipIf(!hasServer || !hasOpenssl)('Redis with TLS', () => {
     await using clustered = await opened(`rediss+cluster://127.0.0.1:${port}`, { redisTls: tls })
     await clustered.create('k', 'a', 'forever')
     expect(await node.cli('GET', 'countersign:k')).toBe('1=a')
-
-    const files = `tls-ca-cert-file ${authority.cert}\ntls-cert-file ${certificate.cert}\ntls-key-file ${certificate.key}`
-    const settings = `tls-port ${await freePort()}\ntls-auth-clients yes\ntls-replication yes\n${files}`
-    await using sentinel = await startSentinel(`${settings}\nsentinel monitor main 127.0.0.1 ${new URL(url).port} 1\n`)
-    const [, sentinelPort] = /tls-port (\d+)/.exec(settings) ?? []
-    await using guarded = await opened(`rediss+sentinel://127.0.0.1:${sentinelPort}/main`, { redisTls: tls })
-    await guarded.create('guarded', 'a', 'forever')
-    expect(await server.cli('GET', 'countersign:guarded')).toBe('1=a')
-    expect(sentinel.port).toBeGreaterThan(0)
   })
 })
 
@@ -764,21 +758,4 @@ async function refused(url: string, problem: RegExp, redisTls?: RedisTls): Promi
   expect(message).toMatch(problem)
   expect(message).toMatch(/^Cannot open the store, [^\n]*COUNTERSIGN_STORE[^\n]*\.$/)
   expect(message).not.toContain('s3cret')
-}
-
-/** Starts a sentinel with further lines of configuration. */
-async function startSentinel(lines: string): Promise<AsyncDisposable & { readonly port: number }> {
-  const port = await freePort()
-  const folder = await mkdtemp(join(tmpdir(), 'countersign-sentinel-'))
-  const config = join(folder, 'sentinel.conf')
-  await writeFile(config, `bind 127.0.0.1\nport ${port}\ndir ${folder}\n${lines}`)
-  const child = spawnRedis([config, '--sentinel'])
-  await said(child, 'Sentinel ID is')
-  return {
-    port,
-    async [Symbol.asyncDispose]() {
-      child.kill('SIGKILL')
-      await rm(folder, { recursive: true, force: true })
-    },
-  }
 }

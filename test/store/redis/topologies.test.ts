@@ -1,13 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { StoreOpenError } from '../../../src/store/implementation.ts'
 import { slotOf } from '../../../src/store/redis/cluster.ts'
 import { openRedisStore } from '../../../src/store/redis/store.ts'
 import { hasPart } from '../../support/optional.ts'
-import { freePort, killServers, RedisServer, redisCli, said, spawnRedis } from '../../support/redis-server.ts'
+import { freePort, killServers, RedisServer, redisCli } from '../../support/redis-server.ts'
 import { describeStoreContract } from '../contract.ts'
 import { healed } from '../healed.ts'
 
@@ -263,66 +261,6 @@ describe.skipIf(!hasServer)('a Redis store in a cluster', () => {
       const key = `test:${randomUUID()}`
       if ((await ownerOf(String(slotOf(`countersign:${key}`)))) === node) return key
     }
-  }
-})
-
-describe.skipIf(!hasServer)('a Redis store behind sentinels', () => {
-  it('finds the master, and the next one after a failover, with its watches', { timeout: 60_000 }, async () => {
-    await using master = await RedisServer.start('--requirepass', 'pass', '--masterauth', 'pass', ...replicateAtOnce)
-    await using replica = await RedisServer.start(
-      ...['--requirepass', 'pass', '--masterauth', 'pass', '--replicaof', '127.0.0.1', String(master.port)],
-    )
-    await using sentinels = new AsyncDisposableStack()
-    const ports = await Promise.all([1, 2, 3].map((n) => startSentinel(sentinels, master, n)))
-    const url = `redis+sentinel://:pass@${ports.map((port) => `127.0.0.1:${port}`).join(',')}/main/2`
-    await refused(url.replace('/main/2', '/another'), /knows no master named another/)
-    await refused(`redis://127.0.0.1:${ports[0]}`, /is a sentinel: use redis\+sentinel:/)
-
-    const store = await openRedisStore(url)
-    expect(store.description).toBe(
-      `Redis master main of the sentinels at ${ports.map((port) => `127.0.0.1:${port}`).join(', ')}, database 2`,
-    )
-    const woken = Promise.withResolvers<void>()
-    await store.create('k', 'a', 'forever')
-    await store.watch('k', woken.resolve)
-    expect(await master.cli('-a', 'pass', '--no-auth-warning', '-n', '2', 'GET', 'countersign:k')).toBe('1=a')
-    // The replica has it, and the sentinels know of the replica and of each other.
-    await master.replicated('k', '-a', 'pass', '--no-auth-warning')
-    await Promise.all(sentinelsKnow.splice(0))
-
-    await master.kill()
-    await expect(store.get('k')).rejects.toMatchObject({ reason: 'STORE_UNAVAILABLE' })
-    await woken.promise
-    expect(await healed(store, () => store.get('k'))).toEqual({ value: 'a', version: 1 })
-    const again = Promise.withResolvers<void>()
-    await healed(store, () => store.watch('k', again.resolve))
-    expect(await store.compareAndSet('k', 1, 'b', 'forever', { wake: true })).toBe(true)
-    await again.promise
-    expect(await replica.cli('-a', 'pass', '--no-auth-warning', '-n', '2', 'GET', 'countersign:k')).toBe('2:b')
-    await store.close()
-  })
-
-  const sentinelsKnow: Promise<void>[] = []
-
-  async function startSentinel(stack: AsyncDisposableStack, master: RedisServer, n: number): Promise<number> {
-    const port = await freePort()
-    const config = join(master.folder, `sentinel-${n}.conf`)
-    await writeFile(
-      config,
-      `bind 127.0.0.1\nport ${port}\ndir ${master.folder}
-sentinel monitor main 127.0.0.1 ${master.port} 2
-sentinel auth-pass main pass
-sentinel down-after-milliseconds main 500
-sentinel failover-timeout main 3000\n`,
-    )
-    const child = spawnRedis([config, '--sentinel'])
-    stack.defer(() => {
-      child.kill('SIGKILL')
-    })
-    sentinelsKnow.push(said(child, '+slave slave'))
-    sentinelsKnow.push(said(child, '+sentinel sentinel'))
-    await said(child, '+monitor master main')
-    return port
   }
 })
 
