@@ -1,7 +1,7 @@
 import { glob, mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { OutputFile, Plugin } from 'esbuild'
+import type { OutputFile } from 'esbuild'
 import type { BuiltPages } from '../src/http/page-files.ts'
 import { type PageName, pageNames } from '../src/shared/page-names.ts'
 import { english } from '../src/shared/texts/english.ts'
@@ -62,36 +62,6 @@ export async function buildPages(): Promise<void> {
   await rename(`${built}.${process.pid}`, built)
 }
 
-/** Pages that say texts, by the beginnings of the texts' names. Texts of other beginnings are in each page's script. */
-const saidBy: readonly (readonly [beginnings: string, pages: readonly PageName[]])[] = [
-  ['page|start|continue|network|payload|compare|code|remember|hand-over|outcome|ending', ['approve']],
-  ['review', ['approve', 'demo']],
-  ['account', ['account', 'demo']],
-  ['inbox', ['inbox']],
-  ['wallet|sign-in', ['approve', 'demo', 'sign-in', 'account']],
-  ['device', ['approve', 'demo', 'sign-in', 'account', 'issuer']],
-  ['demo', ['demo']],
-  ['issuer', ['issuer']],
-  ['not-found', ['not-found']],
-]
-
-/** Leaves the texts of other pages out of a page's script. */
-function withoutOtherTexts(entry: string): Plugin {
-  const others = saidBy.filter(([, pages]) => !pages.some((page) => entry === `${page}.ts`))
-  const name = `'(?:${others.map(([beginnings]) => beginnings).join('|')})\\.`
-  // A text, in one line or in two, or all texts of the element.
-  const other = new RegExp(`^ {2}(?:${name}[\\w.-]+':\\s+'(?:[^'\\\\]|\\\\.)*'|\\.{3}named\\(${name}.*),\\n`, 'gm')
-  return {
-    name: 'texts',
-    setup({ onLoad }) {
-      onLoad({ filter: /\/shared\/texts\/(english|german)\.ts$/ }, async ({ path }) => ({
-        contents: (await readFile(path, 'utf8')).replace(other, ''),
-        loader: 'ts',
-      }))
-    },
-  }
-}
-
 /** Bundles one entry. */
 async function bundle(entry: string) {
   // Not above: pages that are there can be kept without it, as after npm ci --omit=dev.
@@ -107,7 +77,6 @@ async function bundle(entry: string) {
     chunkNames: '[name]-[hash]',
     splitting: true,
     loader: { '.svg': 'copy', '.inline.svg': 'dataurl' },
-    plugins: [withoutOtherTexts(entry)],
     bundle: true,
     minify: true,
     format: 'esm',

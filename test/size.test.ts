@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { linesOfCode } from '../scripts/size.ts'
+import { countedFiles, linesOfCode } from '../scripts/size.ts'
 
 test('blank lines and comments are not lines of code', () => {
   const text = ['/** Doc.', ' * More. */', '', 'const a = 1 // why', '  // alone', 'const b = /* in */ 2', '\t'].join(
@@ -16,4 +16,10 @@ test.each([
   ['a regular expression', 'const a = b / 2 // half\nconst c = /[/"]\\/*\'/.test(d)\nreturn /\\/\\//g'],
 ])('what looks like a comment in %s is code', (_, text) => {
   expect(linesOfCode(text, 'ts')).toBe(3)
+})
+
+test('texts of pages are not counted', () => {
+  const files = countedFiles()
+  expect(files).toContain('src/shared/errors.ts')
+  expect(files.filter((path) => path.includes('texts/'))).toEqual([])
 })

@@ -1,5 +1,6 @@
 import { returnTarget } from '../../shared/return-path.ts'
 import { reaches } from '../../shared/session.ts'
+import { accountTexts } from '../../shared/texts/pages.ts'
 import {
   type ConnectedApp,
   CountersignClientError,
@@ -28,7 +29,7 @@ import { chooseWords, readOperatorTexts } from './words.ts'
  */
 
 const facts = readServiceFacts()
-const words = chooseWords(navigator.languages, readOperatorTexts(metaContent('countersign-texts')))
+const words = chooseWords(accountTexts, navigator.languages, readOperatorTexts(metaContent('countersign-texts')))
 const appName = document.title
 /** Whether backends start orders, so that some may be for the user's inbox. */
 const hasInbox = metaContent('countersign-starts-orders') === 'no'

@@ -1,3 +1,4 @@
+import { approveTexts } from '../../shared/texts/pages.ts'
 import { isPassing } from '../client/errors.ts'
 import { CountersignClientError, type HandOver, type OrderChallenge, type PhoneOrder } from '../client/index.ts'
 import { Countdown } from '../element/countdown.ts'
@@ -52,7 +53,7 @@ const inbox = metaContent('countersign-inbox')
 const continued = isContinued(location.pathname)
 const appName = document.title
 const facts = readServiceFacts()
-const words = chooseWords(navigator.languages, readOperatorTexts(metaContent('countersign-texts')))
+const words = chooseWords(approveTexts, navigator.languages, readOperatorTexts(metaContent('countersign-texts')))
 const clock = new ServiceClock()
 const client = pagePhoneCalls(metaContent('countersign-base-path'), clock)
 const sections = ['shell', 'continue', 'request', 'outcome', 'ended'].map((id) => byId(id))

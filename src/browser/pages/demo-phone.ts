@@ -5,7 +5,7 @@ import { isSmallTouchScreen } from './device.ts'
 import { byId } from './dom.ts'
 import type { ServiceFacts } from './service-facts.ts'
 import type { Words } from './words.ts'
-import { signInTexts } from './words.ts'
+import { elementTexts } from './words.ts'
 
 /** What a developer starts the demo with, so that a phone can reach it. */
 const lanCommand = 'npm start -- --lan'
@@ -32,7 +32,7 @@ export function showOrder(place: HTMLElement, { client, words, order }: OrderToS
     return started
   }
   const here = words.say('demo.phone.created.here')
-  element.texts = { ...signInTexts(words), ...(isSmallTouchScreen() ? { created: here, localOnly: here } : {}) }
+  element.texts = { ...elementTexts(words), ...(isSmallTouchScreen() ? { created: here, localOnly: here } : {}) }
   element.classList.toggle('without-code', isSmallTouchScreen())
   element.classList.toggle('without-clipboard', !('clipboard' in navigator))
   onEvent(element, 'countersign:status', ({ status }) => status !== 'created' && notes.hide())

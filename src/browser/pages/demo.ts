@@ -1,4 +1,5 @@
 import { createConnectTransport } from '@connectrpc/connect-web'
+import { demoTexts } from '../../shared/texts/pages.ts'
 import { CountersignClientError, createCountersignClient, type Session } from '../client/connect.ts'
 import { showBrand } from './brand.ts'
 import { PhoneSignIn } from './demo-phone.ts'
@@ -19,7 +20,7 @@ const client = createCountersignClient({ transport, autoPersistToken: false })
 const views = { out: byId('signed-out'), in: byId('signed-in') }
 const appName = document.title
 const facts = readServiceFacts()
-const words = chooseWords(navigator.languages, readOperatorTexts(metaContent('countersign-texts')))
+const words = chooseWords(demoTexts, navigator.languages, readOperatorTexts(metaContent('countersign-texts')))
 const tasks = new Tasks({ words, appName })
 const act: Act = (work) =>
   tasks.run(async () => {

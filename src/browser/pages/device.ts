@@ -1,4 +1,4 @@
-import { englishWords, type Words } from './words.ts'
+import type { Words } from './words.ts'
 
 /** Patterns that identify browsers. Their order matters, because most browsers also claim to be Chrome or Safari. */
 const browsers: readonly (readonly [RegExp, string])[] = [
@@ -21,7 +21,7 @@ const systems: readonly (readonly [RegExp, string])[] = [
 ]
 
 /** A user agent in words, such as "Firefox on Windows". It is only the client's own claim. */
-export function describeDevice(userAgent: string, words: Words = englishWords): string {
+export function describeDevice(userAgent: string, words: Words): string {
   const browser = browsers.find(([pattern]) => pattern.test(userAgent))?.[1]
   const system = systems.find(([pattern]) => pattern.test(userAgent))?.[1]
   if (browser !== undefined && system !== undefined) return words.say('device.browser-and-system', { browser, system })

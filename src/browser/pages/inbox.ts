@@ -1,3 +1,4 @@
+import { inboxTexts } from '../../shared/texts/pages.ts'
 import { shortAddress } from '../../shared/wallet-address.ts'
 import { failureOf } from '../client/errors.ts'
 import type { InboxOrder, Session } from '../client/index.ts'
@@ -20,7 +21,7 @@ const pollMs = 5000
 /** Time before its end at which a request stands out, in milliseconds. */
 const soonMs = 300_000
 
-const words = chooseWords(navigator.languages, readOperatorTexts(metaContent('countersign-texts')))
+const words = chooseWords(inboxTexts, navigator.languages, readOperatorTexts(metaContent('countersign-texts')))
 const appName = document.title
 const clock = new ServiceClock()
 const client = cookieClient(settingClock(clock))

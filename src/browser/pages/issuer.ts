@@ -1,3 +1,4 @@
+import { issuerTexts } from '../../shared/texts/pages.ts'
 import { shortAddress } from '../../shared/wallet-address.ts'
 import { showBrand } from './brand.ts'
 import { describeDevice } from './device.ts'
@@ -73,7 +74,7 @@ interface Ending {
 const content = JSON.parse(metaContent('countersign-content')) as Content
 const asked = content.locales?.split(' ') ?? []
 const languages = [...asked, ...languagesOf(new URL(location.href))]
-const words = chooseWords(languages, readOperatorTexts(metaContent('countersign-texts')))
+const words = chooseWords(issuerTexts, languages, readOperatorTexts(metaContent('countersign-texts')))
 const site = document.title
 const client = content.client
 const notice = byId('notice')

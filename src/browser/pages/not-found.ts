@@ -1,10 +1,15 @@
+import { notFoundTexts } from '../../shared/texts/pages.ts'
 import { showBrand } from './brand.ts'
 import { byId, fill, fillTexts, metaContent } from './dom.ts'
 import { chooseWords, languagesOf, readOperatorTexts } from './words.ts'
 
 /** The page at an address that the service has no page for. */
 
-const words = chooseWords(languagesOf(new URL(location.href)), readOperatorTexts(metaContent('countersign-texts')))
+const words = chooseWords(
+  notFoundTexts,
+  languagesOf(new URL(location.href)),
+  readOperatorTexts(metaContent('countersign-texts')),
+)
 const section = byId('not-found')
 
 document.documentElement.lang = words.language

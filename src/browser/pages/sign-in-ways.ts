@@ -6,7 +6,7 @@ import { element, noteForOperator, withExact } from './dom.ts'
 import { appsFor, hubFor, wantedWallets } from './page-wallet.ts'
 import type { ServiceFacts } from './service-facts.ts'
 import type { Words } from './words.ts'
-import { signInTexts } from './words.ts'
+import { elementTexts } from './words.ts'
 
 /** Options of {@link SignInWays}. */
 export interface SignInWaysOptions {
@@ -86,7 +86,7 @@ export class SignInWays {
     ways.classList.toggle('with-code', startsOrders && !isPhone())
     ways.style.setProperty('--entries', String(entriesAhead(facts.adapters, extra.length)))
     ways.hub = hubFor(appName)
-    ways.texts = signInTexts(words)
+    ways.texts = elementTexts(words)
     ways.client = client
     return ways
   }

@@ -1,4 +1,5 @@
 import { returnTarget } from '../../shared/return-path.ts'
+import { signInTexts } from '../../shared/texts/pages.ts'
 import type { Session } from '../client/index.ts'
 import { showBrand } from './brand.ts'
 import { cookieClient } from './cookie-client.ts'
@@ -20,7 +21,11 @@ import { chooseWords, languagesOf, readOperatorTexts } from './words.ts'
  */
 
 const facts = readServiceFacts()
-const words = chooseWords(languagesOf(new URL(location.href)), readOperatorTexts(metaContent('countersign-texts')))
+const words = chooseWords(
+  signInTexts,
+  languagesOf(new URL(location.href)),
+  readOperatorTexts(metaContent('countersign-texts')),
+)
 const target = returnTarget(new URL(location.href))
 const wanted = wantedWallet(new URL(location.href), facts.adapters)
 const appName = document.title

@@ -1,15 +1,5 @@
-import { english } from '../../shared/texts/english.ts'
-import { german } from '../../shared/texts/german.ts'
-import type { Language } from '../../shared/texts/languages.ts'
-import type { TextKey, Texts, ValuesFor } from '../../shared/texts/page-texts.ts'
+import type { OperatorTexts, PageTexts, TextKey, Texts, ValuesFor } from '../../shared/texts/page-texts.ts'
 import type { DeviceTexts, SignInTexts } from '../element/texts.ts'
-
-/** Texts of some languages, as an operator's file has them: not all of each. */
-export type OperatorTexts = Readonly<Record<string, Partial<Texts>>>
-
-const builtIn: Readonly<Record<string, Texts>> = { en: english, de: german } satisfies Record<Language, Texts>
-
-type NoticeKey = Extract<TextKey, `notice.${string}`>
 
 const rightToLeft = /^(ar|arc|ckb|dv|fa|he|ks|ku-Arab|nqo|ps|sd|syr|ug|ur|yi)(-|$)/
 
@@ -17,10 +7,10 @@ const rightToLeft = /^(ar|arc|ckb|dv|fa|he|ks|ku-Arab|nqo|ps|sd|syr|ug|ur|yi)(-|
 export class Words {
   /** Language tag (BCP 47). */
   readonly language: string
-  readonly #texts: Texts
+  readonly #texts: Partial<Texts>
   readonly #times: Intl.RelativeTimeFormat
 
-  constructor(language: string, texts: Texts) {
+  constructor(language: string, texts: Partial<Texts>) {
     this.language = language
     this.#texts = texts
     this.#times = new Intl.RelativeTimeFormat(language, { numeric: 'always', style: 'short' })
@@ -37,7 +27,7 @@ export class Words {
     ...[values]: [keyof ValuesFor<Key>] extends [never] ? [] : [ValuesFor<Key>]
   ): string {
     const filled: Readonly<Record<string, string>> = values ?? {}
-    return this.#texts[key].replace(/\{([^{}]*)\}/g, (placeholder, name: string) => {
+    return this.text(key).replace(/\{([^{}]*)\}/g, (placeholder, name: string) => {
       const value = filled[name]
       if (value === undefined) return placeholder
       // Names of sites and times are written from left to right. Without isolation they would reorder a right-to-left
@@ -46,16 +36,22 @@ export class Words {
     })
   }
 
-  /** The text with this name, which must be without placeholders. Throws if there is none. */
+  /** The text with this name, as it is written. Throws if the page has none. */
   text(key: string): string {
-    if (!Object.hasOwn(english, key)) throw new Error(`there is no text ${key}`)
-    return this.#texts[key as TextKey]
+    const text = this.#texts[key as TextKey]
+    if (text === undefined) throw new Error(`there is no text ${key}`)
+    return text
+  }
+
+  /** The texts whose names begin so, by the rest of their names. */
+  under(prefix: string): Record<string, string> {
+    const entries = Object.entries(this.#texts).filter(([key]) => key.startsWith(prefix))
+    return Object.fromEntries(entries.map(([key, text]) => [key.slice(prefix.length), text]))
   }
 
   /** The notice for a failure after which the user can try again. */
   notice(code: string): string {
-    const key = `notice.${code}`
-    return isNotice(key) ? this.say(key) : this.say('task.failed', { code })
+    return this.#texts[`notice.${code}` as TextKey] ?? this.say('task.failed', { code })
   }
 
   /** A time in the past, such as "20 sec. ago". `ms` is how long ago, in milliseconds. */
@@ -109,33 +105,27 @@ export function readOperatorTexts(json: string): OperatorTexts {
   return json === '' ? {} : (JSON.parse(json) as OperatorTexts)
 }
 
-/** English, for the pages that exist in English only. */
-export const englishWords = new Words('en', english)
-
 /**
- * The words for a user who reads these languages (BCP 47, the preferred one first). The operator's texts come before
- * the built-in ones, and English stands in for what a language lacks.
+ * The words of a page for a user who reads these languages (BCP 47, the preferred one first). The operator's texts come
+ * before the page's own, and English stands in for what a language lacks.
  */
-export function chooseWords(languages: readonly string[], operators: OperatorTexts = {}): Words {
+export function chooseWords(own: PageTexts, languages: readonly string[], operators: OperatorTexts = {}): Words {
   const byTag = new Map(Object.entries(operators).map(([tag, texts]) => [tag.toLowerCase(), texts]))
+  const textsOf = (tag: string): readonly Partial<Texts>[] => [
+    ...(Object.hasOwn(own, tag) ? own[tag as keyof PageTexts] : []),
+    ...(byTag.has(tag) ? [byTag.get(tag) as Partial<Texts>] : []),
+  ]
   for (const language of languages) {
-    const tags = widerTags(language)
-    const known = tags.filter((tag) => byTag.has(tag) || Object.hasOwn(builtIn, tag))
-    if (known.length === 0) continue
     // The widest first, so that a narrower one replaces its texts.
-    const layers = known.reverse().map((tag) => ({ ...builtIn[tag], ...byTag.get(tag) }))
-    return new Words(language, Object.assign({}, english, byTag.get('en'), ...layers))
+    const texts = widerTags(language).reverse().flatMap(textsOf)
+    if (texts.length > 0) return new Words(language, Object.assign({}, ...textsOf('en'), ...texts))
   }
-  return new Words('en', { ...english, ...byTag.get('en') })
+  return new Words('en', Object.assign({}, ...textsOf('en')))
 }
 
 /** The languages of a page's user: those that an application asks for (`ui_locales`) come before the browser's. */
 export function languagesOf(address: URL): readonly string[] {
   return [...(address.searchParams.get('ui_locales')?.split(' ') ?? []), ...navigator.languages]
-}
-
-function isNotice(key: string): key is NoticeKey {
-  return Object.hasOwn(english, key)
 }
 
 /** A language tag and those it is a case of, such as pt-br and pt, in lower case. */
@@ -145,9 +135,9 @@ function widerTags(language: string): string[] {
 }
 
 /** Texts of the custom element, and of its list of wallets, in the page's language. */
-export function signInTexts(words: Words): Partial<SignInTexts> {
+export function elementTexts(words: Words): Partial<SignInTexts> {
   const wallets: Partial<DeviceTexts> = {
-    ...textsUnder('sign-in.wallet.', words),
+    ...words.under('sign-in.wallet.'),
     looking: words.say('wallet.looking'),
     none: words.say('wallet.none'),
     noneButOthers: words.say('wallet.none.others'),
@@ -156,11 +146,5 @@ export function signInTexts(words: Words): Partial<SignInTexts> {
     demo: words.say('wallet.demo.about'),
     demoWallet: words.say('wallet.demo'),
   }
-  return { ...textsUnder('sign-in.order.', words), wallets }
-}
-
-/** The texts whose names begin so, by the rest of their names. The element fills in their placeholders. */
-export function textsUnder(prefix: string, words: Words): Record<string, string> {
-  const keys = Object.keys(english).filter((key) => key.startsWith(prefix))
-  return Object.fromEntries(keys.map((key) => [key.slice(prefix.length), words.text(key)]))
+  return { ...words.under('sign-in.order.'), wallets }
 }

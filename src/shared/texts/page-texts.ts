@@ -1,4 +1,7 @@
+import type { ChooserTexts } from './chooser.ts'
 import type { english } from './english.ts'
+import type { ElementTexts } from './english-element.ts'
+import type { Language } from './languages.ts'
 
 /**
  * What the texts of a language are. Nothing here needs a browser, because the service checks the operator's texts with
@@ -11,6 +14,12 @@ export type TextKey = keyof typeof english
 /** All texts of a language, with placeholders such as `{host}`. */
 export type Texts = Readonly<Record<TextKey, string>>
 
+/** Texts of a page: parts of the list, in each language. */
+export type PageTexts = Readonly<Record<Language, readonly Partial<Texts>[]>>
+
+/** An operator's texts by language tag (BCP 47): not all of each language. */
+export type OperatorTexts = Readonly<Record<string, Partial<Texts>>>
+
 type PlaceholdersIn<T> = T extends `${string}{${infer Name}}${infer Rest}` ? Name | PlaceholdersIn<Rest> : never
 
 /** The values for the placeholders of a text. */
@@ -19,4 +28,23 @@ export type ValuesFor<Key extends TextKey> = Readonly<Record<PlaceholdersIn<(typ
 /** Names of the placeholders in a text. */
 export function placeholdersOf(text: string): ReadonlySet<string> {
   return new Set([...text.matchAll(/\{([^{}]*)\}/g)].map(([, name]) => name as string))
+}
+
+/** Texts of the element and of its list of wallets, under the names that the pages have for them. */
+export function elementTexts({ wallets, ...order }: ElementTexts, list: ChooserTexts) {
+  // The pages have names of their own for these: `wallet.looking`, `wallet.demo`.
+  const { demoWallet: _, ...device } = wallets
+  const { choose, noneOnComputer, noneOnPhone, apps, openIn, opening, openAgain, openFailed } = list
+  return {
+    ...named('sign-in.order.', order),
+    ...named('sign-in.wallet.', { choose, noneOnComputer, noneOnPhone, apps, openIn, opening, openAgain, openFailed }),
+    ...named('sign-in.wallet.', device),
+  }
+}
+
+type Named<Prefix extends string, Name extends string> = Readonly<Record<`${Prefix}${Name}`, string>>
+
+function named<Prefix extends string, Name extends string>(prefix: Prefix, texts: Readonly<Record<Name, string>>) {
+  const entries = Object.entries(texts).map(([name, text]) => [prefix + name, text])
+  return Object.fromEntries(entries) as Named<Prefix, Name>
 }

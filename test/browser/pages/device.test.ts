@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
 import { describeDevice } from '../../../src/browser/pages/device.ts'
+import { chooseWords } from '../../../src/browser/pages/words.ts'
+import { issuerTexts } from '../../../src/shared/texts/pages.ts'
 
 test.each([
   [
@@ -35,6 +37,6 @@ test.each([
   ['curl/8.14.1', 'A program (curl)'],
   ['<b>bold</b>', 'Unknown device'],
   ['', 'Unknown device'],
-])('%s', (userAgent, words) => {
-  expect(describeDevice(userAgent)).toBe(words)
+])('%s', (userAgent, description) => {
+  expect(describeDevice(userAgent, chooseWords(issuerTexts, []))).toBe(description)
 })

@@ -1,12 +1,15 @@
 import { expect, test } from 'vitest'
 import { type Ending, endingOf, endingOfInbox, endings } from '../../../src/browser/pages/endings.ts'
-import { englishWords } from '../../../src/browser/pages/words.ts'
+import { chooseWords } from '../../../src/browser/pages/words.ts'
 import { reasons } from '../../../src/shared/errors.ts'
 import { english } from '../../../src/shared/texts/english.ts'
+import { approveTexts } from '../../../src/shared/texts/pages.ts'
+
+const words = chooseWords(approveTexts, [])
 
 test('every way in which a request can be over has words of its own', () => {
   const found = [...Object.keys(reasons).flatMap((reason) => endingOf(reason) ?? []), ...Object.values(endings)]
-  const titles = found.map((ending) => englishWords.say(`ending.${ending!.name}.title`))
+  const titles = found.map((ending) => words.say(`ending.${ending!.name}.title`))
   expect(new Set(titles).size).toBe(found.length)
 })
 
@@ -23,7 +26,7 @@ test('no ending of an order of the inbox speaks of a computer or a code, which s
   const found = [...Object.keys(reasons).flatMap((reason) => endingOf(reason) ?? []), ...Object.values(endings)]
   const texts = found
     .filter((ending) => !elsewhere.has(ending) && !/^(claimed|token-invalid|link-|session-|wallet-)/.test(ending.name))
-    .map((ending) => englishWords.say(`ending.${endingOfInbox(ending).name}.text`))
+    .map((ending) => words.say(`ending.${endingOfInbox(ending).name}.text`))
   expect(texts.length).toBeGreaterThan(8)
   expect(texts.filter((text) => /computer|code|phone/i.test(text))).toEqual([])
 })
@@ -42,10 +45,10 @@ test('what passes is no ending', () => {
     'NETWORK_MISMATCH',
   ]) {
     expect(endingOf(code)).toBe(undefined)
-    expect(englishWords.notice(code)).not.toContain(code)
+    expect(words.notice(code)).not.toContain(code)
   }
 })
 
 test('an unforeseen code is named, without the words that are for the operator', () => {
-  expect(englishWords.notice('START_KEY_REQUIRED')).toBe('Something went wrong (START_KEY_REQUIRED).')
+  expect(words.notice('START_KEY_REQUIRED')).toBe('Something went wrong (START_KEY_REQUIRED).')
 })

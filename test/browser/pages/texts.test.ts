@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { silentLogger } from '../../../src/base/log.ts'
-import { chooseWords, englishWords, signInTexts } from '../../../src/browser/pages/words.ts'
+import { chooseWords, elementTexts as elementTextsOf } from '../../../src/browser/pages/words.ts'
 import { readPageTexts } from '../../../src/http/page-texts.ts'
 import { createCountersign } from '../../../src/index.ts'
 import { englishTexts as chooserTexts } from '../../../src/shared/texts/chooser.ts'
@@ -12,6 +12,9 @@ import { englishTexts as elementTexts, englishDeviceTexts } from '../../../src/s
 import { german } from '../../../src/shared/texts/german.ts'
 import type { Language } from '../../../src/shared/texts/languages.ts'
 import type { Texts } from '../../../src/shared/texts/page-texts.ts'
+import { approveTexts } from '../../../src/shared/texts/pages.ts'
+
+const englishWords = chooseWords(approveTexts, [])
 
 /** A file with this content, removed when the test ends. */
 function fileWith(content: string): string {
@@ -52,7 +55,7 @@ test('the buttons by which other programs know the English page are named as set
 })
 
 test('the sign-in page has a text for each of the custom element’s, in English the same words', () => {
-  const { wallets, ...order } = signInTexts(englishWords)
+  const { wallets, ...order } = elementTextsOf(englishWords)
   expect(order).toEqual(elementTexts)
   expect(Object.keys(wallets ?? {}).sort()).toEqual(Object.keys({ ...chooserTexts, ...englishDeviceTexts }).sort())
   expect({ ...chooserTexts, ...englishDeviceTexts, ...wallets }).toEqual({
@@ -70,7 +73,7 @@ test.each([
   [['nl', 'sv'], 'en', 'Approve'],
   [[], 'en', 'Approve'],
 ])('who reads %j gets %s', (languages, language, approve) => {
-  const words = chooseWords(languages)
+  const words = chooseWords(approveTexts, languages)
   expect([words.language, words.say('review.approve')]).toEqual([language, approve])
 })
 
@@ -82,7 +85,7 @@ test('the operator’s texts come before the built-in ones, a region’s before 
     en: { 'review.decline': 'Decline it' },
   }
   const said = (language: string) => {
-    const words = chooseWords([language], operators)
+    const words = chooseWords(approveTexts, [language], operators)
     return [words.say('review.approve'), words.say('review.decline'), words.say('start.button')]
   }
   expect(said('fr-FR')).toEqual(['Approuver', 'Refuser', 'Review the request'])
@@ -98,7 +101,7 @@ test('times are as the language has them', () => {
     '1 min. ago',
     '2 hr. ago',
   ])
-  expect(chooseWords(['de']).ago(29_000)).toBe('vor 20 Sek.')
+  expect(chooseWords(approveTexts, ['de']).ago(29_000)).toBe('vor 20 Sek.')
   expect([29_000, 31_000, 3_580_000, 3_601_000, 86_340_000].map((ms) => englishWords.left(ms))).toEqual([
     'less than a minute',
     '1 min',
@@ -106,11 +109,11 @@ test('times are as the language has them', () => {
     '1 hr',
     '23 hr 59 min',
   ])
-  expect(chooseWords(['de']).left(4_920_000)).toBe('1 Std. 22 Min.')
+  expect(chooseWords(approveTexts, ['de']).left(4_920_000)).toBe('1 Std. 22 Min.')
 })
 
 test('in a language that is written from right to left, the name of a site keeps its direction', () => {
-  const words = chooseWords(['ar'], { ar: { 'review.says.site': 'رسالة من {host}:' } })
+  const words = chooseWords(approveTexts, ['ar'], { ar: { 'review.says.site': 'رسالة من {host}:' } })
   expect(words.direction).toBe('rtl')
   expect(words.say('review.says.site', { host: 'app.example' })).toBe('رسالة من \u2068app.example\u2069:')
   expect([englishWords.direction, englishWords.say('review.says.site', { host: 'app.example' })]).toEqual([

@@ -1,0 +1,52 @@
+/** Texts of the demo alone. */
+export const demo = {
+  'demo.title': 'Sign in with a wallet',
+  'demo.text': 'Three things to try. Each works the same way in your own application.',
+  'demo.in': 'Signed in',
+  'demo.out': 'Not signed in',
+  'demo.ended':
+    'You’re signed out: this session was ended on the phone that approved it, or from another session of yours.',
+  'demo.wallet': 'Wallet',
+  'demo.phone.title': 'Sign in with your phone',
+  'demo.phone.text':
+    'Works on any computer: scan the code with your phone’s camera, and approve with the wallet there. This page then signs in by itself, or asks for the code that your phone shows.',
+  'demo.phone.text.here':
+    'Open the request in another tab of this phone, and approve with the wallet there. This page then signs in by itself, or asks for the code that the other tab shows.',
+  'demo.phone.button': 'Show the code',
+  'demo.phone.button.here': 'Show the code’s link',
+  'demo.phone.created.here': 'Open the request on this phone.',
+  'demo.phone.order': 'Sign in to the demo',
+  'demo.device.title': 'Sign in on this device',
+  'demo.device.text': 'One signature, no password: the wallet signs a one-time message for this site.',
+  'demo.device.button': 'Sign in',
+  'demo.device.another': 'Another wallet',
+  'demo.device.new': 'Try as another user',
+  'demo.sign.title': 'Request a signature',
+  'demo.sign.text': 'You get a proof that anyone can verify later, without this service.',
+  'demo.sign.order.title': 'Title',
+  'demo.sign.order.title.sample': 'Approve invoice 1042',
+  'demo.sign.order.summary': 'Summary',
+  'demo.sign.order.summary.sample': 'Pay 250 NIM to Green Bakery for twelve loaves of bread.',
+  'demo.sign.order.payload': 'Content, as JSON',
+  'demo.sign.not-json': 'This isn’t JSON.',
+  'demo.sign.button': 'Ask the phone',
+  'demo.proof.title': 'Your proof',
+  'demo.proof.valid': 'Verified in this page: the signature is valid.',
+  'demo.proof.invalid': 'The signature isn’t valid.',
+  'demo.proof.other':
+    'The service found the signature valid. This page itself checks signatures of Nimiq and of bare Ed25519 keys only.',
+  'demo.proof.details': 'What was signed, and the signature',
+  'demo.proof.key': 'Public key',
+  'demo.proof.signature': 'Signature',
+  'demo.proof.payload': 'Content',
+  'demo.session.user': 'User',
+  'demo.session.since': 'Signed in',
+  'demo.session.until': 'Valid until',
+  'demo.session.phone': '{time}, with a phone',
+  'demo.session.device': '{time}, on this device',
+  'demo.session.while-used': '{time}, or later if you keep using it',
+  'demo.session.text':
+    'The session is in a cookie that scripts can’t read. If you reload the page, you’re still signed in.',
+  'demo.footer':
+    'A wallet’s signature proves that someone controls a key, and nothing else. What they may do is for the application to decide.',
+} as const

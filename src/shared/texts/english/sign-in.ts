@@ -1,0 +1,43 @@
+import { englishTexts as list } from '../chooser.ts'
+import { englishDeviceTexts, englishTexts } from '../english-element.ts'
+import { elementTexts } from '../page-texts.ts'
+
+/** Texts of the sign-in and of the choice of a wallet. */
+export const signIn = {
+  'wallet.choose': 'Choose a wallet',
+  'wallet.apps': 'Continue in your wallet',
+  'wallet.use': 'Continue with {wallet}',
+  'wallet.other': 'Change',
+  'wallet.another': 'Choose another wallet',
+  'wallet.for-another': 'This request is for another wallet than {wallet}.',
+  'wallet.looking': 'Looking for wallets …',
+  'wallet.none': 'No wallet found in this browser.',
+  'wallet.none.others': 'No wallet extension found. You can still use:',
+  'wallet.none.kind': 'No wallet of the requested kind ({kind}) found in this browser.',
+  'wallet.none.phone': 'Continue in the browser of your wallet’s app: tap “Open in another browser”.',
+  'wallet.none.computer': 'Use a browser that has a wallet: tap “Open in another browser”.',
+  'wallet.none.account': 'Open this page in a browser with your other wallet.',
+  'wallet.list': 'Wallets',
+  'wallet.elsewhere': 'opens its own site',
+  'wallet.demo': 'Demo wallet',
+  'wallet.demo.about': 'For trying this out, not a real one',
+  'wallet.window': '{wallet} opens when you approve. Choose the address there.',
+  'wallet.asked': 'Confirm in {wallet}.',
+
+  'sign-in.title': 'Sign in',
+  'sign-in.text': 'No password needed. Your wallet signs a one-time message for {host}.',
+  'sign-in.wanted': 'Use the wallet {address}.',
+  'sign-in.wanted.other': 'You were asked to use another wallet: {address}.',
+  'sign-in.done.title': 'You’re signed in',
+  'sign-in.done.wallet': 'Wallet',
+  'sign-in.done.continue': 'Continue',
+  'sign-in.done.other': 'Sign out and use another wallet',
+  'sign-in.not-kept':
+    'You were signed in, but this browser didn’t keep the session. Open this page at its https address, and allow cookies for {host}.',
+  'sign-in.lan': 'To try it with a phone, start with {command}',
+  'sign-in.open-here': 'Open here',
+  'sign-in.open-here.hint': 'In a new tab. Come back to this one afterwards.',
+  'sign-in.link': 'Sign-in link',
+
+  ...elementTexts({ ...englishTexts, wallets: englishDeviceTexts }, list),
+} as const

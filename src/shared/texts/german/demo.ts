@@ -1,0 +1,53 @@
+import type { demo as english } from '../english/demo.ts'
+
+export const demo: Readonly<Record<keyof typeof english, string>> = {
+  'demo.title': 'Mit einer Wallet anmelden',
+  'demo.text': 'Drei Dinge zum Ausprobieren. Jedes geht in deiner eigenen Anwendung genauso.',
+  'demo.in': 'Angemeldet',
+  'demo.out': 'Nicht angemeldet',
+  'demo.ended':
+    'Du bist abgemeldet: Diese Sitzung wurde auf dem Handy beendet, das sie bestätigt hat, oder von einer anderen deiner Sitzungen aus.',
+  'demo.wallet': 'Deine Wallet',
+  'demo.phone.title': 'Mit dem Handy anmelden',
+  'demo.phone.text':
+    'Funktioniert an jedem Computer: Scanne den Code mit der Kamera deines Handys und bestätige mit der Wallet dort. Diese Seite meldet sich dann von selbst an oder fragt nach dem Code, den dein Handy zeigt.',
+  'demo.phone.text.here':
+    'Öffne die Anfrage in einem anderen Tab dieses Handys und bestätige mit der Wallet dort. Diese Seite meldet sich dann von selbst an oder fragt nach dem Code, den der andere Tab zeigt.',
+  'demo.phone.button': 'Code anzeigen',
+  'demo.phone.button.here': 'Link des Codes anzeigen',
+  'demo.phone.created.here': 'Öffne die Anfrage auf diesem Handy.',
+  'demo.phone.order': 'Bei der Demo anmelden',
+  'demo.device.title': 'Auf diesem Gerät anmelden',
+  'demo.device.text': 'Eine Signatur, kein Passwort: Die Wallet signiert eine einmalige Nachricht für diese Website.',
+  'demo.device.button': 'Anmelden',
+  'demo.device.another': 'Andere Wallet',
+  'demo.device.new': 'Als anderer Nutzer testen',
+  'demo.sign.title': 'Eine Signatur anfordern',
+  'demo.sign.text': 'Du bekommst einen Nachweis, den jeder später prüfen kann, ohne diesen Dienst.',
+  'demo.sign.order.title': 'Titel',
+  'demo.sign.order.title.sample': 'Rechnung 1042 freigeben',
+  'demo.sign.order.summary': 'Zusammenfassung',
+  'demo.sign.order.summary.sample': '250 NIM an die Grüne Bäckerei für zwölf Brote zahlen.',
+  'demo.sign.order.payload': 'Inhalt als JSON',
+  'demo.sign.not-json': 'Das ist kein JSON.',
+  'demo.sign.button': 'Handy fragen',
+  'demo.proof.title': 'Dein Nachweis',
+  'demo.proof.valid': 'Auf dieser Seite geprüft: Die Signatur ist gültig.',
+  'demo.proof.invalid': 'Die Signatur ist nicht gültig.',
+  'demo.proof.other':
+    'Der Dienst hat die Signatur geprüft, sie ist gültig. Diese Seite selbst prüft nur Signaturen von Nimiq und von einfachen Ed25519-Schlüsseln.',
+  'demo.proof.details': 'Was signiert wurde, und die Signatur',
+  'demo.proof.key': 'Öffentlicher Schlüssel',
+  'demo.proof.signature': 'Signatur',
+  'demo.proof.payload': 'Inhalt',
+  'demo.session.user': 'Nutzer',
+  'demo.session.since': 'Angemeldet',
+  'demo.session.until': 'Gültig bis',
+  'demo.session.phone': '{time}, mit einem Handy',
+  'demo.session.device': '{time}, auf diesem Gerät',
+  'demo.session.while-used': '{time}, oder länger, solange du sie verwendest',
+  'demo.session.text':
+    'Die Sitzung steht in einem Cookie, das Skripte nicht lesen können. Lädst du die Seite neu, bist du noch angemeldet.',
+  'demo.footer':
+    'Die Signatur einer Wallet beweist, dass jemand einen Schlüssel besitzt, und sonst nichts. Was diese Person darf, entscheidet die Anwendung.',
+}
