@@ -371,8 +371,8 @@ export interface CountersignOptions {
   adapters?: readonly (string | WalletAdapter)[]
   /**
    * JSON-RPC servers by EVM chain id, such as `1=https://rpc.example,8453=https://base.example`, which check contract
-   * wallets (EIP-1271, EIP-6492); needs the package viem. Default: none: no contract wallets. Variable:
-   * COUNTERSIGN_EVM_RPC, or COUNTERSIGN_EVM_RPC_FILE.
+   * wallets (EIP-1271, EIP-6492). Default: none: no contract wallets. Variable: COUNTERSIGN_EVM_RPC, or
+   * COUNTERSIGN_EVM_RPC_FILE.
    */
   evmRpc?: Readonly<Record<string, string>>
   /**

@@ -28,7 +28,7 @@ const rooms: Readonly<Record<string, Room>> = {
   limits: { may: ['shared', 'base', 'node:'], types: ['store'] },
   // The rules hold for every protocol, store and host, so they name none of them.
   core: {
-    may: [...domain, '@noble/curves', '@noble/hashes', '@scure/base', 'jose', 'tweetnacl', 'viem', 'node:'],
+    may: [...domain, '@noble/curves', '@noble/hashes', '@scure/base', 'jose', 'tweetnacl', 'node:'],
     types: ['store'],
   },
   rpc: {

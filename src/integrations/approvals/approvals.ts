@@ -29,8 +29,8 @@ export interface ApprovalsOptions {
   /** Wallet adapters: ids of built-in ones, and objects of your own. Default: all built-in ones. */
   readonly adapters?: readonly (string | WalletAdapter)[]
   /**
-   * Addresses of JSON-RPC servers by EIP-155 chain id, for contract wallets of ethereum. Needs the package viem.
-   * Default: proofs of contract wallets are refused.
+   * Addresses of JSON-RPC servers by EIP-155 chain id, for contract wallets of ethereum. Default: proofs of contract
+   * wallets are refused.
    */
   readonly evmRpc?: Readonly<Record<string, string>>
   /** A function that makes HTTP requests in place of `fetch`. It must not follow redirects. */

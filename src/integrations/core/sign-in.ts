@@ -13,8 +13,8 @@ export interface SignInAdapterOptions {
   /** Ids of built-in ones, or adapters of your own. Default: nimiq, ed25519. */
   readonly adapters?: readonly (string | WalletAdapter)[]
   /**
-   * JSON-RPC servers of EVM chains by chain id, for contract wallets of ethereum (EIP-1271, EIP-6492). Needs the
-   * package viem. Default: none; contract wallets cannot sign in.
+   * JSON-RPC servers of EVM chains by chain id, for contract wallets of ethereum (EIP-1271, EIP-6492). Default:
+   * none; contract wallets cannot sign in.
    */
   readonly evmRpc?: Readonly<Record<string, string>>
 }

@@ -244,8 +244,8 @@ export interface ProofOptions {
    */
   readonly adapters?: readonly (string | WalletAdapter)[]
   /**
-   * Addresses of JSON-RPC servers by EIP-155 chain id, for contract wallets of ethereum. Needs the package viem, which
-   * is loaded when such a wallet is met. Default: contract wallets are refused with CONTRACT_WALLET_NEEDS_RPC.
+   * Addresses of JSON-RPC servers by EIP-155 chain id, for contract wallets of ethereum. Default: contract wallets are
+   * refused with CONTRACT_WALLET_NEEDS_RPC.
    */
   readonly evmRpc?: Readonly<Record<string, string>>
 }

@@ -366,7 +366,7 @@ const wallets = {
   evmRpc: optional({
     about:
       'JSON-RPC servers by EVM chain id, such as `1=https://rpc.example,8453=https://base.example`, which check ' +
-      'contract wallets (EIP-1271, EIP-6492); needs the package viem.',
+      'contract wallets (EIP-1271, EIP-6492).',
     variable: 'COUNTERSIGN_EVM_RPC',
     fromFile: true,
     kind: rpcAddresses,

@@ -23,7 +23,7 @@ test('the verifier loads nothing of Node, of Connect or of a framework', async (
   const builtins = [...builtinModules, ...builtinModules.map((name) => `node:${name}`)]
   const loaded = await loadedBy('index')
   expect(loaded).toContain('@noble/hashes/sha2.js')
-  const foreign = /^(@connectrpc|@grpc|express|fastify|hono|redis|viem)(\/|$)/
+  const foreign = /^(@connectrpc|@grpc|express|fastify|hono|redis)(\/|$)/
   expect(loaded.filter((path) => builtins.includes(path) || foreign.test(path))).toEqual([])
 })
 

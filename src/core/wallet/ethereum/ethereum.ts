@@ -58,7 +58,7 @@ export function ethereum(evmRpc: Readonly<Record<string, string>> = {}, tracing?
     }
     if (isReserved(claimed)) return undefined
     const ask = (): Promise<ContractAnswer> =>
-      rpc.ask((calls) => askContract({ address: claimed, hash, signature }, calls))
+      rpc.ask((request) => askContract({ address: claimed, hash, signature }, request))
     const answer = await (remote === undefined ? ask() : remote.ask(ask))
     // It was answered, so that it counts, but not whether the signature holds.
     if (answer === 'undecided') throw rpc.unavailable(new Error('the contract takes more gas or time than allowed'))

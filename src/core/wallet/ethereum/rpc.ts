@@ -2,11 +2,11 @@ import type { Tracing } from '../../../base/tracing.ts'
 import { type CountersignError, refused } from '../../../shared/errors.ts'
 import type { StartWarning } from '../wallet.ts'
 
-/** The parts of viem that are used, loaded only if contract wallets are asked about. */
-export type Viem = typeof import('viem')
-
 /** Longest time in milliseconds for all that an RPC is asked about one proof, and for its check at the start. */
 const timeLimitMs = 5_000
+
+/** Largest answer of an RPC: 10 MiB. */
+const maxBytes = 10 * 1024 * 1024
 
 /** Answer of a JSON-RPC server, of which nothing is believed yet. */
 export interface RpcAnswer {
@@ -17,12 +17,6 @@ export interface RpcAnswer {
 /** A request to an RPC, as `eth_…` methods take it. */
 export type RpcRequest = (method: string, params: readonly unknown[]) => Promise<RpcAnswer>
 
-/** What an RPC can be asked within the time limit. */
-export interface RpcCalls {
-  readonly viem: Viem
-  readonly request: RpcRequest
-}
-
 /** Why an RPC cannot be asked. Says nothing of its address, which may contain a key. */
 export class RpcFailure extends Error {
   override readonly name = 'RpcFailure'
@@ -30,20 +24,6 @@ export class RpcFailure extends Error {
 
 /** No answer in time. */
 export class RpcTimeout extends RpcFailure {}
-
-/** Loads viem. Throws a `TypeError` of one line if it is not installed. */
-async function loadViem(): Promise<Viem> {
-  try {
-    return await import('viem')
-  } catch (cause) {
-    throw new TypeError(
-      'evmRpc (COUNTERSIGN_EVM_RPC) needs the package viem, which is not installed: npm install viem',
-      {
-        cause,
-      },
-    )
-  }
-}
 
 /** What is reported of requests. */
 type RequestTracing = Pick<Tracing, 'step' | 'headers'>
@@ -63,12 +43,12 @@ export class EvmRpc {
   }
 
   /**
-   * Checks at the start that the RPC serves its chain. Rejects with a `TypeError` of one line if viem is missing or the
-   * chain is another one. An RPC that does not answer is a warning, and is checked before it is asked anything else.
+   * Checks at the start that the RPC serves its chain. Rejects with a `TypeError` of one line if the chain is another
+   * one. An RPC that does not answer is a warning, and is checked before it is asked anything else.
    */
   async checkAtStart(warn: StartWarning): Promise<void> {
     try {
-      await this.#within(({ request }) => this.#check(request))
+      await this.#within((request) => this.#check(request))
     } catch (error) {
       if (!(error instanceof RpcFailure)) throw error
       const { chainId } = this
@@ -77,14 +57,14 @@ export class EvmRpc {
   }
 
   /**
-   * Asks, with a limit of 5 s on everything together. A failure of the RPC, its chain or viem is EVM_RPC_UNAVAILABLE:
-   * it says nothing about a signature.
+   * Asks, with a limit of 5 s on everything together. A failure of the RPC or its chain is EVM_RPC_UNAVAILABLE: it says
+   * nothing about a signature.
    */
-  async ask<Answer>(ask: (calls: RpcCalls) => Promise<Answer>): Promise<Answer> {
+  async ask<Answer>(ask: (request: RpcRequest) => Promise<Answer>): Promise<Answer> {
     try {
-      return await this.#within(async (calls) => {
-        if (!this.#isChecked) await this.#check(calls.request)
-        return await ask(calls)
+      return await this.#within(async (request) => {
+        if (!this.#isChecked) await this.#check(request)
+        return await ask(request)
       })
     } catch (error) {
       throw this.unavailable(error)
@@ -110,43 +90,70 @@ export class EvmRpc {
     this.#isChecked = true
   }
 
-  async #within<Answer>(ask: (calls: RpcCalls) => Promise<Answer>): Promise<Answer> {
-    const viem = await loadViem()
+  async #within<Answer>(ask: (request: RpcRequest) => Promise<Answer>): Promise<Answer> {
     const signal = AbortSignal.timeout(timeLimitMs)
-    // Errors of JSON-RPC are told apart here: viem's own classes call a limit on gas a revert.
-    const transport = viem.http(this.#url, {
-      raw: true,
-      retryCount: 0,
-      timeout: timeLimitMs,
-      // A redirect is a failure: the operator has set the servers that are believed. 'error' is not known to every
-      // runtime.
-      fetchOptions: { redirect: 'manual' },
-      ...(this.#tracing && { onFetchRequest: (_, init) => withHeaders(init, this.#tracing?.headers()) }),
-    })
-    const client = viem.createClient({ transport })
-    const send: RpcRequest = async (method, params) => {
-      try {
-        return (await client.request({ method, params } as never, { signal, retryCount: 0 })) as RpcAnswer
-      } catch (error) {
-        if (signal.aborted) throw new RpcTimeout(`${method}: no answer within ${timeLimitMs} ms`)
-        throw new RpcFailure(`${method}: ${kindOf(error)}`)
-      }
-    }
     const { chainId } = this
-    const tracing = this.#tracing
-    const request: RpcRequest =
-      tracing === undefined
-        ? send
-        : (method, params) => tracing.step({ kind: 'evm rpc', method, chainId }, () => send(method, params))
-    return await ask({ viem, request })
+    return await ask(async (method, params) => {
+      const send = (): Promise<RpcAnswer> => this.#send(method, params, signal)
+      return await (this.#tracing?.step({ kind: 'evm rpc', method, chainId }, send) ?? send())
+    })
+  }
+
+  async #send(method: string, params: readonly unknown[], signal: AbortSignal): Promise<RpcAnswer> {
+    try {
+      return await this.#post(JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }), signal)
+    } catch (error) {
+      if (signal.aborted) throw new RpcTimeout(`${method}: no answer within ${timeLimitMs} ms`)
+      throw new RpcFailure(`${method}: ${kindOf(error)}`)
+    }
+  }
+
+  /** Posts a request. An error of JSON-RPC is an answer, whatever the HTTP status. */
+  async #post(body: string, signal: AbortSignal): Promise<RpcAnswer> {
+    const url = new URL(this.#url)
+    const headers = new Headers({ 'content-type': 'application/json', ...this.#tracing?.headers() })
+    if (url.username !== '') {
+      // fetch takes no credentials in an address.
+      headers.set('authorization', `Basic ${btoa(decodeURIComponent(`${url.username}:${url.password}`))}`)
+      url.username = ''
+      url.password = ''
+    }
+    // A redirect is a failure: the operator has set the servers that are believed. 'error' is not known to every
+    // runtime.
+    const response = await fetch(url, { method: 'POST', headers, body, redirect: 'manual', signal })
+    const answer = readAnswer(await boundedText(response))
+    const { code, message } = answer?.error ?? {}
+    const isError = typeof code === 'number' && typeof message === 'string'
+    if (!response.ok && !isError) throw new RpcFailure(`HTTP status ${response.status}`)
+    if (answer === undefined) throw new RpcFailure(unusable)
+    return answer
   }
 }
 
-/** What a request is made with, with further headers. */
-function withHeaders(init: RequestInit, headers: Readonly<Record<string, string>> | undefined): RequestInit {
-  const all = new Headers(init.headers)
-  for (const [name, value] of Object.entries(headers ?? {})) all.set(name, value)
-  return { ...init, headers: all }
+/** The text of an answer. Rejects if it has more than {@link maxBytes}. */
+async function boundedText({ body }: Response): Promise<string> {
+  const reader = body?.getReader()
+  const decoder = new TextDecoder()
+  let text = ''
+  let length = 0
+  for (let part = await reader?.read(); part?.done === false; part = await reader?.read()) {
+    length += part.value.length
+    if (length > maxBytes) {
+      await reader?.cancel()
+      throw new RpcFailure(`more than ${maxBytes} bytes`)
+    }
+    text += decoder.decode(part.value, { stream: true })
+  }
+  return text
+}
+
+/** The JSON of an answer; `undefined` for any other text, and for null. */
+function readAnswer(text: string): RpcAnswer | undefined {
+  try {
+    return JSON.parse(text) ?? undefined
+  } catch {
+    return undefined
+  }
 }
 
 /** The answer to a question that an RPC can always answer. Throws an {@link RpcFailure} for an error of JSON-RPC. */
@@ -155,13 +162,13 @@ export function succeeded(method: string, answer: RpcAnswer): RpcAnswer {
   throw new RpcFailure(`${method}: JSON-RPC error ${Number(answer.error.code)}`)
 }
 
-/**
- * What failed, without any text that may contain the RPC's address: the HTTP status, or the code of a network error.
- */
+/** What failed, without any text that may contain the RPC's address: one of this file's, or a network error's code. */
 function kindOf(error: unknown): string {
+  if (error instanceof RpcFailure) return error.message
   for (let one = error; one instanceof Error; one = one.cause) {
-    if ('status' in one && typeof one.status === 'number') return `HTTP status ${one.status}`
     if ('code' in one && typeof one.code === 'string' && /^[A-Z0-9_]{1,60}$/.test(one.code)) return one.code
   }
-  return 'no usable answer'
+  return unusable
 }
+
+const unusable = 'no usable answer'

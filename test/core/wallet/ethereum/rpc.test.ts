@@ -1,7 +1,5 @@
-import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
-import { fileURLToPath, pathToFileURL } from 'node:url'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { ethereum } from '../../../../src/core/wallet/ethereum/ethereum.ts'
 import { nativeVerifier } from '../../../../src/core/wallet/native.ts'
@@ -157,6 +155,34 @@ test('an RPC that begins an answer and says nothing more is away after five seco
   })
 })
 
+test('an RPC that sends more than 10 MiB is away', async () => {
+  const mebibyte = Buffer.alloc(2 ** 20, ' ')
+  let written = 0
+  chain.trouble(({ method }, response) => {
+    if (method !== 'eth_call') return false
+    const write = (): void => {
+      if (written++ < 64) response.write(mebibyte, write)
+    }
+    write()
+    return true
+  })
+  const failure = await failureOf(ethereum({ 1: chain.url }))
+  expect(failure).toMatchObject({ cause: { message: 'eth_call: more than 10485760 bytes' } })
+  expect(written).toBeLessThan(64)
+})
+
+test('credentials in the address of an RPC are sent as a header', async () => {
+  const seen: unknown[] = []
+  chain.trouble((_call, response) => {
+    seen.push(response.req.url, response.req.headers.authorization)
+    return false
+  })
+  const url = new URL(chain.url)
+  Object.assign(url, { username: 'operator', password: 'a:b@c' })
+  expect(await ethereum({ 1: url.href }).verify(contract.text, proofOf(address), nativeVerifier)).toBeDefined()
+  expect(new Set(seen)).toEqual(new Set([`/${rpcKey}`, `Basic ${btoa('operator:a:b@c')}`]))
+})
+
 test.each(['eth_chainId', 'eth_getCode', 'eth_call'])(
   'an RPC that sends elsewhere for %s is away, and no other server is asked',
   async (sent) => {
@@ -218,30 +244,6 @@ describe('the start of a service', () => {
       { level: 'warn', text: expect.stringContaining('evmRpc is set') },
     ])
     expect(chain.calls).toEqual([])
-  })
-
-  const run = (code: string) => {
-    const script = `
-      import { registerHooks } from 'node:module'
-      registerHooks({
-        resolve(specifier, context, next) {
-          if (specifier === 'viem') throw Object.assign(new Error("Cannot find package 'viem'"), { code: 'ERR_MODULE_NOT_FOUND' })
-          return next(specifier, context)
-        },
-      })
-      const { createCountersign } = await import(${JSON.stringify(source)})
-      ${code}`
-    return spawnSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' })
-  }
-  const source = pathToFileURL(fileURLToPath(new URL('../../../../src/index.ts', import.meta.url))).href
-
-  test('without viem stops with what to install if there are RPCs, and does not need it otherwise', () => {
-    const { stdout, stderr } = run(`
-      const options = { adapters: ['ethereum'], store: 'sqlite::memory:' }
-      await (await createCountersign(options)).close(0)
-      await createCountersign({ ...options, evmRpc: { 1: 'http://127.0.0.1:1' } }).catch((error) => console.log(error.name, error.message))`)
-    expect(stderr).toBe('')
-    expect(stdout).toMatch(/^TypeError evmRpc \(COUNTERSIGN_EVM_RPC\) needs .*: npm install viem\n$/)
   })
 })
 
