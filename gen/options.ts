@@ -405,11 +405,6 @@ export interface CountersignOptions {
    */
   logFormat?: 'auto' | 'json' | 'pretty'
   /**
-   * Whether several instances listen on the port; needs Linux, a shared store, and a port other than 0. Values: `on`.
-   * Default: `off`. Variable: COUNTERSIGN_REUSE_PORT.
-   */
-  reusePort?: boolean
-  /**
    * Metrics for Prometheus; in code, true or false in place of the group.
    */
   metrics?: boolean | MetricsOptions

@@ -427,8 +427,6 @@ const rows: Readonly<
   39: [
     ['readLine', 'isMadeUserId(userId) &&', 'false &&', 'commands/admin-users'],
     ['import', 'if (!add)', 'if (false)', 'commands/admin-users'],
-    ['requireShareable', "!store.startsWith('sqlite:')", 'true', 'e2e/shared-port'],
-    ['Instance', "this.#keyring.verify('instance', this.#signed(challenge), proof)", 'true', 'e2e/shared-port'],
     ['textOf', 'text !== undefined', 'text === variable', 'service/config'],
     ['readClient', 'unknown === undefined', 'true', 'oidc/start'],
   ],

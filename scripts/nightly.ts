@@ -120,11 +120,6 @@ const steps: readonly Step[] = [
     limitMinutes: 10,
   },
   {
-    name: 'ten restarts of one of three instances on a port',
-    command: 'vitest run test/e2e/shared-port-restarts.test.ts',
-    limitMinutes: 10,
-  },
-  {
     name: 'the container image',
     command: 'vitest run test/deploy/image.test.ts',
     limitMinutes: 20,

@@ -21,7 +21,6 @@ export const nightly: readonly string[] = [
   'test/e2e/drains.test.ts',
   'test/e2e/behind-nginx.test.ts',
   'test/e2e/rolling-upgrade.test.ts',
-  'test/e2e/shared-port-restarts.test.ts',
   // Install and build an application each.
   'test/examples/frameworks.test.ts',
   'test/examples/approvals-agents.test.ts',
@@ -199,7 +198,6 @@ export const measuring: readonly string[] = [
   'test/e2e/behind-nginx.test.ts',
   'test/e2e/caller-lists.test.ts',
   'test/e2e/health.test.ts',
-  'test/e2e/shared-port-restarts.test.ts',
   'test/http/port/floods.test.ts',
   'test/http/port/shares.test.ts',
   'test/better-auth/instances.test.ts',

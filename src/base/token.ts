@@ -78,7 +78,6 @@ export type KeyPurpose =
   | 'return code'
   | 'access token key'
   | 'placeholder address'
-  | 'instance'
   | `oidc ${string}`
 
 /** Prepares what follows from the secrets for other ones, and returns what puts it in force. */

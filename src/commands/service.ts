@@ -16,7 +16,6 @@ import type { Countersign } from '../service/countersign.ts'
 import { createService } from '../service/countersign.ts'
 import { hostOnLan, lanHosts, optionsOnLan } from '../service/lan.ts'
 import { isReplaceable } from '../service/live-secrets.ts'
-import { requireShareable } from '../service/start-checks.ts'
 import { isLoopbackHost } from '../shared/origin.ts'
 import { type CommandLine, SettingsError } from './command-line.ts'
 
@@ -37,7 +36,7 @@ export async function startService({ lan, options }: Pick<CommandLine, 'lan' | '
   const given = { ...fromEnvironment, ...options, logger }
   const hosts = lanHosts()
   const lanHostsInUse = lan ? hosts : undefined
-  checked(() => requireShareable(resolveSettings(lanHostsInUse === undefined ? given : optionsOnLan(given))))
+  checked(() => resolveSettings(lanHostsInUse === undefined ? given : optionsOnLan(given)))
   const reloads = new Reloads({ environment: process.env, options: fromEnvironment, logger })
   const stopping = new Stopping(logger)
   listenForHangUps(reloads, stopping)

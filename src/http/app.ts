@@ -24,7 +24,6 @@ import {
 } from './exchange.ts'
 import { addressOf, type FetchHandler, FetchOutput, fetchExchange } from './fetch.ts'
 import { forwardAuth, forwardAuthPath, type PeekSession } from './forward-auth.ts'
-import { type Instance, instanceHeader } from './instance.ts'
 import { mountedBody, mountNotice, originalTarget } from './mount.ts'
 import { documentPath, type OpenApiSettings, openApiRoutes } from './openapi.ts'
 import { type OptionsSettings, optionsRoute } from './options.ts'
@@ -61,8 +60,6 @@ export interface AppParts {
   readonly part?: PartRoutes | undefined
   /** The built pages; `undefined` if they have not been built. */
   readonly pageFiles: PageFiles | undefined
-  /** This instance among those that share its port; absent if the port is not shared. */
-  readonly instance?: Instance | undefined
   /** Resolves when the store answers. */
   readonly ready: () => Promise<void>
   readonly shutdownSignal: AbortSignal
@@ -369,12 +366,7 @@ function restRoute(path: string, endpoints: readonly RestEndpoint[], { methods, 
   }
 }
 
-async function serveReadiness(
-  { ready, shutdownSignal, instance }: AppParts,
-  { headers, output }: Exchange,
-): Promise<void> {
-  const proof = instance?.proofFor(headers[instanceHeader])
-  if (proof !== undefined) output.setHeaders({ [instanceHeader]: proof })
+async function serveReadiness({ ready, shutdownSignal }: AppParts, { output }: Exchange): Promise<void> {
   if (shutdownSignal.aborted) return sendJson(output, 503, {}, { status: 'stopping' })
   await ready()
   sendJson(output, 200, {}, { status: 'ready' })

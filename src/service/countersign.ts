@@ -10,7 +10,6 @@ import { checkAdapters, readWalletName, walletAdapters } from '../core/wallet/ad
 import { chooseVerifier } from '../core/wallet/native.ts'
 import type { RequestHandler } from '../http/exchange.ts'
 import type { FetchHandler } from '../http/fetch.ts'
-import { Instance } from '../http/instance.ts'
 import { MetricsServer } from '../http/metrics-server.ts'
 import { loadPageFiles } from '../http/page-files.ts'
 import type { KeyFiles } from '../http/port/tls.ts'
@@ -33,8 +32,6 @@ import {
   peopleOf,
   requireIssuer,
   requirePeople,
-  requireShareable,
-  storeIdOf,
   warnOfSettings,
   webhookTarget,
 } from './start-checks.ts'
@@ -137,7 +134,6 @@ export async function createCountersign(options: CountersignOptions = {}): Promi
  */
 export async function createService(options: CountersignOptions, lan: Lan | undefined): Promise<Countersign> {
   const settings = resolveSettings(options)
-  requireShareable(settings)
   requirePeople(settings)
   requireIssuer(settings)
   const log = settings.logger ?? createLogger(process.stderr, 'warn', settings.logFormat)
@@ -152,7 +148,6 @@ export async function createService(options: CountersignOptions, lan: Lan | unde
   try {
     const membership = new Membership(await peopleOf(settings, adapters), settings.admit === 'people')
     const keyring = new Keyring(settings.secret ?? (await keptSecrets(opened)))
-    const instance = settings.reusePort ? new Instance(keyring, await storeIdOf(opened)) : undefined
     const adapterIds = adapters.map(({ id }) => id)
     const address = new ServiceAddress(settings, lan)
     warnOfSettings(settings, { address, store: opened, adapters, log })
@@ -204,7 +199,6 @@ export async function createService(options: CountersignOptions, lan: Lan | unde
       issuer,
       pageFiles,
       hasDemo: address.isForTrying,
-      instance,
       metrics,
       tracing,
       shutdown: ends.shutdown.signal,
@@ -223,7 +217,6 @@ export async function createService(options: CountersignOptions, lan: Lan | unde
       served,
       secrets,
       issuer,
-      instance,
       keyFiles,
       webhook,
       metrics,
@@ -257,7 +250,6 @@ interface ServiceParts {
   /** Absent without OpenID Connect. */
   readonly issuer: Issuer | undefined
   /** Absent if the port is not shared. */
-  readonly instance: Instance | undefined
   /** Absent if the port takes no TLS. */
   readonly keyFiles: KeyFiles | undefined
   /** Absent if there is no address for audit events. */
@@ -305,9 +297,8 @@ class Service implements Countersign {
   }
 
   async #listenForCallers(): Promise<number> {
-    const { settings, served, instance, keyFiles } = this.#parts
+    const { settings, served } = this.#parts
     try {
-      await instance?.requireOwn({ port: settings.port, host: settings.host, tls: keyFiles !== undefined })
       const { port } = await served.server.listen(settings.port, settings.host)
       return port
     } catch (error) {

@@ -4,7 +4,6 @@ import type { KeyPair } from '../base/pem.ts'
 import { oneAtATime } from '../base/timing/slots.ts'
 import type { People } from '../core/users/people.ts'
 import { type App, createApp, type PartRoutes } from '../http/app.ts'
-import type { Instance } from '../http/instance.ts'
 import type { PageFiles } from '../http/page-files.ts'
 import { OnePortServer } from '../http/port/port.ts'
 import { callLog, refusedCalls } from '../observe/call-log.ts'
@@ -54,7 +53,6 @@ export interface ServerParts extends Pick<DomainParts, 'tracing' | 'shutdown' | 
   /** Whether the demo is at `/`. */
   readonly hasDemo: boolean
   /** Absent if the port is not shared. */
-  readonly instance: Instance | undefined
   /** Absent if none are collected. */
   readonly metrics: Metrics | undefined
 }
@@ -67,7 +65,7 @@ export interface Served extends Pick<App, 'handler' | 'fetch'> {
 
 /** Makes the server of a domain. It does not listen yet. */
 export function serve(domain: ServiceDomain, settings: Settings, parts: ServerParts): Served {
-  const { store, adapterIds, signingKeys, issuer, instance, metrics, tracing, shutdown, log } = parts
+  const { store, adapterIds, signingKeys, issuer, metrics, tracing, shutdown, log } = parts
   const { audit, ceilings, limiter, limits, live, orders, origins, standalone } = domain
   const api = createApi({
     ...domain,
@@ -111,14 +109,12 @@ export function serve(domain: ServiceDomain, settings: Settings, parts: ServerPa
     signingKeys: signingKeys === undefined && issuer === undefined ? undefined : keyHolder,
     part: issuer,
     pageFiles: parts.pageFiles,
-    instance,
     ready,
     shutdownSignal: shutdown,
     log,
   })
   const server = new OnePortServer(app.port, {
     tls: parts.tls,
-    reusePort: settings.reusePort,
     ceilings,
     trustedProxies: settings.trustProxy,
     log,

@@ -1,5 +1,5 @@
 import type { Logger } from '../base/log.ts'
-import { newId, randomText } from '../base/token.ts'
+import { randomText } from '../base/token.ts'
 import type { Tracing } from '../base/tracing.ts'
 import { People, readPeopleFile } from '../core/users/people.ts'
 import { sharedKeysWarnings } from '../core/wallet/adapters.ts'
@@ -10,19 +10,6 @@ import type { Store } from '../store/store.ts'
 import type { ServiceAddress } from './address.ts'
 import type { Settings } from './config.ts'
 import { confirmationCodeLine } from './confirmation-code.ts'
-
-/** Throws a `TypeError` if several instances are to share a port and cannot. */
-export function requireShareable({ reusePort, port, store }: Settings): void {
-  if (!reusePort) return
-  const isShared = typeof store === 'string' ? !store.startsWith('sqlite:') : store.shared === true
-  if (!isShared) throw needs('a store that instances share, such as Redis (COUNTERSIGN_STORE)')
-  if (process.platform !== 'linux') throw needs('Linux, whose kernel spreads connections over several listeners')
-  if (port === 0) throw needs('a port other than 0 (PORT)')
-}
-
-function needs(what: string): TypeError {
-  return new TypeError(`reusePort (COUNTERSIGN_REUSE_PORT) needs ${what}`)
-}
 
 /** Throws a `TypeError` if only people of a file are to sign in and cannot, or someone else keeps the sessions. */
 export function requirePeople({ people, admit, sessionHost }: Settings): void {
@@ -96,23 +83,10 @@ export async function keptSecrets(store: Store): Promise<string[]> {
         'needs the same one, such as the output of: openssl rand -base64 32',
     )
   }
-  return [await keptOnce(store, 'secret', randomText(32))]
-}
-
-/** Key of the id of a store. */
-export const storeIdKey = 'store-id'
-
-/** The id of a store: random, and made in it once. */
-export async function storeIdOf(store: Store): Promise<string> {
-  return await keptOnce(store, storeIdKey, newId())
-}
-
-/** The value of a key, which is `value` if it has none yet. */
-async function keptOnce(store: Store, key: string, value: string): Promise<string> {
-  await store.create(key, value, 'forever')
-  const kept = await store.get(key)
-  if (kept === undefined) throw new Error(`the store does not return what was just stored in it as ${key}`)
-  return kept.value
+  await store.create('secret', randomText(32), 'forever')
+  const kept = await store.get('secret')
+  if (kept === undefined) throw new Error('the store does not return the secret that was just stored in it')
+  return [kept.value]
 }
 
 /** What {@link warnOfSettings} checks in addition to the settings. */

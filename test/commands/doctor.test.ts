@@ -659,30 +659,6 @@ describe.skipIf(!hasPart('redis-server'))('a setup with Redis', () => {
     expectOneProblem(await doctor({ PORT: String(port) }), 'readiness', /not ready/, /store unavailable/)
   })
 
-  test('whose instances share a port', async () => {
-    await using redis = await RedisServer.start(...persistent)
-    const port = await freePort()
-    await startService({ port, host: 'localhost', store: redis.url, secret, reusePort: true })
-    const env = { PORT: String(port), COUNTERSIGN_STORE: redis.url, COUNTERSIGN_REUSE_PORT: 'on' }
-    const own = await doctor({ ...env, COUNTERSIGN_SECRET: secret })
-    expect(own.results.find(({ check }) => check === 'port')).toMatchObject({
-      status: 'ok',
-      saw: `Instances with this secret and store run here, on port ${port} of localhost`,
-    })
-    expectOneProblem(
-      await doctor({ ...env, COUNTERSIGN_SECRET: 'another secret which is long enough' }),
-      'port',
-      /in use by an instance with another secret or another store$/,
-      /^Give all instances the same COUNTERSIGN_SECRET,/,
-    )
-    expectOneProblem(
-      await doctor({ ...env, COUNTERSIGN_STORE: 'sqlite::memory:' }),
-      'configuration',
-      /^reusePort \(COUNTERSIGN_REUSE_PORT\) needs a store that instances share/,
-      /Correct that setting/,
-    )
-  })
-
   test('a store in Redis that is in use is left as it was', async () => {
     await using redis = await RedisServer.start(...persistent)
     await redis.cli('SET', 'countersign:session:x', 'y')

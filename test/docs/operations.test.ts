@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { defaultLimits } from '../../src/limits/limits.ts'
@@ -13,8 +14,11 @@ import { redisUrl } from '../support/stores.ts'
 
 const run = promisify(execFile)
 const page = await readFile(new URL('../../docs/operations.md', import.meta.url), 'utf8')
-const unit = await readFile(new URL('../../deploy/systemd/countersign.service', import.meta.url), 'utf8')
-const sharedUnit = await readFile(new URL('../../deploy/systemd/countersign@.service', import.meta.url), 'utf8')
+const unitFile = new URL('../../deploy/systemd/countersign.service', import.meta.url)
+const unit = await readFile(unitFile, 'utf8')
+const scaling = await readFile(new URL('../../docs/scaling.md', import.meta.url), 'utf8')
+const [, edit = ''] = /^sed '(.+)' \\$/m.exec(scaling) ?? []
+const template = (await promisify(execFile)('sed', [edit, fileURLToPath(unitFile)])).stdout
 
 function environmentOf(text: string): Record<string, string> {
   return Object.fromEntries(
@@ -30,7 +34,7 @@ async function newFolder(): Promise<string> {
 
 describe.each([
   ['countersign.service', unit],
-  ['countersign@9464.service', sharedUnit],
+  ['countersign@8080.service', template],
 ])('the systemd unit %s', (name, text) => {
   test.skipIf(!hasPart('systemd-analyze'))(
     'is one to systemd, and leaves the service little to do harm with',
@@ -65,18 +69,20 @@ describe('the systemd unit for SQLite', () => {
 })
 
 test.skipIf(redisUrl === undefined)(
-  'the unit of deploy/systemd starts instances, which say when they are ready',
+  'the template of docs/scaling.md starts an instance for each name, which says when it is ready',
   async () => {
     const folder = await newFolder()
     await writeFile(join(folder, 'secret'), 'the secret of this test and of nothing else\n')
-    const PORT = String(await freePort())
-    for (const metricsPort of [await freePort(), await freePort()]) {
-      const given = Object.entries(environmentOf(sharedUnit)).map(([name, value]) => [
+    const COUNTERSIGN_STORE = (await redisUrl?.()) ?? ''
+    for (const port of [await freePort(), await freePort()]) {
+      const metricsPort = await freePort()
+      const given = Object.entries(environmentOf(template)).map(([name, value]) => [
         name,
-        value.replace('%d', folder).replace('%i', String(metricsPort)),
+        // The port of an instance with a one before it can be over 65,535 here.
+        value.replace('%d', folder).replace('1%i', String(metricsPort)).replace('%i', String(port)),
       ])
-      const store = (await redisUrl?.()) ?? ''
-      await spawnService({ ...Object.fromEntries(given), PORT, COUNTERSIGN_STORE: store })
+      await spawnService({ ...Object.fromEntries(given), COUNTERSIGN_STORE })
+      expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(200)
       expect(await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text()).toMatch(/^countersign_ready 1$/m)
     }
   },

@@ -159,7 +159,6 @@ const samples: Readonly<Record<string, Sample>> = {
   'metrics.host': { given: '0.0.0.0', text: '0.0.0.0', refused: ['a b', '', 'x'.repeat(254), 1] },
   'metrics.collect': { given: true, refused: ['on', 1] },
   tracing: { given: 'link', text: 'link', refused: [true, 1, functions] },
-  reusePort: { given: true, text: 'on', refused: notAFlag },
   drainSeconds: { given: 0, text: '0', refused: [0.5, '2', Number.NaN] },
   'limits.connections': { given: 9, text: '9', refused: [1.5, '9', true] },
   'limits.connectionsPerAddress': { given: 9, text: '9', refused: [1.5, '9', true] },

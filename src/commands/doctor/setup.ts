@@ -1,11 +1,8 @@
 import { type Logger, silentLogger } from '../../base/log.ts'
-import { Keyring } from '../../base/token.ts'
-import { Instance } from '../../http/instance.ts'
 import { type CountersignOptions, resolveSettings, type Settings, unknownVariables } from '../../service/config.ts'
 import { createService } from '../../service/countersign.ts'
 import { hostOnLan, lanHosts, optionsOnLan } from '../../service/lan.ts'
 import { openCommandStore, type ServiceStore } from '../../service/service-store.ts'
-import { requireShareable, storeIdKey } from '../../service/start-checks.ts'
 import { isLoopbackHost } from '../../shared/origin.ts'
 import { sqliteFile } from '../../store/open.ts'
 import type { Store } from '../../store/store.ts'
@@ -102,15 +99,6 @@ export class Setup {
     return (await this.#opening).store
   }
 
-  /** An instance with these settings, if they share the port and the store can be read. */
-  async instance(): Promise<Instance | undefined> {
-    const { reusePort, secret } = this.settings
-    if (!reusePort || secret === undefined) return undefined
-    const opened = await this.store().catch(() => undefined)
-    // A store without an id is not that of the running instances.
-    return opened && new Instance(new Keyring(secret), (await opened.get(storeIdKey))?.value ?? '')
-  }
-
   /** Closes the store, if it was opened, and ends what is still being looked at. */
   async end(): Promise<void> {
     this.#ending.abort()
@@ -146,12 +134,11 @@ async function tryOut(sources: Sources): Promise<{ setup: Setup; warnings: reado
   const { lan } = sources
   const options = lan ? optionsOnLan(sources.options) : sources.options
   const settings = resolveSettings(options)
-  requireShareable(settings)
   sqliteFile(settings.store)
   const warnings: string[] = []
   const warn: Logger['warn'] = (text) => warnings.push(text)
   const logger: Logger = { ...silentLogger, warn, error: warn }
-  const { redis, evmRpc, reusePort, ...others } = options
+  const { redis, evmRpc, ...others } = options
   // The default of confirmationCode is no finding, unlike `compare` on a public address.
   const tried = { confirmationCode: 'return', ...others, store: 'sqlite::memory:', logger } as const
   const service = await createService(tried, lan ? { host: hostOnLan(options, lanHosts()) } : undefined)

@@ -29,8 +29,6 @@ export interface Listening<S extends Server> {
   readonly host: string
   /** The settings of port and host, for error messages. Default PORT and HOST. */
   readonly settings?: { readonly port: string; readonly host: string }
-  /** Whether other processes of the same system user may listen on the port too (SO_REUSEPORT). Default false. */
-  readonly reusePort?: boolean
   /** Makes a server for one address. A server that failed to listen is dropped. */
   readonly createServer: () => S
 }
@@ -74,11 +72,11 @@ async function listenOnLoopback<S extends Server>(listening: Listening<S>): Prom
   }
 }
 
-function listenOnAddress<S extends Server>({ port, host, reusePort, createServer }: Listening<S>): Promise<S> {
+function listenOnAddress<S extends Server>({ port, host, createServer }: Listening<S>): Promise<S> {
   const server = createServer()
   return new Promise((resolve, reject) => {
     server.once('error', reject)
-    server.listen({ port, host, backlog, reusePort }, () => {
+    server.listen({ port, host, backlog }, () => {
       server.off('error', reject)
       // Later errors are connections that the system could not accept, for lack of memory for example. Without a
       // listener they would end the process.
@@ -88,14 +86,10 @@ function listenOnAddress<S extends Server>({ port, host, reusePort, createServer
   })
 }
 
-function toListenError(
-  cause: unknown,
-  { port, host, reusePort, settings = ownSettings }: Listening<Server>,
-): ListenError {
+function toListenError(cause: unknown, { port, host, settings = ownSettings }: Listening<Server>): ListenError {
   const known: Readonly<Record<string, readonly [problem: string, advice: string]>> = {
     EADDRINUSE: [
-      `port ${port} on ${host} is in use by another ` +
-        `program${reusePort === true ? ', or by an instance of another system user' : ''}`,
+      `port ${port} on ${host} is in use by another program`,
       `Stop it, or set another port (${settings.port}).`,
     ],
     EACCES: [`port ${port} on ${host} is not open to this user`, `Set port (${settings.port}) to 1024 or higher.`],

@@ -23,8 +23,6 @@ export interface PortHandlers {
 export interface OnePortOptions {
   /** Certificate and key of the port, which then accepts TLS only. Default: none, and no TLS. */
   readonly tls?: KeyPair | undefined
-  /** Whether other processes of the same system user may listen on the port too (SO_REUSEPORT). Default false. */
-  readonly reusePort?: boolean
   /** Time limits other than the default ones. */
   readonly timeouts?: Partial<ConnectionTimeouts>
   /** Ceilings on what clients hold. Default: none. */
@@ -68,7 +66,6 @@ const quietTurnMs = 0.05
  */
 export class OnePortServer {
   readonly #timeouts: ConnectionTimeouts
-  readonly #reusePort: boolean
   readonly #ceilings: Ceilings
   /** Absent without TLS. */
   readonly #handshakes: Handshakes | undefined
@@ -84,10 +81,9 @@ export class OnePortServer {
 
   constructor(
     handlers: PortHandlers,
-    { tls, reusePort = false, timeouts, ceilings = {}, trustedProxies = 0, log = silentLogger }: OnePortOptions = {},
+    { tls, timeouts, ceilings = {}, trustedProxies = 0, log = silentLogger }: OnePortOptions = {},
   ) {
     this.#handshakes = tls && new Handshakes(tls)
-    this.#reusePort = reusePort
     this.#timeouts = { ...defaultTimeouts, ...timeouts }
     this.#ceilings = new Ceilings({ limits: ceilings, trustedProxies, log })
     this.#http1 = new Http1Connections(handlers.request, this.#timeouts, this.#ceilings)
@@ -107,7 +103,7 @@ export class OnePortServer {
    */
   async listen(port: number, host: string): Promise<{ port: number; host: string }> {
     if (process.versions.bun !== undefined) throw new ListenError(noBun)
-    const servers = await listenOn({ port, host, reusePort: this.#reusePort, createServer: () => this.#createServer() })
+    const servers = await listenOn({ port, host, createServer: () => this.#createServer() })
     if (this.#closed !== undefined) {
       for (const server of servers) server.close()
       throw new ListenError('the server has been closed')

@@ -497,14 +497,6 @@ const operations = {
     kind: choice<LogFormat>('auto', 'json', 'pretty'),
     default: 'auto',
   }),
-  reusePort: option({
-    about:
-      'Whether [several instances](operations.md#more-than-one-core) listen on the port; needs Linux, a shared ' +
-      'store, and a port other than 0.',
-    variable: 'COUNTERSIGN_REUSE_PORT',
-    kind: flag,
-    default: false,
-  }),
   metrics: group(
     'MetricsOptions',
     '[Metrics](metrics.md) for Prometheus; in code, true or false in place of the group.',

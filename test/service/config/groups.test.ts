@@ -18,6 +18,7 @@ test.each([
   [{ limits: { maxOrders: 1 } }, 'limits.maxOrders is not an option of Countersign'],
   [{ redis: { toString: 'x' } }, 'redis.toString is not an option of Countersign'],
   [{ maxStoreCalls: 1 }, 'maxStoreCalls is not an option of Countersign'],
+  [{ reusePort: true }, 'reusePort is not an option of Countersign'],
   [{ limits: { orders: 0 } }, /^limits\.orders \(COUNTERSIGN_MAX_ORDERS\) must be /],
   [{ webhook: { url: 'https://hooks.example' } }, /^webhook\.url \(COUNTERSIGN_WEBHOOK_URL\) and webhook\.secret /],
 ])('%j stops the start', async (options, message) => {

@@ -207,7 +207,6 @@ const promised: Readonly<Record<string, Promised>> = {
     ],
   },
   pages: { variable: 'COUNTERSIGN_PAGES', default: true, flag: true },
-  reusePort: { variable: 'COUNTERSIGN_REUSE_PORT', default: false, flag: true },
   drainSeconds: { variable: 'COUNTERSIGN_DRAIN_SECONDS', default: 2, range: [0, 300] },
   'metrics.port': { variable: 'COUNTERSIGN_METRICS_PORT', range: [0, 65_535] },
   'metrics.host': {
