@@ -24,7 +24,12 @@ interface DirectoryParts extends Pick<DocumentParts, 'validate' | 'log' | 'sampl
 
 /** Endpoints that applications call by themselves. All others are opened by a browser. */
 const backendRoutes: ReadonlySet<string | undefined> = new Set([
-  ...['token', 'userinfo', 'introspection', 'revocation', 'pushed_authorization_request', 'device_authorization'],
+  'token',
+  'userinfo',
+  'introspection',
+  'revocation',
+  'pushed_authorization_request',
+  'device_authorization',
 ])
 
 /** Work of the service itself, which takes the place of no network. */

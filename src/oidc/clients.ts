@@ -165,9 +165,16 @@ const metadataNames: ReadonlySet<string> = new Set([
   ...'dpop_bound_access_tokens require_pushed_authorization_requests'.split(' '),
 ])
 
+/** Names of a client's entry in the file. */
 const names = [
-  ...['metadata', 'first_party', 'groups', 'default_resource', 'pkce', 'private_network'],
-  ...['refresh_grace_seconds', 'refresh_rotation'],
+  'metadata',
+  'first_party',
+  'groups',
+  'default_resource',
+  'pkce',
+  'private_network',
+  'refresh_grace_seconds',
+  'refresh_rotation',
 ]
 
 function readClient(entry: unknown, check: Check): FileClient {

@@ -77,10 +77,11 @@ describe.runIf(hasPart('npm registry'))(
   () => {
     let project: Project
     beforeAll(async () => {
-      const own = Object.fromEntries(
-        ['@connectrpc/connect', '@connectrpc/connect-node'].map((name) => [name, dependencies[name]]),
-      )
-      project = await makeProject(npm, programs, { ...own, ...types, ...peers })
+      const connect = {
+        '@connectrpc/connect': dependencies['@connectrpc/connect'],
+        '@connectrpc/connect-node': devDependencies['@connectrpc/connect-node'],
+      }
+      project = await makeProject(npm, programs, { ...connect, ...types, ...peers })
     }, 300_000)
     afterAll(() => project?.remove())
 
