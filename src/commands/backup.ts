@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { existsSync, realpathSync, rmSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { parseArgs } from 'node:util'
 import { optionsFromEnvironment, resolveSettings } from '../service/config.ts'
 import { sqliteFile } from '../store/open.ts'
 import { checkStore, copyStore, hasKey, putInPlace, removeKeys, replaceStore } from '../store/sqlite-copy.ts'
-import { oneLine, type Streams, UsageError } from './command-line.ts'
+import { oneLine, readArguments, type Streams, UsageError } from './command-line.ts'
 import { pastKeys } from './past.ts'
 
 const backupHelp = `Usage: countersign backup FILE [options]
@@ -118,12 +117,12 @@ interface FileArguments {
 
 /** Reads the arguments of a command. Throws a `UsageError` if they are wrong, or the store is not a file. */
 function readFileArguments(args: readonly string[], ownSwitch: string): FileArguments | 'help' {
-  const { values, positionals } = parse(args, ownSwitch)
-  if (values.help === true) return 'help'
-  const [file] = positionals
-  if (file === undefined || file === '' || positionals.length > 1) throw new UsageError('it takes one FILE')
-  if (values.store === '') throw new UsageError('--store is empty')
-  const given = typeof values.store === 'string' ? values.store : optionsFromEnvironment(process.env).store
+  const help = { type: 'boolean', short: 'h' } as const
+  const { values, words } = readArguments(args, { store: { type: 'string' }, [ownSwitch]: { type: 'boolean' }, help })
+  if (values.help) return 'help'
+  const [file] = words
+  if (file === undefined || file === '' || words.length > 1) throw new UsageError('it takes one FILE')
+  const given = values.store ?? optionsFromEnvironment(process.env).store
   const store = sqliteFile(resolveSettings(given === undefined ? {} : { store: given }).store)
   if (store === undefined) {
     throw new UsageError(
@@ -132,22 +131,6 @@ function readFileArguments(args: readonly string[], ownSwitch: string): FileArgu
     )
   }
   return { file: resolve(file), store: followed(store), switched: values[ownSwitch] === true }
-}
-
-function parse(args: readonly string[], ownSwitch: string) {
-  try {
-    return parseArgs({
-      args: [...args],
-      allowPositionals: true,
-      options: {
-        store: { type: 'string' },
-        [ownSwitch]: { type: 'boolean' },
-        help: { type: 'boolean', short: 'h' },
-      },
-    })
-  } catch (error) {
-    throw new UsageError(`${oneLine(error)}; --help shows the usage`, { cause: error })
-  }
 }
 
 /** A path with its links followed; the same path if nothing is there. */

@@ -12,6 +12,9 @@ export interface Streams {
 /** Arguments that are wrong, or name a file that cannot be read. The message is one line that says which. */
 export class UsageError extends Error {}
 
+/** What follows the message of a `UsageError`. */
+export const usageHint = '; --help shows the usage'
+
 /** Settings that are wrong, so that another start with the same ones fails alike. The message is one line. */
 export class SettingsError extends Error {}
 
@@ -26,85 +29,109 @@ export function counted(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`
 }
 
+/** Options of a command by name. A `boolean` takes no value; `multiple` may stand several times. */
+type OptionTable = Readonly<
+  Record<string, { readonly type: 'boolean' | 'string'; readonly short?: string; readonly multiple?: true }>
+>
+
+type ValueOf<Option> = Option extends { readonly type: 'boolean' }
+  ? true
+  : Option extends { readonly multiple: true }
+    ? readonly string[]
+    : string
+
+/** Arguments of a command, read. */
+export interface Arguments<Options extends OptionTable> {
+  /** The options that are there. */
+  readonly values: { readonly [Name in keyof Options]?: ValueOf<Options[Name]> }
+  /** Everything else, in its order. */
+  readonly words: readonly string[]
+}
+
+/**
+ * Reads the arguments of a command. Throws a `UsageError` for an option that is unknown, lacks its value, has an empty
+ * one or one that it does not take, or stands twice.
+ */
+export function readArguments<const Options extends OptionTable>(
+  args: readonly string[],
+  options: Options,
+): Arguments<Options> {
+  const values: Record<string, unknown> = {}
+  const words: string[] = []
+  // Not strict: its messages advise on things that these commands do not have.
+  const { tokens } = parseArgs({ args: [...args], options, strict: false, tokens: true })
+  for (const token of tokens) {
+    if (token.kind === 'positional') words.push(token.value)
+    if (token.kind !== 'option') continue
+    const { name, value, inlineValue } = token
+    const option = Object.hasOwn(options, name) ? options[name] : undefined
+    if (option === undefined || (option.type === 'boolean' && value !== undefined)) {
+      throw unknownArgument(args[token.index])
+    }
+    // parseArgs takes the next argument, be it another option. Such a value is written "--store=-x".
+    if (option.type === 'string' && (value === undefined || (inlineValue !== true && /^-./.test(value)))) {
+      throw new UsageError(`--${name} needs a value`)
+    }
+    // As from a variable of the shell that is not set: the default would be in force unnoticed.
+    if (value === '') throw new UsageError(`--${name} is empty`)
+    if (option.multiple === true) values[name] = [...((values[name] as string[] | undefined) ?? []), value]
+    else if (name in values && option.type === 'string') throw new UsageError(`--${name} stands twice`)
+    else values[name] = value ?? true
+  }
+  return { values: values as Arguments<Options>['values'], words }
+}
+
+function unknownArgument(argument: string | undefined): UsageError {
+  return new UsageError(`unknown argument ${JSON.stringify(argument)}`)
+}
+
 /** What the arguments ask of the command that starts the service. */
-export interface CommandLine {
-  /** Show the help and do nothing else. */
-  readonly help: boolean
+export interface CommandLine extends ServiceArguments {
   /** Print the version and do nothing else. */
   readonly version: boolean
+}
+
+/** What the arguments of a command say that takes those of the service. */
+export interface ServiceArguments {
+  /** Show the help and do nothing else. */
+  readonly help: boolean
   /** Serve the local network. */
   readonly lan: boolean
   /** The settings among them. They take precedence over environment variables. */
   readonly options: Pick<CountersignOptions, 'port' | 'host' | 'store'>
 }
 
-/** The arguments: switches, and settings that are named as the options in code. */
-const known = {
+/** Options of the service: switches, and settings with the names that they have in code. */
+export const serviceOptions = {
   help: { type: 'boolean', short: 'h' },
-  version: { type: 'boolean' },
   lan: { type: 'boolean' },
   port: { type: 'string' },
   host: { type: 'string' },
   store: { type: 'string' },
 } as const
 
-/** An argument as parseArgs reads it; `inlineValue` is for "--name=value". */
-interface Given {
-  readonly name: string
-  readonly value: string | undefined
-  readonly inlineValue: boolean | undefined
+/** Reads the arguments of the command that starts the service. Throws a `UsageError` for wrong ones. */
+export function readCommandLine(args: readonly string[]): CommandLine {
+  const given = readArguments(args, { ...serviceOptions, version: { type: 'boolean' } })
+  return { ...readServiceArguments(given), version: given.values.version === true }
 }
 
-/**
- * Reads the arguments of the command that starts the service. Throws a `UsageError` if one is unknown, lacks its value,
- * has one that does not fit, or contradicts another.
- */
-export function readCommandLine(args: readonly string[]): CommandLine {
-  const switches = { help: false, version: false, lan: false }
-  const texts = new Map<string, string>()
-  // Not strict: what it would say of an unknown argument advises on things that this command does not have.
-  const { tokens } = parseArgs({ args: [...args], options: known, strict: false, tokens: true })
-  for (const token of tokens) {
-    if (token.kind === 'option-terminator') continue
-    const name = token.kind === 'option' ? token.name : token.value
-    if (token.kind === 'option' && isSetting(name)) {
-      if (texts.has(name)) throw new UsageError(`--${name} stands twice`)
-      texts.set(name, readValue(token))
-    } else if (token.kind === 'option' ? isSwitch(name) && token.value === undefined : name === 'help') {
-      switches[name as keyof typeof switches] = true
-    } else throw new UsageError(`unknown argument ${JSON.stringify(args[token.index])}; --help shows those there are`)
-  }
-  if (switches.lan && texts.has('host')) {
+/** Reads the service's options. Throws a `UsageError` for a value that does not fit, and for any word but `help`. */
+export function readServiceArguments({ values, words }: Arguments<typeof serviceOptions>): ServiceArguments {
+  const unknown = words.find((word) => word !== 'help')
+  if (unknown !== undefined) throw unknownArgument(unknown)
+  if (values.lan && values.host !== undefined) {
     throw new UsageError('--host and --lan exclude each other: with --lan the service listens on all interfaces')
   }
-  return { ...switches, options: optionsOf(texts) }
+  return { help: values.help ?? words.length > 0, lan: values.lan === true, options: settingsOf(values) }
 }
 
-function isSwitch(name: string): boolean {
-  return Object.hasOwn(known, name) && !isSetting(name)
-}
-
-function isSetting(name: string): boolean {
-  return name === 'port' || name === 'host' || name === 'store'
-}
-
-/** The value of an argument that needs one. */
-function readValue({ name, value, inlineValue }: Given): string {
-  // parseArgs takes the next argument, be it another option. A value that begins with a hyphen is written "--store=-x".
-  if (value === undefined || (inlineValue !== true && value.startsWith('-'))) {
-    throw new UsageError(`--${name} needs a value`)
-  }
-  // As from a variable of the shell that is not set: the default would be in force unnoticed.
-  if (value === '') throw new UsageError(`--${name} is empty`)
-  return value
-}
-
-/** The options that texts set, under the rules of the settings. */
-function optionsOf(texts: ReadonlyMap<string, string>): CommandLine['options'] {
+/** The settings among the values, under the rules of the settings. */
+function settingsOf(values: Arguments<typeof serviceOptions>['values']): ServiceArguments['options'] {
   const options: Record<string, unknown> = {}
   for (const { name, option } of allOptions) {
     const { kind } = option
-    const text = texts.get(name)
+    const text = name === 'port' || name === 'host' || name === 'store' ? values[name] : undefined
     if (text === undefined) continue
     options[name] = kind.read === undefined ? text : kind.read(text)
     kind.check(options[name] as never, (got) => {
@@ -112,5 +139,5 @@ function optionsOf(texts: ReadonlyMap<string, string>): CommandLine['options'] {
       throw new UsageError(`--${name} must be ${kind.expected}${repeated}`)
     })
   }
-  return options as CommandLine['options']
+  return options as ServiceArguments['options']
 }

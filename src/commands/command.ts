@@ -1,5 +1,5 @@
 import { commit, version } from '../base/version.ts'
-import { readCommandLine, SettingsError, type Streams, UsageError } from './command-line.ts'
+import { readCommandLine, SettingsError, type Streams, UsageError, usageHint } from './command-line.ts'
 
 /** A command that is named by the first argument, such as `verify`. */
 interface Subcommand {
@@ -84,7 +84,8 @@ export async function runCommand(args: readonly string[], streams: Streams): Pro
   try {
     return await dispatch(args, streams)
   } catch (error) {
-    stderr.write(`countersign: ${error instanceof Error ? error.message : String(error)}\n`)
+    const hint = error instanceof UsageError ? usageHint : ''
+    stderr.write(`countersign: ${error instanceof Error ? error.message : String(error)}${hint}\n`)
     return error instanceof UsageError ? 2 : error instanceof SettingsError ? exitOnWrongSettings : 1
   }
 }

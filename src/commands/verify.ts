@@ -1,9 +1,8 @@
 import { createReadStream } from 'node:fs'
 import type { Readable } from 'node:stream'
-import { parseArgs } from 'node:util'
 import { type ProofArtifact, ProofError, type ProofOptions, verifyProofArtifact } from '../integrations/proof/index.ts'
 import { given } from '../shared/given.ts'
-import { oneLine, type Streams, UsageError } from './command-line.ts'
+import { type Arguments, oneLine, readArguments, type Streams, UsageError, usageHint } from './command-line.ts'
 
 const helpText = `Usage: countersign verify FILE --app-name NAME --origin ORIGIN [options]
 
@@ -41,14 +40,10 @@ const options = {
   help: { type: 'boolean', short: 'h' },
 } as const
 
+type Values = Arguments<typeof options>['values']
+
 /** Most bytes of a file that is read. */
 const maxBytes = 256 * 1024
-
-/** The arguments, read. */
-interface VerifyArguments {
-  readonly values: ReturnType<typeof parse>['values']
-  readonly file: string
-}
 
 /**
  * Runs the command `verify` with the arguments behind its name. Resolves with the exit code: 0 for a proof that holds,
@@ -56,19 +51,20 @@ interface VerifyArguments {
  */
 export async function verifyCommand(args: readonly string[], { stdin, stdout, stderr }: Streams): Promise<number> {
   try {
-    const asked = readArguments(args)
-    if (asked === 'help') {
+    const { values, words } = readArguments(args, options)
+    if (values.help) {
       stdout.write(helpText)
       return 0
     }
-    const { values, file } = asked
+    const [file] = words
+    if (file === undefined || words.length > 1) throw new UsageError('it takes one FILE')
     const expected = await optionsOf(values, stdin)
     const artifact = await readText(file, stdin)
     return await judge(artifact, expected, values.json === true, { stdout, stderr })
   } catch (error) {
     // A TypeError is one about the options.
     if (!(error instanceof UsageError || error instanceof TypeError)) throw error
-    stderr.write(`countersign verify: ${oneLine(error)}; --help shows the usage\n`)
+    stderr.write(`countersign verify: ${oneLine(error)}${usageHint}\n`)
     return 2
   }
 }
@@ -96,28 +92,8 @@ async function judge(
   }
 }
 
-function parse(args: readonly string[]) {
-  return parseArgs({ args: [...args], options, allowPositionals: true, tokens: true })
-}
-
-function readArguments(args: readonly string[]): VerifyArguments | 'help' {
-  const { values, positionals, tokens } = parse(args)
-  if (values.help === true) return 'help'
-  const seen = new Set<string>()
-  for (const token of tokens) {
-    if (token.kind !== 'option') continue
-    // As from a variable of the shell that is not set: the check would be left out.
-    if (token.value === '') throw new UsageError(`--${token.name} is empty`)
-    if (token.name !== 'evm-rpc' && seen.has(token.name)) throw new UsageError(`--${token.name} stands twice`)
-    seen.add(token.name)
-  }
-  const [file] = positionals
-  if (file === undefined || positionals.length > 1) throw new UsageError('it takes one FILE')
-  return { values, file }
-}
-
 /** What the artifact has to agree with. */
-async function optionsOf(values: VerifyArguments['values'], stdin: Readable): Promise<ProofOptions> {
+async function optionsOf(values: Values, stdin: Readable): Promise<ProofOptions> {
   const adapterId = values.adapter
   const [address, publicKeyHex] = [values['owner-address'], values['owner-key']]
   const hasOwner = address !== undefined || publicKeyHex !== undefined
@@ -139,7 +115,7 @@ async function optionsOf(values: VerifyArguments['values'], stdin: Readable): Pr
   }
 }
 
-function required(values: VerifyArguments['values'], name: 'app-name' | 'origin'): string {
+function required(values: Values, name: 'app-name' | 'origin'): string {
   const value = values[name]
   if (value === undefined) throw new UsageError(`--${name} is needed`)
   return value

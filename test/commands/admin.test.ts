@@ -444,7 +444,7 @@ describe('the usage is wrong', () => {
     ['write: find WALLET', ['find']],
     ['write: end-session USER_ID SESSION_ID', ['end-session', 'a', '']],
     ['--store is empty', ['user', 'a', '--store', '']],
-    ["Unknown option '--force'", ['delete', 'a', '--force']],
+    ['unknown argument "--force"', ['delete', 'a', '--force']],
     ['cannot be undone. Add --yes', ['delete', 'a']],
   ])('%s', async (message, args) => {
     const folder = await mkdtemp(join(tmpdir(), 'countersign-admin-'))

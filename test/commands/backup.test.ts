@@ -363,7 +363,7 @@ describe('wrong usage ends both with exit status 2 and one line', () => {
   test.each([
     [[], 'it takes one FILE'],
     [['a.db', 'b.db'], 'it takes one FILE'],
-    [['a.db', '--stor', 'x'], "Unknown option '--stor'"],
+    [['a.db', '--stor', 'x'], 'unknown argument "--stor"'],
     [['a.db', '--store', 'sqlite::memory:'], 'the store is not an SQLite file'],
     [['a.db', '--store='], '--store is empty'],
     [['a.db', '--store', 'redis://user:password@localhost'], 'save Redis or PostgreSQL by its own means'],

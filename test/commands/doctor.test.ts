@@ -125,9 +125,9 @@ describe('usage', () => {
     [['--jsno'], /unknown argument "--jsno"/],
     [['--version'], /unknown argument "--version"/],
     [['--url', 'https://user:hunter2@auth.example'], /^--url must be an http or https address without a path[^@]*$/],
-    [['--url'], /--url must be an http or https address/],
+    [['--url'], /--url needs a value/],
     [['--origin', 'app.example'], /^--origin must be an origin such as https:\/\/app\.example$/],
-    [['--origin='], /--origin must be an origin/],
+    [['--origin='], /--origin is empty/],
     [['--port', 'http'], /--port must be a whole number/],
   ])('%j is refused', async (args, message) => {
     await expect(run({}, args)).rejects.toThrow(UsageError)
@@ -140,7 +140,7 @@ describe('usage', () => {
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
-    expect(stderr).toBe('countersign: unknown argument "--jsno"; --help shows those there are\n')
+    expect(stderr).toBe('countersign: unknown argument "--jsno"; --help shows the usage\n')
     expect([code, stdout]).toEqual([2, ''])
   })
 

@@ -185,8 +185,8 @@ describe('the usage is wrong', () => {
     ['payload is not valid JSON', [file, ...context, '--payload', fileOf('{')]],
     ['cannot read "missing.json": ENOENT', ['missing.json', ...context]],
     ['has more than 262144 bytes', [fileOf(`"${'a'.repeat(300_000)}"`), ...context]],
-    ["Unknown option '--ap'", [file, ...context, '--ap']],
-    ["Unknown option '--a b'", [file, ...context, '--a\nb']],
+    ['unknown argument "--ap"', [file, ...context, '--ap']],
+    ['unknown argument "--a\\nb"', [file, ...context, '--a\nb']],
   ])('%s', async (message, args) => {
     const { code, stdout, stderr } = await run(args)
     expect(stderr).toMatch(/^countersign verify: [^\n]+; --help shows the usage\n$/)

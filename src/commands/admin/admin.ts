@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs'
 import { createInterface } from 'node:readline/promises'
 import type { Readable } from 'node:stream'
-import { parseArgs } from 'node:util'
 import { type AuditEvent, type AuditFacts, AuditTrail } from '../../base/audit.ts'
 import type { Session } from '../../core/users/host.ts'
 import { type AdministeredUser, AdministrationError, type UserPlace } from '../../core/users/user-administration.ts'
@@ -12,7 +11,15 @@ import { openCommandStore } from '../../service/service-store.ts'
 import { given } from '../../shared/given.ts'
 import { sqliteLocation } from '../../store/open.ts'
 import type { Store } from '../../store/store.ts'
-import { counted, oneLine, type Streams, UsageError } from '../command-line.ts'
+import {
+  type Arguments,
+  counted,
+  oneLine,
+  readArguments,
+  type Streams,
+  UsageError,
+  usageHint,
+} from '../command-line.ts'
 import { adminCommand as issuerCommand } from '../oidc.ts'
 import { AdminActions, type ListedUser } from './admin-actions.ts'
 
@@ -31,16 +38,16 @@ interface Command {
   readonly name: string
   /** The names of its arguments; one in lower case is a word that is written as it is. */
   readonly takes: readonly string[]
-  /** Options that are passed behind the arguments; one that is not given is empty. */
-  readonly options?: readonly ('limit' | 'after' | 'keep-sessions' | 'add')[]
+  /** The options that it takes, besides those of every command. */
+  readonly options?: readonly OwnOption[]
   /** What it does, for the help. */
   readonly about: string
   /** Whether it makes a store file that is missing. */
   readonly makesStore?: true
   /** Whether it cannot be undone, so that the operator is asked first. */
   readonly isFinal?: true
-  /** Rejects with an `AdministrationError` if it cannot be done. The arguments are as many as it takes. */
-  readonly run: (actions: AdminActions, ...args: string[]) => Promise<Outcome>
+  /** Rejects with an `AdministrationError` if it cannot be done. There are as many words as it takes. */
+  readonly run: (actions: AdminActions, words: readonly string[], values: Values) => Promise<Outcome>
 }
 
 /** All commands, in the order of the help. */
@@ -49,7 +56,7 @@ export const adminCommands: readonly Command[] = [
     name: 'find',
     takes: ['WALLET'],
     about: 'shows whose a wallet is, and whether it is blocked',
-    run: async (actions, text = '') => {
+    run: async (actions, [text = '']) => {
       const found = await actions.known(text)
       if (found.length === 0) throw new AdministrationError('nothing is known of this wallet')
       const users = await Promise.all(
@@ -66,7 +73,7 @@ export const adminCommands: readonly Command[] = [
     name: 'user',
     takes: ['USER_ID'],
     about: 'shows a user with wallets and sessions',
-    run: async (actions, userId = '') => {
+    run: async (actions, [userId = '']) => {
       const user = await actions.user(userId)
       return { json: user, text: userText(user) }
     },
@@ -76,10 +83,11 @@ export const adminCommands: readonly Command[] = [
     takes: [],
     options: ['limit', 'after'],
     about: 'lists users, the newest first, with wallets, sessions and groups; reads all users',
-    run: async (actions, limit = '', after = '') => {
-      const users = await actions.list(limitOf(limit), placeOf(after))
+    run: async (actions, _words, values) => {
+      const limit = limitOf(values.limit)
+      const users = await actions.list(limit, placeOf(values.after))
       const last = users.at(-1)
-      const next = last?.user && users.length === limitOf(limit) ? cursorOf(last.user) : undefined
+      const next = last?.user && users.length === limit ? cursorOf(last.user) : undefined
       const lines = [...users.map(listedText), ...(next === undefined ? [] : [`more with --after ${next}`])]
       return { json: { users, ...given({ next }) }, text: lines.join('\n') || 'no users' }
     },
@@ -99,8 +107,8 @@ export const adminCommands: readonly Command[] = [
     options: ['add'],
     makesStore: true,
     about: 'gives wallets to users of another back end, by a file of JSON lines',
-    run: async (actions, file = '', add = '') => {
-      const { wallets, users, added, extended } = await actions.import(file, add !== '')
+    run: async (actions, [file = ''], { add = false }) => {
+      const { wallets, users, added, extended } = await actions.import(file, add)
       const text = [
         `${counted(wallets, 'wallet')} of ${counted(users, 'user')}, ${added} of them new`,
         ...extended.flatMap(({ userId, had, got }) => [
@@ -116,7 +124,7 @@ export const adminCommands: readonly Command[] = [
     name: 'sessions',
     takes: ['USER_ID'],
     about: "lists a user's live sessions",
-    run: async (actions, userId = '') => {
+    run: async (actions, [userId = '']) => {
       const { sessions } = await actions.user(userId)
       return { json: { sessions }, text: sessions.length === 0 ? 'no sessions' : sessions.map(sessionLine).join('\n') }
     },
@@ -125,7 +133,7 @@ export const adminCommands: readonly Command[] = [
     name: 'end-session',
     takes: ['USER_ID', 'SESSION_ID'],
     about: 'ends one session',
-    run: async (actions, userId = '', sessionId = '') => {
+    run: async (actions, [userId = '', sessionId = '']) => {
       if (await actions.users.endSession(userId, sessionId))
         return { json: { sessionsEnded: 1 }, text: 'ended 1 session', changed: { userId, sessionId } }
       throw new AdministrationError('the user has no live session with this id')
@@ -135,7 +143,7 @@ export const adminCommands: readonly Command[] = [
     name: 'end-sessions',
     takes: ['USER_ID'],
     about: 'ends all sessions of a user',
-    run: async (actions, userId = '') => {
+    run: async (actions, [userId = '']) => {
       await actions.user(userId)
       const sessionsEnded = await actions.users.endSessions(userId)
       return { json: { sessionsEnded }, text: `ended ${counted(sessionsEnded, 'session')}`, changed: { userId } }
@@ -145,7 +153,7 @@ export const adminCommands: readonly Command[] = [
     name: 'block',
     takes: ['WALLET'],
     about: 'keeps a wallet from signing in, being linked and approving orders, and ends its sessions',
-    run: async (actions, text = '') => {
+    run: async (actions, [text = '']) => {
       const wallet = await actions.wallet(text)
       const { wasBlocked, sessionsEnded } = await actions.users.block(wallet)
       const done = `${wasBlocked ? 'was blocked before' : 'blocked'}; ended ${counted(sessionsEnded, 'session')}`
@@ -158,7 +166,7 @@ export const adminCommands: readonly Command[] = [
     name: 'unblock',
     takes: ['WALLET'],
     about: 'lets a blocked wallet sign in again',
-    run: async (actions, text = '') => {
+    run: async (actions, [text = '']) => {
       const wallet = await actions.wallet(text)
       const wasBlocked = await actions.users.unblock(wallet)
       return {
@@ -172,7 +180,7 @@ export const adminCommands: readonly Command[] = [
     name: 'move-wallet',
     takes: ['WALLET', 'USER_ID'],
     about: 'gives a wallet to another user, and ends what it left at the user before',
-    run: async (actions, text = '', userId = '') => {
+    run: async (actions, [text = '', userId = '']) => {
       const wallet = await actions.wallet(text)
       const movedFrom = await actions.users.move(wallet, userId)
       const done =
@@ -186,9 +194,10 @@ export const adminCommands: readonly Command[] = [
     takes: [],
     options: ['keep-sessions'],
     about: 'drops what a copy of the past must not revive; to be run before the service starts on it',
-    run: async (actions, keepSessions = '') => {
-      const dropped = await actions.dropPast(keepSessions !== '')
-      const sessions = keepSessions === '' ? 'all sessions have ended' : 'sessions that were ended since are back'
+    run: async (actions, _words, values) => {
+      const { 'keep-sessions': keepSessions = false } = values
+      const dropped = await actions.dropPast(keepSessions)
+      const sessions = keepSessions ? 'sessions that were ended since are back' : 'all sessions have ended'
       const redo = 'Block, unlink and delete again what was since the copy was made'
       return { json: { dropped }, text: `dropped ${counted(dropped, 'record')}; ${sessions}. ${redo}`, changed: {} }
     },
@@ -197,7 +206,7 @@ export const adminCommands: readonly Command[] = [
     name: 'export',
     takes: ['USER_ID'],
     about: 'prints all that is kept of a user, as JSON',
-    run: async (actions, userId = '') => {
+    run: async (actions, [userId = '']) => {
       const json = await actions.export(userId)
       return { json, text: JSON.stringify(json, undefined, 2) }
     },
@@ -208,7 +217,7 @@ export const adminCommands: readonly Command[] = [
     takes: ['USER_ID'],
     about: 'ends the sessions of a user and deletes all that is kept; asks first, unless --yes is given',
     isFinal: true,
-    run: async (actions, userId = '') => {
+    run: async (actions, [userId = '']) => {
       if (!(await actions.users.delete(userId))) throw new AdministrationError('no user has this id')
       // Without the user: what waits for a webhook is kept for days.
       return { json: { deleted: userId }, text: `deleted ${userId}`, changed: {} }
@@ -238,22 +247,29 @@ WALLET is an address, or a public key in hex, alone or behind the id of its adap
   --help, -h     shows this text
 `
 
-const options = {
-  store: { type: 'string' },
+/** Options of single commands. */
+const ownOptions = {
   limit: { type: 'string' },
   after: { type: 'string' },
   'keep-sessions': { type: 'boolean' },
   add: { type: 'boolean' },
+} as const
+
+type OwnOption = keyof typeof ownOptions
+
+const options = {
+  ...ownOptions,
+  store: { type: 'string' },
   json: { type: 'boolean' },
   yes: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
 } as const
 
+type Values = Arguments<typeof options>['values']
+
 /** The arguments, read. */
-interface AdminArguments {
+interface AdminArguments extends Arguments<typeof options> {
   readonly command: Command
-  readonly args: readonly string[]
-  readonly values: ReturnType<typeof parse>['values']
 }
 
 /**
@@ -262,11 +278,11 @@ interface AdminArguments {
  */
 export async function adminCommand(args: readonly string[], streams: Streams): Promise<number> {
   try {
-    const asked = readArguments(args)
+    const asked = readAdminArguments(args)
     streams.stdout.write(asked === 'help' ? helpText : await perform(asked, streams))
     return 0
   } catch (error) {
-    const [usage, code] = error instanceof UsageError ? ['; --help shows the usage', 2] : ['', 1]
+    const [usage, code] = error instanceof UsageError ? [usageHint, 2] : ['', 1]
     streams.stderr.write(`countersign admin: ${oneLine(error)}${usage}\n`)
     return code
   }
@@ -274,13 +290,13 @@ export async function adminCommand(args: readonly string[], streams: Streams): P
 
 /** Runs a command, and returns what to print. */
 async function perform(asked: AdminArguments, { stdin, stderr }: Streams): Promise<string> {
-  const { command, args, values } = asked
+  const { command, words, values } = asked
   const settings = settingsOf(values.store, command, stderr)
   const { store, close } = await openCommandStore(settings)
   try {
     const actions = new AdminActions(store, settings)
     if (command.isFinal && !values.yes) await confirm(asked, stdin, stderr)
-    const { json, text, changed } = await command.run(actions, ...args)
+    const { json, text, changed } = await command.run(actions, words, values)
     if (changed !== undefined && settings.webhook.url !== undefined) {
       await queueEvent(store, { type: 'operator.acted', action: command.name, ...changed })
     }
@@ -298,31 +314,31 @@ async function queueEvent(store: Store, facts: AuditFacts): Promise<void> {
   for (const event of events) await queue.add(event, false)
 }
 
-function readArguments(args: readonly string[]): AdminArguments | 'help' {
-  const { values, positionals } = parse(args)
-  const [name, ...taken] = positionals
-  if (values.help === true) return 'help'
+function readAdminArguments(args: readonly string[]): AdminArguments | 'help' {
+  // Behind "--", nothing is taken for an option. The id of a session comes last of what a command takes.
+  const isId = (arg: string): boolean => idWithHyphen.test(arg)
+  const separated = args.includes('--') ? args : [...args.filter((arg) => !isId(arg)), '--', ...args.filter(isId)]
+  const { values, words: all } = readArguments(separated, options)
+  const [name, ...words] = all
+  if (values.help) return 'help'
   const command = adminCommands.find((one) => one.name === name)
   if (name === undefined) throw new UsageError('a command is missing')
   if (command === undefined) throw new UsageError(`unknown command ${JSON.stringify(name)}`)
   // An empty one is as from a variable of the shell that is not set.
   const fits = (text: string | undefined, takes: string): boolean =>
     takes === takes.toLowerCase() ? text === takes : text !== undefined && text !== ''
-  if (taken.length !== command.takes.length || !command.takes.every((takes, index) => fits(taken[index], takes))) {
+  if (words.length !== command.takes.length || !command.takes.every((takes, index) => fits(words[index], takes))) {
     throw new UsageError(`write: ${usageOf(command)}`)
   }
-  if (values.store === '') throw new UsageError('--store is empty')
-  const unfit = (['limit', 'after', 'keep-sessions', 'add'] as const).find(
-    (name) => values[name] !== undefined && !command.options?.includes(name),
+  const unfit = (Object.keys(ownOptions) as OwnOption[]).find(
+    (option) => values[option] !== undefined && !command.options?.includes(option),
   )
   if (unfit !== undefined) throw new UsageError(`${command.name} takes no --${unfit}`)
-  const passed = (command.options ?? []).map((name) => String(values[name] ?? ''))
-  return { command, args: [...taken, ...passed], values }
+  return { command, words, values }
 }
 
 /** Most users of a list. */
-function limitOf(text: string): number {
-  if (text === '') return 100
+function limitOf(text = '100'): number {
   if (/^\d{1,4}$/.test(text) && Number(text) >= 1 && Number(text) <= 1000) return Number(text)
   throw new UsageError('--limit must be 1 to 1000')
 }
@@ -332,8 +348,8 @@ function cursorOf({ createdAt, id }: UserPlace): string {
   return Buffer.from(`${createdAt}:${id}`).toString('base64url')
 }
 
-function placeOf(cursor: string): UserPlace | undefined {
-  if (cursor === '') return undefined
+function placeOf(cursor: string | undefined): UserPlace | undefined {
+  if (cursor === undefined) return undefined
   const [, createdAt, id] = /^(\d+):(.+)$/s.exec(Buffer.from(cursor, 'base64url').toString()) ?? []
   if (createdAt === undefined || id === undefined) throw new UsageError('--after takes the cursor of a list')
   return { createdAt: Number(createdAt), id }
@@ -343,17 +359,6 @@ function placeOf(cursor: string): UserPlace | undefined {
  * The id of a session (22 characters, base64url) that begins with a hyphen, as one in 64 does. No option has this form.
  */
 const idWithHyphen = /^-[\w-]{21}$/
-
-function parse(args: readonly string[]) {
-  // Behind "--", nothing is taken for an option. The id of a session comes last of what a command takes.
-  const isId = (arg: string): boolean => idWithHyphen.test(arg)
-  const separated = [...args.filter((arg) => !isId(arg)), '--', ...args.filter(isId)]
-  try {
-    return parseArgs({ args: args.includes('--') ? [...args] : separated, options, allowPositionals: true })
-  } catch (error) {
-    throw new UsageError(oneLine(error), { cause: error })
-  }
-}
 
 function usageOf({ name, takes }: Command): string {
   return [name, ...takes].join(' ')
@@ -376,13 +381,13 @@ function settingsOf(store: string | undefined, { makesStore }: Command, stderr: 
 }
 
 /** Asks the operator, if it can. Rejects unless the answer is yes. */
-async function confirm({ command, args }: AdminArguments, stdin: Readable, stderr: Streams['stderr']): Promise<void> {
+async function confirm({ command, words }: AdminArguments, stdin: Readable, stderr: Streams['stderr']): Promise<void> {
   if (!('isTTY' in stdin && stdin.isTTY === true)) {
     throw new UsageError(`${command.name} cannot be undone. Add --yes to run it without a question`)
   }
   const terminal = createInterface({ input: stdin, output: stderr })
   try {
-    const answer = await terminal.question(`${command.name} ${args.join(' ')}? This cannot be undone. [y/N] `)
+    const answer = await terminal.question(`${command.name} ${words.join(' ')}? This cannot be undone. [y/N] `)
     if (/^y(es)?$/i.test(answer.trim())) return
   } finally {
     terminal.close()

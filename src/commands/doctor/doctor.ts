@@ -3,7 +3,15 @@ import { httpOrigin } from '../../service/config/kinds.ts'
 import { optionsFromEnvironment, resolveSettings } from '../../service/config.ts'
 import { given } from '../../shared/given.ts'
 import { parseOrigin } from '../../shared/origin.ts'
-import { type CommandLine, counted, readCommandLine, type Streams, UsageError } from '../command-line.ts'
+import {
+  counted,
+  readArguments,
+  readServiceArguments,
+  type ServiceArguments,
+  type Streams,
+  serviceOptions,
+  UsageError,
+} from '../command-line.ts'
 import { ok, type Result, runChecks, type Status, skipped } from './check.ts'
 import { checks } from './checks.ts'
 import { readSetup, type Sources } from './setup.ts'
@@ -29,7 +37,7 @@ change it.
 `
 
 /** What the arguments ask for. */
-interface DoctorArguments extends CommandLine, Pick<Sources, 'urls' | 'origins'> {
+interface DoctorArguments extends ServiceArguments, Pick<Sources, 'urls' | 'origins'> {
   readonly json: boolean
   readonly sql: boolean
 }
@@ -39,7 +47,7 @@ interface DoctorArguments extends CommandLine, Pick<Sources, 'urls' | 'origins'>
  * some. Rejects with a `UsageError` for arguments that are wrong.
  */
 export async function doctorCommand(args: readonly string[], { stdout }: Streams): Promise<number> {
-  const asked = readArguments(args)
+  const asked = readDoctorArguments(args)
   if (asked.help) {
     stdout.write(helpText)
     return 0
@@ -54,27 +62,20 @@ export async function doctorCommand(args: readonly string[], { stdout }: Streams
   return isFit ? 0 : 1
 }
 
-/** The arguments of the service, and four more. */
-function readArguments(args: readonly string[]): DoctorArguments {
-  const others: string[] = []
-  const urls: string[] = []
-  const origins: string[] = []
-  let json = false
-  let sql = false
-  for (let i = 0; i < args.length; i++) {
-    const arg = args[i] as string
-    const [, name, inline] = /^--(url|origin)(?:=(.*))?$/s.exec(arg) ?? []
-    const value = (): string => inline ?? args[++i] ?? ''
-    if (arg === '--json') json = true
-    else if (arg === '--sql') sql = true
-    else if (name === 'url') urls.push(httpOrigin.check(value(), () => refuse(name, httpOrigin.expected)))
-    else if (name === 'origin')
-      origins.push(parseOrigin(value()) ?? refuse(name, 'an origin such as https://app.example'))
-    else others.push(arg)
-  }
-  const service = readCommandLine(others)
-  if (service.version) throw new UsageError('unknown argument "--version"; --help shows those there are')
-  return { ...service, json, sql, urls, origins }
+const options = {
+  ...serviceOptions,
+  json: { type: 'boolean' },
+  sql: { type: 'boolean' },
+  url: { type: 'string', multiple: true },
+  origin: { type: 'string', multiple: true },
+} as const
+
+function readDoctorArguments(args: readonly string[]): DoctorArguments {
+  const given = readArguments(args, options)
+  const { json = false, sql = false, url = [], origin = [] } = given.values
+  const urls = url.map((text) => httpOrigin.check(text, () => refuse('url', httpOrigin.expected)))
+  const origins = origin.map((text) => parseOrigin(text) ?? refuse('origin', 'an origin such as https://app.example'))
+  return { ...readServiceArguments(given), json, sql, urls, origins }
 }
 
 function refuse(name: string, expected: string): never {
