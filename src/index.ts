@@ -18,7 +18,7 @@ export type { RequestContext } from './base/request.ts'
 export type { CallTrace, TracedCall, TracedFailure, TracedStep, Tracing } from './base/tracing.ts'
 export type { AccessTokenAlgorithm } from './core/access-tokens.ts'
 export type { NonceStore } from './core/sign-in/nonce.ts'
-export type { ClaimsSubject, ClaimsWallet, OwnClaims } from './core/users/application.ts'
+export type { ClaimsSubject, ClaimsWallet, OwnClaims, ResolveLogin } from './core/users/application.ts'
 export type {
   CredentialForm,
   CurrentSession,
@@ -29,7 +29,7 @@ export type {
   OrderSession,
   Session,
 } from './core/users/host.ts'
-export type { ResolveLogin, WalletUser } from './core/users/standalone.ts'
+export type { WalletUser } from './core/users/user-records.ts'
 export type { SignatureVerifier } from './core/wallet/ed25519.ts'
 export { type Ed25519Adapter, type Ed25519Framing, ed25519Adapter } from './core/wallet/ed25519.ts'
 export type { SignatureAdapter, SignatureCurve, SignatureKind } from './core/wallet/kind.ts'

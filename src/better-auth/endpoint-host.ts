@@ -4,9 +4,10 @@ import { deleteSessionCookie, setSessionCookie } from 'better-auth/cookies'
 import type { RequestContext } from '../base/request.ts'
 import type {
   CurrentSession,
+  Host,
   HostUser,
   IssuedSession,
-  LinkingHost,
+  LinkingUsers,
   OrderGrant,
   OrderSession,
   Session,
@@ -23,7 +24,7 @@ import { WalletUsers } from './users.ts'
  * Better Auth as the host, inside one of its endpoints. Better Auth's own functions set cookies on the endpoint's
  * response, so the domain gets none.
  */
-export class EndpointHost implements LinkingHost {
+export class EndpointHost implements Host, LinkingUsers {
   readonly #ctx: GenericEndpointContext
   readonly #users: WalletUsers
   readonly #settings: WalletSettings
@@ -122,7 +123,7 @@ export class EndpointHost implements LinkingHost {
     if (freshAge !== 0 && Date.now() - createdAt >= freshAge * 1000) throw refused('SESSION_NOT_FRESH')
   }
 
-  async linkWallet({ userId }: Session, identity: ProvenIdentity): Promise<void> {
+  async link({ userId }: Session, identity: ProvenIdentity): Promise<void> {
     await guarded(() => this.#users.link(userId, identity))
   }
 }

@@ -6,7 +6,7 @@ import {
   VerifySignInRequestSchema,
 } from '../../gen/server/countersign/v1/sign_in_service_pb.ts'
 import { type NonceKeeper, type NonceStore, Nonces, withKeysBeginning } from '../core/sign-in/nonce.ts'
-import { SignIn } from '../core/sign-in/sign-in.ts'
+import { SignIn, type SignInParts } from '../core/sign-in/sign-in.ts'
 import { WalletLinks, type WalletLinksParts } from '../core/sign-in/user-wallets.ts'
 import type { Host } from '../core/users/host.ts'
 import { sharedKeysWarnings } from '../core/wallet/adapters.ts'
@@ -121,8 +121,9 @@ export function walletSignIn(options: WalletSignInOptions = {}) {
   }
 }
 
-function partsOf(ctx: GenericEndpointContext, settings: WalletSettings): WalletLinksParts {
+function partsOf(ctx: GenericEndpointContext, settings: WalletSettings): WalletLinksParts & SignInParts {
   const { context } = ctx
+  const host = new EndpointHost(ctx, settings)
   const custom = settings.nonceStore
     ? withKeysBeginning(keyBeginning(settings.keyPrefix), settings.nonceStore)
     : verificationNonces(context)
@@ -135,7 +136,8 @@ function partsOf(ctx: GenericEndpointContext, settings: WalletSettings): WalletL
     }),
     prover: settings.prover,
     origins: originsOf(context, settings),
-    host: new EndpointHost(ctx, settings),
+    host,
+    users: host,
   }
 }
 

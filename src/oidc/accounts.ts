@@ -11,7 +11,7 @@ import { hostUnavailable } from '../shared/errors.ts'
 import { mayUse } from './clients.ts'
 import { type Loaded, requestState, type SharedParts } from './parts.ts'
 
-export type AccountParts = Pick<SharedParts, 'host' | 'offline' | 'settings' | 'log' | 'library'>
+export type AccountParts = Pick<SharedParts, 'host' | 'users' | 'offline' | 'settings' | 'log' | 'library'>
 
 /** Finds the account of a token or of the browser: that of a session, which is read at each use. */
 export function accountsOf(parts: AccountParts, { clients, people }: Pick<Loaded, 'clients' | 'people'>): FindAccount {
@@ -39,12 +39,12 @@ type BoundToken = Partial<Pick<AdapterPayload, 'kind' | 'sessionUid' | 'expiresW
  * The session that a token acts for, if it still may: with offline access, if its user still has its wallet. The
  * library has checked the grant.
  */
-async function sessionOf({ host, offline }: AccountParts, token: BoundToken): Promise<PastSession | undefined> {
+async function sessionOf({ host, users, offline }: AccountParts, token: BoundToken): Promise<PastSession | undefined> {
   const { sessionUid, expiresWithSession } = token
   if (sessionUid === undefined) return undefined
   if (expiresWithSession === true) return await host.findSession(sessionUid)
   const session = await offline.find(sessionUid)
-  return session !== undefined && (await host.holdsWallet(session.userId, session)) ? session : undefined
+  return session !== undefined && (await users.holds(session.userId, session)) ? session : undefined
 }
 
 /**
@@ -72,12 +72,12 @@ export async function resourceClaims(
 async function claimsIn(
   session: PastSession,
   clientId: string,
-  { host, settings: { oidc: settings }, log }: AccountParts,
+  { users, settings: { oidc: settings }, log }: AccountParts,
   people: People,
 ): Promise<Fields> {
   const { userId, adapterId, address, publicKeyHex } = session
   const own: ClaimsWallet = { adapterId, address, publicKeyHex }
-  const others = (await host.walletsOf(userId)).filter((each) => !isSame(each, own))
+  const others = (await users.walletsOf(userId)).filter((each) => !isSame(each, own))
   const subject = { userId, wallet: own, clientId }
   const byFile = people.find(session) ?? {}
   const byFunction = settings.claims === undefined ? {} : await askClaims(settings.claims, subject, log)
@@ -111,12 +111,12 @@ interface Hinted {
  */
 export async function isHintOfAnother(
   { hint, session }: Hinted,
-  { host, readWallet }: Pick<SharedParts, 'host' | 'readWallet'>,
+  { users, readWallet }: Pick<SharedParts, 'users' | 'readWallet'>,
 ): Promise<boolean> {
   if (hint === session.userId) return false
   const wallet = readWallet(hint)
   if (wallet === undefined) return isMadeUserId(hint)
-  return ![session, ...(await host.walletsOf(session.userId))].some(wallet.fits)
+  return ![session, ...(await users.walletsOf(session.userId))].some(wallet.fits)
 }
 
 function walletClaim({ adapterId, address, publicKeyHex }: ClaimsWallet): object {

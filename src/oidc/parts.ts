@@ -7,7 +7,7 @@ import type { Keyring } from '../base/token.ts'
 import type { OwnClaims } from '../core/users/application.ts'
 import type { Session } from '../core/users/host.ts'
 import type { People } from '../core/users/people.ts'
-import type { StandaloneHost } from '../core/users/standalone.ts'
+import type { SignInUsers, StandaloneHost } from '../core/users/standalone.ts'
 import type { WalletName } from '../core/wallet/adapters.ts'
 import type { PageFiles } from '../http/page-files.ts'
 import type { LiveCount } from '../limits/concurrency.ts'
@@ -62,6 +62,7 @@ export interface IssuerParts {
   readonly store: Store
   readonly keyring: Keyring
   readonly host: StandaloneHost
+  readonly users: Pick<SignInUsers, 'holds' | 'walletsOf'>
   readonly audit: AuditTrail
   /** The built pages; `undefined` if they have not been built. */
   readonly pageFiles: PageFiles | undefined

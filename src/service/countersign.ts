@@ -5,7 +5,7 @@ import { Keyring } from '../base/token.ts'
 import { liveSigningKeys } from '../core/access-tokens.ts'
 import type { CredentialForm, Session } from '../core/users/host.ts'
 import { Membership, type People } from '../core/users/people.ts'
-import type { WalletUser } from '../core/users/standalone.ts'
+import type { WalletUser } from '../core/users/user-records.ts'
 import { checkAdapters, readWalletName, walletAdapters } from '../core/wallet/adapters.ts'
 import { chooseVerifier } from '../core/wallet/native.ts'
 import type { RequestHandler } from '../http/exchange.ts'
@@ -182,6 +182,7 @@ export async function createService(options: CountersignOptions, lan: Lan | unde
       store,
       keyring,
       host: domain.standalone,
+      users: domain.users,
       audit: domain.audit,
       pageFiles,
       limiter: domain.limiter,
@@ -313,7 +314,7 @@ class Service implements Countersign {
   }
 
   async findUser(userId: string): Promise<WalletUser | undefined> {
-    return await this.#parts.domain.standalone.findUser(userId)
+    return await this.#parts.domain.storedUsers.find(userId)
   }
 
   async metrics(): Promise<string> {

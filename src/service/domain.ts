@@ -15,11 +15,13 @@ import { OriginPolicy } from '../core/origin-policy.ts'
 import { Nonces, withKeysBeginning } from '../core/sign-in/nonce.ts'
 import { SignIn } from '../core/sign-in/sign-in.ts'
 import { UserWallets } from '../core/sign-in/user-wallets.ts'
-import { blockingHost, guardedHost, tracedLogin } from '../core/users/application.ts'
+import { ApplicationUsers, blockingHost, guardedHost, tracedLogin } from '../core/users/application.ts'
 import type { Session } from '../core/users/host.ts'
 import type { Membership } from '../core/users/people.ts'
 import { type SessionEnds, Sessions } from '../core/users/sessions.ts'
-import { StandaloneHost } from '../core/users/standalone.ts'
+import { type SignInUsers, StandaloneHost } from '../core/users/standalone.ts'
+import { WalletClaims } from '../core/users/user-records.ts'
+import { Users } from '../core/users/users.ts'
 import type { SignatureVerifier } from '../core/wallet/ed25519.ts'
 import { Prover } from '../core/wallet/prover.ts'
 import type { WalletAdapter, WalletIdentity } from '../core/wallet/wallet.ts'
@@ -66,6 +68,9 @@ export interface ServiceDomain extends Domain {
   readonly origins: OriginPolicy
   /** The built-in host, which is in use unless `sessionHost` is set. */
   readonly standalone: StandaloneHost
+  /** The users of the built-in host: those of the store, unless `resolveLogin` is set. */
+  readonly users: SignInUsers
+  readonly storedUsers: Users
   /** Numbers of the rate limits; absent if they are off. */
   readonly limits: Limits | undefined
   /** Absent if the rate limits are off. */
@@ -99,19 +104,24 @@ export function makeDomain(settings: Settings, store: Store, parts: DomainParts)
     sessionEnds,
   )
   const computers = new KnownComputers(store, { addressTtlSeconds })
-  const { resolveLogin, sessionHost } = settings
+  const { membership } = parts
+  const { resolveLogin, sessionHost, syncAddressToUser, syncPublicKeyToUser } = settings
+  const claims = new WalletClaims(store)
+  const forgetComputers = (wallet: WalletIdentity): Promise<void> => computers.forgetOthers(wallet, undefined)
+  const kept = { syncAddressToUser, syncPublicKeyToUser }
+  const storedUsers = new Users({ store, sessions, membership, forgetComputers, audit, ...kept })
+  const ask = tracing && resolveLogin ? tracedLogin(resolveLogin, tracing) : resolveLogin
+  const users = ask === undefined ? storedUsers : new ApplicationUsers({ resolveLogin: ask, membership, claims })
   const standalone = new StandaloneHost({
-    ...settings,
-    resolveLogin: tracing && resolveLogin ? tracedLogin(resolveLogin, tracing) : resolveLogin,
-    secureCookie: () => address.isSecure,
     store,
+    users,
     sessions,
     origins,
-    membership: parts.membership,
-    forgetComputers: (wallet) => computers.forgetOthers(wallet, undefined),
+    membership,
     audit,
+    secureCookie: () => address.isSecure,
   })
-  const requireNotBlocked = (wallet: WalletIdentity): Promise<void> => standalone.requireNotBlocked(wallet)
+  const requireNotBlocked = (wallet: WalletIdentity): Promise<void> => claims.requireNotBlocked(wallet)
   const host =
     sessionHost === undefined ? standalone : blockingHost(guardedHost(sessionHost, tracing), requireNotBlocked)
   const nonces = new Nonces({
@@ -124,7 +134,7 @@ export function makeDomain(settings: Settings, store: Store, parts: DomainParts)
   const prover = new Prover(parts.adapters, parts.verifier, tracing)
   const signIn = new SignIn({ nonces, prover, origins, host, audit, limiter })
   const wallets = keepsUsers(settings)
-    ? new UserWallets({ nonces, prover, origins, host: standalone, audit })
+    ? new UserWallets({ nonces, prover, origins, host: standalone, users: storedUsers, audit })
     : undefined
   const orders = new Orders({
     settings: {
@@ -143,25 +153,26 @@ export function makeDomain(settings: Settings, store: Store, parts: DomainParts)
     origins,
     host,
     computers,
-    links: wallets && new LinkOrders({ links: wallets.links, host: standalone }),
+    links: wallets && new LinkOrders({ links: wallets.links, host: standalone, users: storedUsers }),
     inbox: keepsUsers(settings)
       ? new InboxOrders({
           appName: settings.appName,
           approvalUrl: (orderId) => `${address.publicUrl}${settings.basePath}/inbox?order=${orderId}`,
           inboxes: new Inboxes(store),
           host: standalone,
+          users: storedUsers,
           origins,
           limiter,
         })
       : undefined,
     requireNotBlocked,
-    requireListed: sessionHost === undefined ? (identity) => standalone.requireListed(identity) : undefined,
+    requireListed: sessionHost === undefined ? (identity) => users.requireListed(identity) : undefined,
     live: live.orders,
     limiter,
     audit,
     shutdown: parts.shutdown,
   })
-  const groupsOf = (session: Session): readonly string[] => parts.membership.groupsOf(session)
+  const groupsOf = (session: Session): readonly string[] => membership.groupsOf(session)
   const accessTokens =
     signingKeys &&
     new AccessTokens({
@@ -183,6 +194,8 @@ export function makeDomain(settings: Settings, store: Store, parts: DomainParts)
     audit,
     origins,
     standalone,
+    users,
+    storedUsers,
     limits,
     limiter,
     ceilings,

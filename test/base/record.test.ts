@@ -5,10 +5,10 @@ import { Keyring } from '../../src/base/token.ts'
 import { OriginPolicy } from '../../src/core/origin-policy.ts'
 import { Nonces } from '../../src/core/sign-in/nonce.ts'
 import { Sessions } from '../../src/core/users/sessions.ts'
-import { StandaloneHost } from '../../src/core/users/standalone.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/store.ts'
 import { from } from '../core/order/support.ts'
+import { TestHost } from '../support/standalone.ts'
 
 const identity = { adapterId: 'nimiq', subject: '11', publicKeyHex: '11', address: 'NQ' }
 const refusal = /has version 2, and this release reads version 1: upgrade this instance$/
@@ -17,9 +17,8 @@ async function open() {
   const store = await openStore('sqlite::memory:')
   onTestFinished(() => store.close())
   const sessions = new Sessions({ ttlSeconds: 60, absoluteTtlSeconds: 60 }, store, new Keyring(['secret']))
-  const settings = { syncAddressToUser: false, syncPublicKeyToUser: false, secureCookie: () => false }
   const origins = new OriginPolicy({ enforce: true, own: 'https://a.example', trusted: ['https://a.example'] })
-  const host = new StandaloneHost({ ...settings, store, sessions, origins })
+  const host = new TestHost(store, { origins })
   const nonces = new Nonces({ appName: 'App', ttlSeconds: 60, store })
   const details = { userId: 'user', adapterId: 'nimiq', publicKeyHex: '11', address: 'NQ', ip: '', userAgent: '' }
   return { store, sessions, host, nonces, origins, details }
@@ -56,7 +55,7 @@ test('a user of a newer release is refused in words that say what to do', async 
   const { id } = await host.resolveUser(identity)
   await rewrite(store, `user:${id}`)
   await expect(host.resolveUser(identity)).rejects.toThrow(refusal)
-  await expect(host.findUser(id)).rejects.toThrow(refusal)
+  await expect(host.users.find(id)).rejects.toThrow(refusal)
 })
 
 test('the id of a user is made of the wallet', async () => {

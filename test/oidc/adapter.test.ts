@@ -44,7 +44,8 @@ async function open(secrets = ['one '.repeat(10)], store = openStore('sqlite::me
   ]
   const findSession = async () => ((await isLive()) ? session : undefined)
   const host = { findSession, admits: () => true, listSessions: async () => [session] } as unknown as StandaloneHost
-  const parts = { records, store: opened, apps, offline, sessionClients, host, audit: noAudit }
+  const users = { holds: async () => true, walletsOf: async () => [] }
+  const parts = { records, store: opened, apps, offline, sessionClients, host, users, audit: noAudit }
   const grants = new Grants({ ...parts, settings: { sessionAbsoluteTtlSeconds: 60 } as IssuerSettings })
   const patient = { refreshGraceSeconds: 30 } as FileClient
   const clients = new Map([['patient', patient]])

@@ -6,7 +6,6 @@ import { ErrorInfoSchema } from '../../gen/server/google/rpc/error_details_pb.ts
 import { newId } from '../../src/base/token.ts'
 import { KnownComputers } from '../../src/core/order/known-computers.ts'
 import type { Host } from '../../src/core/users/host.ts'
-import type { StandaloneSettings } from '../../src/core/users/standalone.ts'
 import { registerMethods } from '../../src/rpc/connect.ts'
 import { Invoker } from '../../src/rpc/invoke.ts'
 import { methodsOf } from '../../src/rpc/methods.ts'
@@ -14,6 +13,7 @@ import { sessionHandlers } from '../../src/rpc/session-service.ts'
 import { CountersignError } from '../../src/shared/errors.ts'
 import { openStore } from '../../src/store/open.ts'
 import { desktop, makeInstance, Signer } from '../core/order/support.ts'
+import type { TestHostOptions } from '../support/standalone.ts'
 
 const browser = { ip: '192.0.2.1', userAgent: 'Browser/1.0' }
 
@@ -23,7 +23,7 @@ function newIdentity() {
 }
 
 /** A host on a store of its own, with known computers. */
-async function makeParts(settings: Partial<StandaloneSettings> = {}) {
+async function makeParts(settings: Pick<TestHostOptions, 'resolveLogin'> = {}) {
   const store = await openStore('sqlite::memory:')
   onTestFinished(() => store.close())
   const { host } = makeInstance(store, { host: settings })

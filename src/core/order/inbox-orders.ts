@@ -5,8 +5,8 @@ import { pick } from '../../shared/given.ts'
 import type { InboxOrder } from '../../shared/orders.ts'
 import type { OriginPolicy } from '../origin-policy.ts'
 import type { CurrentSession, Session } from '../users/host.ts'
-import { notListed } from '../users/refusals.ts'
 import type { StandaloneHost } from '../users/standalone.ts'
+import type { Users } from '../users/users.ts'
 import type { ProvenIdentity } from '../wallet/wallet.ts'
 import { entryOf, type Inboxes } from './inbox.ts'
 import type { OrderRecord } from './order.ts'
@@ -18,10 +18,8 @@ export interface InboxOrdersParts {
   /** The address of the page on which a user approves an order. */
   readonly approvalUrl: (orderId: string) => string
   readonly inboxes: Inboxes
-  readonly host: Pick<
-    StandaloneHost,
-    'currentSession' | 'peekSession' | 'findSession' | 'findUser' | 'walletsOf' | 'admits' | 'personKey'
-  >
+  readonly host: Pick<StandaloneHost, 'currentSession' | 'peekSession' | 'findSession'>
+  readonly users: Pick<Users, 'find' | 'walletsOf' | 'admit'>
   readonly origins: Pick<OriginPolicy, 'requireOwn'>
   /** Limits looks without a live session. Without it, there is no such limit. */
   readonly limiter?: RateLimiter | undefined
@@ -99,7 +97,7 @@ export class InboxOrders {
 
   /** Refuses an order for an unknown user with INVALID_REQUEST. */
   async requireUser(order: OrderRecord): Promise<void> {
-    if ((await this.#parts.host.findUser(userIn(order))) !== undefined) return
+    if ((await this.#parts.users.find(userIn(order))) !== undefined) return
     throw invalidField('inbox_user_id', 'inbox_user_id is not the id of a user of this service')
   }
 
@@ -113,18 +111,18 @@ export class InboxOrders {
    * less than 24 hours before the order began; LOGIN_REFUSED if the user may not sign in with it.
    */
   async requireApprover(order: OrderRecord, identity: ProvenIdentity): Promise<void> {
-    const { host } = this.#parts
+    const { users } = this.#parts
     const userId = userIn(order)
-    const user = await host.findUser(userId)
+    const user = await users.find(userId)
     const { adapterId, subject } = identity
-    const wallet = (await host.walletsOf(userId)).find(
+    const wallet = (await users.walletsOf(userId)).find(
       (each) => each.adapterId === adapterId && each.subject === subject,
     )
     if (user === undefined || wallet === undefined) throw refused('WRONG_WALLET')
     // The wallet that made the user, at the same time. One that was added later does not become it.
     const isFirst = wallet.linkedAt === user.createdAt
     if (!isFirst && wallet.linkedAt > order.issuedAt - newWalletMs) throw tooNew()
-    if (!host.admits(await host.personKey(userId, identity))) throw notListed(identity)
+    await users.admit(userId, identity)
   }
 }
 

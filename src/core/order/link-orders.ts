@@ -1,7 +1,8 @@
 import type { RequestContext } from '../../base/request.ts'
 import { CountersignError } from '../../shared/errors.ts'
 import { type ListedWallet, listed, type WalletLinks } from '../sign-in/user-wallets.ts'
-import type { CurrentSession, HeldWallet, WalletHost } from '../users/host.ts'
+import type { CurrentSession, HeldWallet, Host } from '../users/host.ts'
+import type { Users } from '../users/users.ts'
 import type { ProvenIdentity } from '../wallet/wallet.ts'
 import { identityOf, type OrderRecord, type OrderStarter } from './order.ts'
 
@@ -9,7 +10,8 @@ import { identityOf, type OrderRecord, type OrderStarter } from './order.ts'
 export interface LinkOrdersParts {
   /** Decides which sessions may add a wallet. */
   readonly links: Pick<WalletLinks<HeldWallet>, 'freshSession'>
-  readonly host: WalletHost
+  readonly host: Pick<Host, 'currentSession'>
+  readonly users: Pick<Users, 'requireLinkable' | 'link' | 'withdraw'>
 }
 
 /** A link order that is being finalized. */
@@ -49,17 +51,17 @@ export class LinkOrders {
 
   /** Refuses a wallet that the order's user could not add now: WALLET_TAKEN, or one more than a user can have. */
   async requireAddable(order: OrderRecord, wallet: ProvenIdentity): Promise<void> {
-    await this.#parts.host.requireLinkable(starterIn(order), wallet)
+    await this.#parts.users.requireLinkable(starterIn(order), wallet)
   }
 
   /** Adds the wallet that approved the order. The same again for a wallet that is the user's already. */
   async add(order: OrderRecord, { own: { session }, requireStanding }: Adding): Promise<ListedWallet> {
-    return listed(await this.#parts.host.linkWallet(session, identityOf(order), requireStanding), session)
+    return listed(await this.#parts.users.link(session, identityOf(order), requireStanding), session)
   }
 
   /** Unlinks the wallet of an order that is taken back. Resolves with false if the order has not added it. */
   async takeBack(order: OrderRecord): Promise<boolean> {
-    return await this.#parts.host.withdrawWallet(starterIn(order), identityOf(order), order.issuedAt)
+    return await this.#parts.users.withdraw(starterIn(order), identityOf(order), order.issuedAt)
   }
 }
 

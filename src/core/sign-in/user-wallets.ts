@@ -3,7 +3,8 @@ import type { RequestContext } from '../../base/request.ts'
 import { CountersignError, internalError } from '../../shared/errors.ts'
 import { isPlainLine } from '../../shared/plain-line.ts'
 import type { OriginPolicy } from '../origin-policy.ts'
-import type { CurrentSession, HeldWallet, LinkingHost, Session, WalletHost } from '../users/host.ts'
+import type { CurrentSession, HeldWallet, Host, LinkingUsers, Session } from '../users/host.ts'
+import type { Users } from '../users/users.ts'
 import type { Prover } from '../wallet/prover.ts'
 import type { Proof, ProvenIdentity, WalletNamed } from '../wallet/wallet.ts'
 import type { NonceRecord, Nonces } from './nonce.ts'
@@ -13,16 +14,17 @@ export interface WalletLinksParts<Linked = void> {
   readonly nonces: Nonces
   readonly prover: Prover
   readonly origins: OriginPolicy
-  readonly host: LinkingHost<Linked>
+  readonly host: Pick<Host, 'currentSession'>
+  readonly users: LinkingUsers<Linked>
 }
 
 /**
  * Adds wallets to the signed-in user: a challenge of its own that names the user, and a signature over it. A signature
  * for a sign-in adds no wallet, and one for adding a wallet makes no session.
  *
- * Both steps need a session that the host calls fresh and that no order made. An attacker who relays an order gets a
- * session of the user who approved it; that must not be enough to add the attacker's wallet. `Linked` is what the host
- * returns for a wallet that was added.
+ * Both steps need a session that counts as fresh and that no order made. An attacker who relays an order gets a session
+ * of the user who approved it; that must not be enough to add the attacker's wallet. `Linked` is what comes back for a
+ * wallet that was added.
  */
 export class WalletLinks<Linked = void> {
   readonly #parts: WalletLinksParts<Linked>
@@ -57,18 +59,18 @@ export class WalletLinks<Linked = void> {
   /**
    * Consumes the nonce, checks the proof over its challenge, and adds the wallet to the request's user. The nonce must
    * be that user's, and the request must come from the nonce's own origin. `session` is the request's, `linked` what
-   * the host answers, `cookies` are Set-Cookie header values.
+   * `users` resolves with, `cookies` are Set-Cookie header values.
    */
   async link(
     nonceId: string,
     proof: Proof,
     request: RequestContext,
   ): Promise<CurrentSession & { readonly identity: ProvenIdentity; readonly linked: Linked }> {
-    const { nonces, prover, origins, host } = this.#parts
+    const { nonces, prover, origins, users } = this.#parts
     const { session, cookies } = await this.freshSession(request)
     const nonce = await nonces.consume(nonceId, { request, origins, userId: session.userId })
     const { identity } = await prover.prove(nonce, proof, { pageOrigin: request.origin })
-    const linked = await host.linkWallet(session, identity)
+    const linked = await users.link(session, identity)
     return { identity, linked, session, cookies }
   }
 
@@ -77,7 +79,7 @@ export class WalletLinks<Linked = void> {
    * header values.
    */
   async freshSession(request: RequestContext): Promise<CurrentSession> {
-    const { host } = this.#parts
+    const { host, users } = this.#parts
     const current = await host.currentSession(request)
     if (current.session.orderId !== undefined) {
       throw new CountersignError(
@@ -86,7 +88,7 @@ export class WalletLinks<Linked = void> {
           'then try again',
       )
     }
-    host.requireFresh(current.session)
+    users.requireFresh(current.session)
     return current
   }
 }
@@ -113,12 +115,12 @@ export interface ListedWallet extends HeldWallet {
 
 /** Parts of {@link UserWallets}. */
 export interface UserWalletsParts extends WalletLinksParts<HeldWallet> {
-  readonly host: WalletHost
+  readonly users: Pick<Users, 'requireFresh' | 'link' | 'list' | 'unlink'>
   /** Receives audit events of linked and unlinked wallets. Default: none. */
   readonly audit?: AuditTrail | undefined
 }
 
-/** The wallets of the signed-in user, on a host that keeps them itself. `cookies` are Set-Cookie header values. */
+/** The wallets of the signed-in user, if the store keeps them. `cookies` are Set-Cookie header values. */
 export class UserWallets {
   /** Issues the nonces for adding a wallet. */
   readonly links: WalletLinks<HeldWallet>
@@ -131,7 +133,7 @@ export class UserWallets {
 
   /** The wallets of the user of a session. */
   async of(session: Session): Promise<readonly HeldWallet[]> {
-    return await this.#parts.host.listWallets(session)
+    return await this.#parts.users.list(session)
   }
 
   /** The wallets of the request's user, oldest first. */
@@ -162,10 +164,10 @@ export class UserWallets {
     address: string,
     request: RequestContext,
   ): Promise<{ readonly cookies: readonly string[] }> {
-    const { host, prover } = this.#parts
+    const { users, prover } = this.#parts
     const { session, cookies } = await this.links.freshSession(request)
     let picked: HeldWallet | undefined
-    await host.unlinkWallet(session, (wallets) => {
+    await users.unlink(session, (wallets) => {
       const ofAdapter = wallets.filter((wallet) => wallet.adapterId === adapterId)
       // As it is listed first: the wallets of an adapter that is configured no more can only be named so.
       picked =

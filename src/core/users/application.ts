@@ -1,8 +1,12 @@
 import { applicationStepMs, applicationSteps } from '../../base/timing/time-limit.ts'
 import type { Tracing } from '../../base/tracing.ts'
 import { CountersignError, hostUnavailable, reasons, refused } from '../../shared/errors.ts'
-import type { ProvenIdentity, WalletIdentity } from '../wallet/wallet.ts'
+import { type ProvenIdentity, type WalletIdentity, walletOf } from '../wallet/wallet.ts'
 import type { CurrentSession, Host, HostUser, IssuedSession, Session } from './host.ts'
+import type { Membership, PersonKey } from './people.ts'
+import type { SessionWallet } from './sessions.ts'
+import type { SignInUsers } from './standalone.ts'
+import type { WalletClaims } from './user-records.ts'
 
 /**
  * Reads an answer of the application and makes what the service goes on with. Throws a `TypeError` if it is unusable.
@@ -76,7 +80,7 @@ export type OwnClaims = (subject: ClaimsSubject) => Promise<Readonly<Record<stri
  */
 export type ResolveLogin = (identity: ProvenIdentity) => HostUser | null | Promise<HostUser | null>
 
-/** The same function, as a step of the call that asks it. What it does itself can be traced as a part of that. */
+/** `resolveLogin` as a traced step; spans inside it become its children. */
 export function tracedLogin(resolveLogin: ResolveLogin, tracing: Tracing): ResolveLogin {
   const step = { kind: 'application', name: 'resolveLogin' } as const
   return (identity) => tracing.step(step, () => resolveLogin(identity))
@@ -91,6 +95,53 @@ export async function askResolveLogin(resolveLogin: ResolveLogin, identity: Prov
   )
   if (user === null) throw refused('LOGIN_REFUSED')
   return user
+}
+
+/** Parts of {@link ApplicationUsers}. */
+interface ApplicationUsersParts {
+  readonly resolveLogin: ResolveLogin
+  readonly membership: Membership
+  readonly claims: WalletClaims
+}
+
+/** The users of an application that decides with `resolveLogin`. The store has the blocks of operators only. */
+export class ApplicationUsers implements SignInUsers {
+  readonly #parts: ApplicationUsersParts
+
+  constructor(parts: ApplicationUsersParts) {
+    this.#parts = parts
+  }
+
+  async resolve(identity: ProvenIdentity): Promise<HostUser> {
+    const { resolveLogin, claims } = this.#parts
+    await claims.requireNotBlocked(identity)
+    const { id } = await askResolveLogin(resolveLogin, identity)
+    await this.admit(id, identity)
+    return { id }
+  }
+
+  async requireListed(identity: ProvenIdentity): Promise<void> {
+    const { resolveLogin, membership } = this.#parts
+    if (membership.isRequired) await this.admit((await askResolveLogin(resolveLogin, identity)).id, identity)
+  }
+
+  async admit(userId: string, { adapterId, address }: ProvenIdentity): Promise<PersonKey> {
+    const key = { userId, adapterId, address, firstWallet: undefined }
+    this.#parts.membership.requireListed(key)
+    return key
+  }
+
+  async refusalOf(_user: HostUser, wallet: WalletIdentity): Promise<CountersignError | undefined> {
+    return (await this.#parts.claims.isBlocked(wallet)) ? refused('LOGIN_REFUSED') : undefined
+  }
+
+  async holds(_userId: string, wallet: SessionWallet): Promise<boolean> {
+    return !(await this.#parts.claims.isBlocked(walletOf(wallet)))
+  }
+
+  async walletsOf(): Promise<[]> {
+    return []
+  }
 }
 
 /**

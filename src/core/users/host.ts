@@ -1,7 +1,6 @@
 import type { RequestContext } from '../../base/request.ts'
 import type { BaseSession } from '../../shared/session.ts'
 import type { ProvenIdentity } from '../wallet/wallet.ts'
-import type { PersonKey } from './people.ts'
 
 /** A session as its host keeps it. */
 export interface Session extends BaseSession {
@@ -135,8 +134,8 @@ export interface Host {
   introspect(token: string, form?: CredentialForm): Promise<Session | undefined>
 }
 
-/** A host whose users can have several wallets. `Linked` is what it answers for a wallet that was added. */
-export interface LinkingHost<Linked = void> extends Host {
+/** Users who can have several wallets. `Linked` is what {@link link} resolves with. */
+export interface LinkingUsers<Linked = void> {
   /**
    * Refuses a session that is too old for changing the user's wallets, with SESSION_NOT_FRESH. Sessions that an order
    * made are refused before this is asked.
@@ -148,44 +147,11 @@ export interface LinkingHost<Linked = void> extends Host {
    * the wallet belongs to another user; of concurrent calls for two users, at most one succeeds. Does nothing if the
    * wallet is the user's already.
    */
-  linkWallet(session: Session, identity: ProvenIdentity): Promise<Linked>
+  link(session: Session, identity: ProvenIdentity): Promise<Linked>
 }
 
 /** A wallet of a user. */
 export interface HeldWallet extends ProvenIdentity {
   /** Time at which it became the user's, epoch milliseconds. */
   readonly linkedAt: number
-}
-
-/** A host that keeps itself which wallets a user has. */
-export interface WalletHost extends LinkingHost<HeldWallet> {
-  /** The wallets of the user of a session, oldest first. */
-  listWallets(session: Session): Promise<HeldWallet[]>
-
-  /**
-   * As in {@link LinkingHost}. `requireWanted` rejects if the wallet must not be added any more: it is called after the
-   * wallet's state was read and before that is changed, and its rejection is passed on. See {@link withdrawWallet}.
-   */
-  linkWallet(session: Session, identity: ProvenIdentity, requireWanted?: () => Promise<void>): Promise<HeldWallet>
-
-  /**
-   * Refuses a wallet that {@link linkWallet} would not add to the user of a session now: WALLET_TAKEN for another
-   * user's, INVALID_REQUEST if the user has as many as a user can have; and a user who may not sign in now, by
-   * SESSION_INVALID. Changes nothing.
-   */
-  requireLinkable(session: PersonKey, identity: ProvenIdentity): Promise<void>
-
-  /**
-   * Takes a wallet from a user again that was added at `since` (epoch milliseconds) or later, as {@link unlinkWallet}
-   * does. A call of {@link linkWallet} in progress, on any instance, adds it no more if its `requireWanted` rejects by
-   * now. Resolves with false if the wallet is not the user's, was added before, or is the only one.
-   */
-  withdrawWallet(session: Pick<Session, 'userId'>, identity: ProvenIdentity, since: number): Promise<boolean>
-
-  /**
-   * Takes a wallet from the user of a session. Rejects with WALLET_NOT_FOUND if `pick` finds none among the user's, and
-   * with LAST_WALLET if the user has no other; of concurrent calls, none takes the last. Afterwards the wallet's
-   * sessions have ended, the computers that are known for it are forgotten, and if it signs in again, it is a new user.
-   */
-  unlinkWallet(session: Session, pick: (wallets: readonly HeldWallet[]) => HeldWallet | undefined): Promise<void>
 }

@@ -5,7 +5,6 @@ import { type KnownComputer, reaches } from '../../shared/session.ts'
 import type { KnownComputers } from '../order/known-computers.ts'
 import { type WalletIdentity, walletOf } from '../wallet/wallet.ts'
 import type { Host, Session } from './host.ts'
-import { sessionOutOfReach } from './refusals.ts'
 import type { SessionEnds } from './sessions.ts'
 
 /** Parts of {@link OwnSessions} in addition to the host. */
@@ -98,6 +97,15 @@ export class OwnSessions {
   async #walletsOf(session: Session): Promise<readonly WalletIdentity[]> {
     return (await this.#parts.walletsOf?.(session)) ?? [walletOf(session)]
   }
+}
+
+/** The refusal to end a session that no order made from one that an order made. */
+function sessionOutOfReach(): CountersignError {
+  return new CountersignError(
+    'SESSION_NOT_FRESH',
+    'You signed in with another device, which is not enough to end a sign-in that was made directly; sign in on ' +
+      'this device, then try again',
+  )
 }
 
 /** Forgets the computer that a session came from, if it came from one. */

@@ -2,9 +2,10 @@ import { hash } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Check, checkOf, type Fields, isObject, parseJson, readJsonText } from '../../base/json-file.ts'
 import { isReservedClaim } from '../../base/reserved-claims.ts'
+import { CountersignError, refused } from '../../shared/errors.ts'
 import { areGroups, groupsExpected } from '../../shared/groups.ts'
 import { readWalletKey } from '../wallet/adapters.ts'
-import type { WalletAdapter } from '../wallet/wallet.ts'
+import type { ProvenIdentity, WalletAdapter } from '../wallet/wallet.ts'
 import type { Session } from './host.ts'
 import type { PastSession } from './sessions.ts'
 
@@ -72,6 +73,11 @@ export class Membership {
     return !this.#isRequired || this.#people.find(key) !== undefined
   }
 
+  /** Throws LOGIN_REFUSED unless someone may sign in. */
+  requireListed(key: PersonKey): void {
+    if (!this.admits(key)) throw notListed(key)
+  }
+
   /** The groups of someone, by the file. */
   groupsOf(key: PersonKey | PastSession): readonly string[] {
     return this.#people.find(key)?.groups ?? []
@@ -81,6 +87,26 @@ export class Membership {
   replace(people: People): void {
     this.#people = people
   }
+}
+
+function notListed({ adapterId, address }: Pick<ProvenIdentity, 'adapterId' | 'address'>): CountersignError {
+  return new CountersignError(
+    'LOGIN_REFUSED',
+    'This wallet is not on the list of people who may sign in; ask the operator to add it',
+    { metadata: { adapter_id: adapterId, address } },
+  )
+}
+
+const isNotListed = new Error('the people file does not list who is signed in')
+
+/** The refusal of a session whose user may not sign in now. */
+export function sessionNotListed(): CountersignError {
+  return refused('SESSION_INVALID', { cause: isNotListed })
+}
+
+/** Whether a token was refused although it is right: it does not count as a wrong one. */
+export function isRightToken(refusal: CountersignError): boolean {
+  return refusal.cause === isNotListed
 }
 
 /** Time in milliseconds of checks and indexing after which other work of the process has a turn. */

@@ -2,10 +2,9 @@ import { hash } from 'node:crypto'
 import { changeRecord, parseRecord, recordText } from '../../base/record.ts'
 import { equalInConstantTime, hashToken, type KeyPurpose, type Keyring, newToken } from '../../base/token.ts'
 import { maxSessionsPerUser } from '../../limits/limits.ts'
-import type { CountersignError } from '../../shared/errors.ts'
+import { CountersignError } from '../../shared/errors.ts'
 import type { Store, VersionedValue } from '../../store/store.ts'
 import type { CredentialForm, Session } from './host.ts'
-import { orderSessionEnded } from './refusals.ts'
 
 /** A session as far as it is kept by a part that may act for its user after its end. */
 export type PastSession = Pick<
@@ -500,6 +499,11 @@ function addressKeyOf(id: string): string {
 function indexOf(userId: string): string {
   // Hashed, because an application's own user ids may be of any form.
   return `sessions:${hashToken(userId)}`
+}
+
+/** The refusal of a retried finalize whose session was made before and has ended since. */
+export function orderSessionEnded(): CountersignError {
+  return new CountersignError('ORDER_FINALIZED', 'The order was finalized, and the session it made has ended')
 }
 
 /** The wallet of a session. */

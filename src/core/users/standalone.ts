@@ -1,55 +1,71 @@
 import { type AuditTrail, noAudit } from '../../base/audit.ts'
 import { bearerToken, headerOf, type RequestContext } from '../../base/request.ts'
 import { tokenFromBytes } from '../../base/token.ts'
-import { type CountersignError, refused } from '../../shared/errors.ts'
+import { CountersignError, refused } from '../../shared/errors.ts'
 import { given } from '../../shared/given.ts'
 import { cookieValue } from '../../shared/header-text.ts'
 import { sessionCookieName } from '../../shared/session-cookie.ts'
 import type { Store } from '../../store/store.ts'
-import { type ProvenIdentity, type WalletIdentity, walletOf } from '../wallet/wallet.ts'
-import { askResolveLogin, type ResolveLogin } from './application.ts'
+import type { ProvenIdentity, WalletIdentity } from '../wallet/wallet.ts'
 import type {
   CredentialForm,
   CurrentSession,
   HeldWallet,
+  Host,
   HostUser,
   IssuedSession,
   OrderGrant,
   OrderSession,
   Session,
-  WalletHost,
 } from './host.ts'
-import { Membership, type PersonKey } from './people.ts'
-import { notListed, proxiedOriginRequired, sessionNotListed } from './refusals.ts'
-import { isOfWallet, type PastSession, type Sessions, type SessionWallet, sessionIdOf } from './sessions.ts'
-import type { WalletUser } from './user-records.ts'
-import { endingWith, Users } from './users.ts'
+import { Membership, type PersonKey, sessionNotListed } from './people.ts'
+import { type PastSession, type Sessions, type SessionWallet, sessionIdOf } from './sessions.ts'
 
-export type { ResolveLogin } from './application.ts'
-export type { WalletUser } from './user-records.ts'
+/** The users that sign in: those of the store, or an application's (`resolveLogin`). */
+export interface SignInUsers {
+  /**
+   * Finds or makes the user of a proven wallet. Rejects with LOGIN_REFUSED, before anything is written, if the wallet
+   * is blocked or the user may not sign in.
+   */
+  resolve(identity: ProvenIdentity): Promise<HostUser>
 
-/** Settings of the standalone host. */
-export interface StandaloneSettings {
-  readonly syncAddressToUser: boolean
-  readonly syncPublicKeyToUser: boolean
-  readonly resolveLogin?: ResolveLogin | undefined
+  /**
+   * Rejects with LOGIN_REFUSED if only people of the people file may sign in, and a wallet is neither listed nor one of
+   * a listed user's. Changes nothing.
+   */
+  requireListed(identity: ProvenIdentity): Promise<void>
+
+  /** What a user and the wallet that signs in are looked up by. LOGIN_REFUSED if that person may not sign in. */
+  admit(userId: string, identity: ProvenIdentity): Promise<PersonKey>
+
+  /**
+   * Why a user must not have a session by a wallet; `undefined` if the user may. Asked after a session of the wallet is
+   * stored: a call that unlinks, blocks or moves the wallet, or deletes the user, either finds that session, or has
+   * changed before what is read here.
+   */
+  refusalOf(user: HostUser, wallet: WalletIdentity): Promise<CountersignError | undefined>
+
+  /** Whether a wallet still belongs to a user, as far as that is known, and no operator has blocked it. */
+  holds(userId: string, wallet: SessionWallet): Promise<boolean>
+
+  /** The wallets of a user, oldest first. Empty with `resolveLogin`, and for a user who was deleted. */
+  walletsOf(userId: string): Promise<HeldWallet[]>
+}
+
+/** Parts of the standalone host. */
+export interface StandaloneParts {
+  readonly store: Pick<Store, 'now'>
+  readonly users: Pick<SignInUsers, 'resolve' | 'admit' | 'refusalOf'>
+  readonly sessions: Sessions
+  readonly origins: TrustedOrigins
+  /** Default: everyone may sign in. */
+  readonly membership?: Membership
+  /** Records sessions that end by sign-out. Default: nothing is recorded. */
+  readonly audit?: AuditTrail | undefined
   /**
    * Whether people reach the service by https. The cookie is then Secure and has the prefix `__Host-` (RFC 6265bis).
    */
   readonly secureCookie: () => boolean
-}
-
-/** Parts of the standalone host in addition to its settings. */
-export interface StandaloneParts extends StandaloneSettings {
-  readonly store: Store
-  readonly sessions: Sessions
-  readonly origins: TrustedOrigins
-  /** Default: everyone may sign in, and no one has groups. */
-  readonly membership?: Membership
-  /** Forgets the computers that are known for a wallet, when that is unlinked. Default: none are kept. */
-  readonly forgetComputers?: (wallet: WalletIdentity) => Promise<void>
-  /** Records sessions that end by sign-out and with their wallet. Default: nothing is recorded. */
-  readonly audit?: AuditTrail | undefined
 }
 
 /** The rule for origins that the host needs: a call that a cookie authenticates has to come from a trusted one. */
@@ -58,82 +74,30 @@ interface TrustedOrigins {
   requireTrusted(request: RequestContext): void
 }
 
-/** Age in ms up to which a session is enough to change the user's wallets. */
-const freshMs = 10 * 60_000
-
-/** Keeps users and sessions in the store, for applications without an authentication framework of their own. */
-export class StandaloneHost implements WalletHost {
+/** Keeps sessions in the store, for applications without an authentication framework of their own. */
+export class StandaloneHost implements Host {
   readonly #parts: StandaloneParts
-  readonly #store: Store
-  readonly #users: Users
   readonly #sessions: Sessions
   readonly #origins: TrustedOrigins
   readonly #audit: AuditTrail
   readonly #membership: Membership
 
   constructor(parts: StandaloneParts) {
-    const { store, sessions, origins, forgetComputers = async () => {}, audit = noAudit } = parts
-    const { syncAddressToUser, syncPublicKeyToUser } = parts
+    const { sessions, origins, membership = new Membership(), audit = noAudit } = parts
     this.#parts = parts
-    this.#store = store
-    this.#users = new Users({
-      store,
-      synced: ({ address, publicKeyHex }) => ({
-        ...(syncAddressToUser ? { address } : {}),
-        ...(syncPublicKeyToUser ? { publicKeyHex } : {}),
-      }),
-      unlinked: endingWith({
-        sessions,
-        forgetComputers,
-        ended: (userId, sessionId) => audit.record({ type: 'session.ended', by: 'unlink', userId, sessionId }, {}),
-      }),
-    })
     this.#sessions = sessions
     this.#origins = origins
+    this.#membership = membership
     this.#audit = audit
-    this.#membership = parts.membership ?? new Membership()
   }
 
   async resolveUser(identity: ProvenIdentity): Promise<HostUser> {
-    const { resolveLogin } = this.#parts
-    if (resolveLogin === undefined) {
-      return await this.#users.resolve(identity, (user) => this.#requireListed({ ...identity, ...user }))
-    }
-    await this.requireNotBlocked(identity)
-    const { id } = await askResolveLogin(resolveLogin, identity)
-    this.#requireListed({ ...identity, userId: id, firstWallet: undefined })
-    return { id }
+    return await this.#parts.users.resolve(identity)
   }
 
-  /**
-   * Rejects with LOGIN_REFUSED if only people of the people file may sign in, and a wallet is neither listed nor one of
-   * a listed user's. Changes nothing.
-   */
-  async requireListed(identity: ProvenIdentity): Promise<void> {
-    if (!this.#membership.isRequired) return
-    const { resolveLogin } = this.#parts
-    const userId =
-      resolveLogin === undefined
-        ? await this.#users.userIdOf(identity)
-        : (await askResolveLogin(resolveLogin, identity)).id
-    this.#requireListed(await this.personKey(userId, identity))
-  }
-
-  /** What the person of a user and the wallet that signs in is looked up by. */
-  async personKey(userId: string, identity: ProvenIdentity): Promise<PersonKey> {
-    const { adapterId, address } = identity
-    const isOurs = this.#parts.resolveLogin === undefined
-    const firstWallet = isOurs ? await this.#users.firstWalletOf(userId, identity) : undefined
-    return { userId, adapterId, address, firstWallet }
-  }
-
-  /** Whether someone may sign in, by the list of people, and is signed in as long as a session lasts. */
-  admits(key: PersonKey | PastSession): boolean {
-    return this.#membership.admits(key)
-  }
-
-  #requireListed(key: PersonKey): void {
-    if (!this.admits(key)) throw notListed(key)
+  /** Whether the user of a session may be signed in, by the list of people. */
+  admits(session: PastSession): boolean {
+    return this.#membership.admits(session)
   }
 
   /** A session if it counts: not while its user may not sign in. */
@@ -153,9 +117,8 @@ export class StandaloneHost implements WalletHost {
     request: RequestContext,
     order?: OrderGrant,
   ): Promise<IssuedSession> {
-    const key = await this.personKey(user.id, identity)
-    this.#requireListed(key)
-    const { firstWallet, ...named } = key
+    const { users } = this.#parts
+    const { firstWallet, ...named } = await users.admit(user.id, identity)
     const { token, cookie, session } = await this.#sessions.create(
       {
         ...named,
@@ -166,7 +129,7 @@ export class StandaloneHost implements WalletHost {
         ...given({ firstWallet, orderId: order?.orderId, computerId: order?.computerId }),
       },
       order === undefined ? undefined : secretPartFor(order),
-      () => this.#refusalOf(user, identity),
+      () => users.refusalOf(user, identity),
     )
     return { token, session, cookies: [this.#cookie(cookie, this.#sessions.lastEndOf(session))] }
   }
@@ -239,13 +202,6 @@ export class StandaloneHost implements WalletHost {
     return (await this.#sessions.read(id)) !== undefined
   }
 
-  /** Whether a wallet still belongs to a user, and no operator has blocked it. */
-  async holdsWallet(userId: string, wallet: SessionWallet): Promise<boolean> {
-    if (await this.#users.isBlocked(walletOf(wallet))) return false
-    if (this.#parts.resolveLogin !== undefined) return true
-    return (await this.walletsOf(userId)).some((each) => isOfWallet(each, wallet))
-  }
-
   /** Ends a session that an application's sign-out ends. */
   async endSession(userId: string, sessionId: string): Promise<void> {
     if (!(await this.#sessions.end(userId, sessionId))) return
@@ -255,12 +211,6 @@ export class StandaloneHost implements WalletHost {
   /** Set-Cookie value that clears the session's cookie. */
   get clearedCookie(): string {
     return this.#cookie('', 0)
-  }
-
-  /** The wallets of a user, oldest first. Empty with `resolveLogin`, and for a user who was deleted. */
-  async walletsOf(userId: string): Promise<HeldWallet[]> {
-    if (this.#parts.resolveLogin !== undefined || (await this.#users.find(userId)) === undefined) return []
-    return await this.#users.list({ userId })
   }
 
   async signOut(request: RequestContext): Promise<readonly string[]> {
@@ -287,57 +237,6 @@ export class StandaloneHost implements WalletHost {
 
   async introspect(token: string, form: CredentialForm = 'token'): Promise<Session | undefined> {
     return this.#counting(await this.#sessions.find(token, form))
-  }
-
-  /**
-   * The user with this id. `undefined` if there is none, or if the application keeps its users itself (`resolveLogin`).
-   */
-  async findUser(userId: string): Promise<WalletUser | undefined> {
-    return await this.#users.find(userId)
-  }
-
-  /** By the store's clock, in the first ten minutes. */
-  requireFresh({ createdAt }: Session): void {
-    if (this.#store.now() - createdAt >= freshMs) throw refused('SESSION_NOT_FRESH')
-  }
-
-  async linkWallet(
-    session: Session,
-    identity: ProvenIdentity,
-    requireWanted?: () => Promise<void>,
-  ): Promise<HeldWallet> {
-    return await this.#users.link(session, identity, requireWanted)
-  }
-
-  async requireLinkable(session: PersonKey, identity: ProvenIdentity): Promise<void> {
-    if (!this.admits(session)) throw sessionNotListed()
-    await this.#users.requireLinkable(session, identity)
-  }
-
-  async withdrawWallet(session: Pick<Session, 'userId'>, identity: ProvenIdentity, since: number): Promise<boolean> {
-    return await this.#users.withdraw(session, identity, since)
-  }
-
-  async listWallets(session: Session): Promise<HeldWallet[]> {
-    return await this.#users.list(session)
-  }
-
-  async unlinkWallet(
-    session: Session,
-    pick: (wallets: readonly HeldWallet[]) => HeldWallet | undefined,
-  ): Promise<void> {
-    await this.#users.unlink(session, pick)
-  }
-
-  /** Rejects with LOGIN_REFUSED if an operator has blocked the wallet. */
-  async requireNotBlocked(wallet: WalletIdentity): Promise<void> {
-    if (await this.#users.isBlocked(wallet)) throw refused('LOGIN_REFUSED')
-  }
-
-  /** Why a session that was just stored must not be used; `undefined` if it may. */
-  async #refusalOf(user: HostUser, identity: ProvenIdentity): Promise<CountersignError | undefined> {
-    if (this.#parts.resolveLogin === undefined) return await this.#users.refusalOf(user, identity)
-    return (await this.#users.isBlocked(identity)) ? refused('LOGIN_REFUSED') : undefined
   }
 
   #requireProxiedOrigin(request: RequestContext, reads: boolean): void {
@@ -367,7 +266,7 @@ export class StandaloneHost implements WalletHost {
   /** The Set-Cookie header of a value, or of none. */
   #cookie(value: string, expiresAt: number): string {
     const secure = this.#parts.secureCookie()
-    const maxAge = Math.max(0, Math.ceil((expiresAt - this.#store.now()) / 1000))
+    const maxAge = Math.max(0, Math.ceil((expiresAt - this.#parts.store.now()) / 1000))
     const attributes = `Max-Age=${maxAge}; Path=/; HttpOnly;${secure ? ' Secure;' : ''} SameSite=Lax`
     return `${sessionCookieName(secure)}=${value}; ${attributes}`
   }
@@ -376,4 +275,15 @@ export class StandaloneHost implements WalletHost {
 /** The text before the dot in the token of an order's session: the same at each attempt to finalize the order. */
 function secretPartFor({ seed }: OrderGrant): string {
   return tokenFromBytes('session', seed)
+}
+
+/** The refusal of a cookie with which another page could have made a browser change something. */
+function proxiedOriginRequired(): CountersignError {
+  return new CountersignError(
+    'ORIGIN_NOT_TRUSTED',
+    'With the session cookie and without an Origin header, only GET and HEAD pass, and the proxy has to say so ' +
+      'in X-Forwarded-Method or X-Original-Method; send the session token as Authorization: Bearer, or correct ' +
+      'the headers that the proxy sends',
+    { metadata: { origin: '', origin_source: 'Origin header' } },
+  )
 }

@@ -15,7 +15,7 @@ import {
   type WalletUser,
   walletIn,
 } from './user-records.ts'
-import { endingWith, maxWallets, Users, type UsersParts } from './users.ts'
+import { maxWallets, Users } from './users.ts'
 
 /** A store that can be searched. */
 export type SearchableStore = Store & { readonly scan: NonNullable<Store['scan']> }
@@ -94,7 +94,6 @@ export class UserAdministration {
   readonly #records: UserRecords
   readonly #sessions: StoredSessions
   readonly #users: Users
-  readonly #endWallet: UsersParts['unlinked']
   readonly #scan: SearchableStore['scan']
 
   constructor(parts: UserAdministrationParts) {
@@ -104,8 +103,7 @@ export class UserAdministration {
     this.#claims = new WalletClaims(store)
     this.#records = new UserRecords(store)
     this.#sessions = new StoredSessions(store, parts.sessionEnds)
-    this.#endWallet = endingWith({ sessions: this.#sessions, forgetComputers })
-    this.#users = new Users({ store, synced: () => ({}), unlinked: this.#endWallet })
+    this.#users = new Users({ store, sessions: this.#sessions, forgetComputers })
   }
 
   /** What is known of a user; `undefined` if that is nothing. */
@@ -348,7 +346,7 @@ export class UserAdministration {
 
   /** Does what is left to do of a move: ends what the wallet left, writes its new entry, and takes the old one away. */
   async #endMove(wallet: ProvenIdentity, claim: WalletClaim, from: string): Promise<void> {
-    await this.#endWallet(from, wallet)
+    await this.#users.endWallet(from, wallet)
     const isThere = await this.#users.writeEntry(claim, wallet, { read: await this.#records.load(claim.userId) })
     await this.#dropEntries(wallet, from)
     await this.#claims.endMove(wallet, claim)

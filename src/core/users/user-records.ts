@@ -204,6 +204,16 @@ export class WalletClaims {
     return this.#store.get(walletKey(wallet)).then(readClaim)
   }
 
+  /** Whether an operator has blocked a wallet. */
+  async isBlocked(wallet: WalletIdentity): Promise<boolean> {
+    return (await this.of(wallet))?.blockedAt !== undefined
+  }
+
+  /** Rejects with LOGIN_REFUSED if an operator has blocked the wallet. */
+  async requireNotBlocked(wallet: WalletIdentity): Promise<void> {
+    if (await this.isBlocked(wallet)) throw refused('LOGIN_REFUSED')
+  }
+
   /**
    * Claims a wallet for a user, in place of what was found. Resolves with undefined if another caller was faster.
    * Rejects with LOGIN_REFUSED if the wallet is blocked.

@@ -1,11 +1,12 @@
+import { type AuditTrail, noAudit } from '../../base/audit.ts'
 import { CountersignError, type ErrorReason, refused } from '../../shared/errors.ts'
 import { given } from '../../shared/given.ts'
 import type { Store } from '../../store/store.ts'
-import type { ProvenIdentity, WalletIdentity } from '../wallet/wallet.ts'
-import type { HeldWallet, HostUser, Session } from './host.ts'
-import type { PersonKey } from './people.ts'
-import { tooManyWallets, walletUnlinked } from './refusals.ts'
-import { isOfWallet, type StoredSessions } from './sessions.ts'
+import { type ProvenIdentity, type WalletIdentity, walletOf } from '../wallet/wallet.ts'
+import type { HeldWallet, HostUser, LinkingUsers, Session } from './host.ts'
+import { Membership, type PersonKey, sessionNotListed } from './people.ts'
+import { isOfWallet, type SessionWallet, type StoredSessions } from './sessions.ts'
+import type { SignInUsers } from './standalone.ts'
 import {
   derivedUserId,
   entryOf,
@@ -29,39 +30,23 @@ export const maxWallets = 20
 /** Why a wallet that is taken back stays as it is. SESSION_INVALID: its user is being deleted. */
 const notUnlinked: ReadonlySet<ErrorReason> = new Set(['WALLET_NOT_FOUND', 'LAST_WALLET', 'SESSION_INVALID'])
 
+/** Age in ms up to which a session is enough to change the user's wallets. */
+const freshMs = 10 * 60_000
+
 /** What {@link Users} needs. */
 export interface UsersParts {
   readonly store: Store
-  /** What of a wallet that signs in is kept with its user. */
-  readonly synced: (identity: ProvenIdentity) => Pick<WalletUser, 'address' | 'publicKeyHex'>
-  /**
-   * Ends what a wallet that is being unlinked left at its user. Called again after a crash, and by several callers at
-   * once.
-   */
-  readonly unlinked: (userId: string, wallet: ProvenIdentity) => Promise<void>
-}
-
-/** What {@link endingWith} ends. */
-interface EndedWithWallet {
   readonly sessions: Pick<StoredSessions, 'list' | 'revoke' | 'ends'>
   /** Forgets the computers that are known for a wallet. */
   readonly forgetComputers: (wallet: WalletIdentity) => Promise<void>
-  /** Called for each session that it ended. Default: none. */
-  readonly ended?: (userId: string, sessionId: string) => void
-}
-
-/** Makes what ends the sessions and forgets the known computers of a wallet that is taken from a user. */
-export function endingWith({ sessions, forgetComputers, ended }: EndedWithWallet): UsersParts['unlinked'] {
-  return async (userId, wallet) => {
-    await forgetComputers(wallet)
-    const ofWallet = (await sessions.list(userId)).filter((session) => isOfWallet(session, wallet))
-    await Promise.all(
-      ofWallet.map(async ({ id }) => {
-        if (await sessions.revoke(userId, id)) ended?.(userId, id)
-      }),
-    )
-    await sessions.ends.taken({ userId, fits: (session) => isOfWallet(session, wallet) })
-  }
+  /** Default: everyone may sign in. */
+  readonly membership?: Membership
+  /** Whether a user keeps the address of the wallet that signed in last. Default: no. */
+  readonly syncAddressToUser?: boolean
+  /** Whether a user keeps the public key of the wallet that signed in last. Default: no. */
+  readonly syncPublicKeyToUser?: boolean
+  /** Records sessions that end with their wallet. Default: nothing is recorded. */
+  readonly audit?: AuditTrail | undefined
 }
 
 /** A user as read, with what is kept in addition to the entry. */
@@ -96,29 +81,25 @@ interface UserAsRead {
  *
  * An entry with an expired claim is ignored; a slow writer may leave one.
  */
-export class Users {
+export class Users implements SignInUsers, LinkingUsers<HeldWallet> {
+  readonly #parts: UsersParts
   readonly #store: Store
   readonly #claims: WalletClaims
   readonly #records: UserRecords
-  readonly #synced: UsersParts['synced']
-  readonly #unlinked: UsersParts['unlinked']
+  readonly #membership: Membership
+  readonly #audit: AuditTrail
 
-  constructor({ store, synced, unlinked }: UsersParts) {
+  constructor(parts: UsersParts) {
+    const { store, membership = new Membership(), audit = noAudit } = parts
+    this.#parts = parts
     this.#store = store
     this.#claims = new WalletClaims(store)
     this.#records = new UserRecords(store)
-    this.#synced = synced
-    this.#unlinked = unlinked
+    this.#membership = membership
+    this.#audit = audit
   }
 
-  /**
-   * Finds or makes the user of a wallet that signs in. Rejects with LOGIN_REFUSED if the wallet is blocked.
-   * `requireAdmitted` throws unless the user may sign in, before anything is written.
-   */
-  async resolve(
-    identity: ProvenIdentity,
-    requireAdmitted: (user: Pick<PersonKey, 'userId' | 'firstWallet'>) => void = () => {},
-  ): Promise<HostUser> {
+  async resolve(identity: ProvenIdentity): Promise<HostUser> {
     for (;;) {
       // Most users have the id that follows from their wallet: their record is read together with the claim.
       const derivedId = derivedUserId(identity)
@@ -126,7 +107,7 @@ export class Users {
       if (found?.blockedAt !== undefined) throw refused('LOGIN_REFUSED')
       const userId = userIdOf(identity, found)
       const stored = userId === derivedId ? derived : await this.#records.load(userId)
-      requireAdmitted({ userId, firstWallet: firstWalletIn(stored?.record) })
+      this.#membership.requireListed({ ...identity, userId, firstWallet: firstWalletIn(stored?.record) })
       const claim = found?.claim ?? (await this.#claims.make(identity, found, userId))
       if (claim === undefined) continue
       if (await this.writeEntry(claim, identity, { read: stored, synced: this.#synced(identity) }))
@@ -134,21 +115,25 @@ export class Users {
     }
   }
 
-  /** The id of the user that a wallet signs in as. If there is none yet, it is not made. */
-  async userIdOf(wallet: WalletIdentity): Promise<string> {
-    return userIdOf(wallet, await this.#claims.of(wallet))
+  #synced({ address, publicKeyHex }: ProvenIdentity): Pick<WalletUser, 'address' | 'publicKeyHex'> {
+    const { syncAddressToUser, syncPublicKeyToUser } = this.#parts
+    return { ...(syncAddressToUser ? { address } : {}), ...(syncPublicKeyToUser ? { publicKeyHex } : {}) }
   }
 
-  /** See {@link firstWalletIn}; `undefined` also if it is this wallet. */
-  async firstWalletOf(userId: string, wallet: WalletIdentity): Promise<string | undefined> {
-    return userId === derivedUserId(wallet) ? undefined : firstWalletIn((await this.#records.load(userId))?.record)
+  async requireListed(identity: ProvenIdentity): Promise<void> {
+    if (!this.#membership.isRequired) return
+    await this.admit(userIdOf(identity, await this.#claims.of(identity)), identity)
   }
 
-  /**
-   * Why a user must not have a session by a wallet; `undefined` if the user may. Asked after a session of the wallet is
-   * stored: a call that unlinks, blocks or moves the wallet, or deletes the user, either finds that session, or has
-   * changed before what is read here.
-   */
+  async admit(userId: string, wallet: ProvenIdentity): Promise<PersonKey> {
+    const { adapterId, address } = wallet
+    const isOwn = userId === derivedUserId(wallet)
+    const firstWallet = isOwn ? undefined : firstWalletIn((await this.#records.load(userId))?.record)
+    const key = { userId, adapterId, address, firstWallet }
+    this.#membership.requireListed(key)
+    return key
+  }
+
   async refusalOf({ id }: HostUser, wallet: WalletIdentity): Promise<CountersignError | undefined> {
     const [found, stored] = await Promise.all([this.#claims.of(wallet), this.#records.load(id)])
     if (found?.blockedAt !== undefined) return refused('LOGIN_REFUSED')
@@ -157,9 +142,13 @@ export class Users {
     return isStaying && !stored?.record.deleting ? undefined : walletUnlinked()
   }
 
-  /** Whether an operator has blocked a wallet. */
-  async isBlocked(wallet: WalletIdentity): Promise<boolean> {
-    return (await this.#claims.of(wallet))?.blockedAt !== undefined
+  async holds(userId: string, wallet: SessionWallet): Promise<boolean> {
+    if (await this.#claims.isBlocked(walletOf(wallet))) return false
+    return (await this.walletsOf(userId)).some((each) => isOfWallet(each, wallet))
+  }
+
+  async walletsOf(userId: string): Promise<HeldWallet[]> {
+    return (await this.find(userId)) === undefined ? [] : await this.list({ userId })
   }
 
   /** The user with this id, if there is one. */
@@ -174,10 +163,16 @@ export class Users {
     return staying.map(walletIn).sort((a, b) => a.linkedAt - b.linkedAt)
   }
 
+  /** By the store's clock, in the first ten minutes. */
+  requireFresh({ createdAt }: Pick<Session, 'createdAt'>): void {
+    if (this.#store.now() - createdAt >= freshMs) throw refused('SESSION_NOT_FRESH')
+  }
+
   /**
-   * Gives a wallet to a session's user. Rejects with WALLET_TAKEN if it is another's, with
-   * LOGIN_REFUSED if it is blocked, with INVALID_REQUEST if the user has as many as a user can have, and with what
-   * `requireWanted` rejects with: see `WalletHost.linkWallet`.
+   * Gives a wallet to a session's user. Rejects with WALLET_TAKEN if it is another's, with LOGIN_REFUSED if it is
+   * blocked, and with INVALID_REQUEST if the user has as many as a user can have. `requireWanted` rejects if the wallet
+   * must not be added any more: it is called after the wallet's state was read and before that is changed, and its
+   * rejection is passed on. See {@link withdraw}.
    */
   async link(
     session: Pick<Session, 'userId'>,
@@ -208,18 +203,28 @@ export class Users {
     }
   }
 
-  /** Refuses a wallet that {@link link} would not give to a session's user now: see `WalletHost.requireLinkable`. */
-  async requireLinkable({ userId }: Pick<Session, 'userId'>, identity: ProvenIdentity): Promise<void> {
-    const { staying } = await this.#current({ userId })
+  /**
+   * Refuses a wallet that {@link link} would not give to the user of a session now: WALLET_TAKEN for another user's,
+   * INVALID_REQUEST if the user has as many as a user can have; and a user who may not sign in now, by
+   * SESSION_INVALID. Changes nothing.
+   */
+  async requireLinkable(session: PersonKey, identity: ProvenIdentity): Promise<void> {
+    if (!this.#membership.admits(session)) throw sessionNotListed()
+    const { userId } = session
+    const { staying } = await this.#current(session)
     const { claim } = (await this.#claims.of(identity)) ?? {}
     if (claim?.userId === userId) return
     // A link finishes what a crash left of an unlink.
     const isLeaving = claim && entryOf((await this.#records.load(claim.userId))?.record, claim)?.leaving
     if (claim !== undefined && !isLeaving) throw refused('WALLET_TAKEN')
-    if (staying.length >= maxWallets) throw tooManyWallets(maxWallets)
+    if (staying.length >= maxWallets) throw tooManyWallets()
   }
 
-  /** Takes a wallet back that an order gave to a user, or is about to: see `WalletHost.withdrawWallet`. */
+  /**
+   * Takes a wallet from a user again that was added at `since` (epoch milliseconds) or later, as {@link unlink} does. A
+   * call of {@link link} in progress, on any instance, adds it no more if its `requireWanted` rejects by now. Resolves
+   * with false if the wallet is not the user's, was added before, or is the only one.
+   */
   async withdraw(user: Pick<Session, 'userId'>, identity: ProvenIdentity, since: number): Promise<boolean> {
     const { userId } = user
     for (;;) {
@@ -228,7 +233,7 @@ export class Users {
       if (claim === undefined) {
         if (!(await this.#claims.touch(identity, found))) continue
         // Of a sign-in while the claim below was there.
-        await this.#unlinked(userId, identity)
+        await this.endWallet(userId, identity)
         return false
       }
       if (claim.userId !== userId) return false
@@ -254,7 +259,11 @@ export class Users {
     }
   }
 
-  /** Takes a wallet from a session's user: see `WalletHost.unlinkWallet`. */
+  /**
+   * Takes a wallet from a session's user. Rejects with WALLET_NOT_FOUND if `pick` finds none among the user's, and with
+   * LAST_WALLET if the user has no other; of concurrent calls, none takes the last. Afterwards the wallet's sessions
+   * have ended, the computers that are known for it are forgotten, and if it signs in again, it is a new user.
+   */
   async unlink(
     session: Pick<Session, 'userId'>,
     pick: (wallets: readonly HeldWallet[]) => HeldWallet | undefined,
@@ -327,7 +336,7 @@ export class Users {
     const wallets = await this.holding(id, record.wallets)
     if (wallets.length >= maxWallets) {
       await this.#claims.writeTombstone(identity, claim)
-      throw tooManyWallets(maxWallets)
+      throw tooManyWallets()
     }
     const { adapterId, subject, publicKeyHex, address } = identity
     const entry = { adapterId, subject, publicKeyHex, address, linkedAt: now, claim: name }
@@ -337,10 +346,10 @@ export class Users {
   /** Ends what a wallet left whose entry is leaving, and then its claim and its entry. */
   async #finishUnlink(userId: string, entry: WalletEntry): Promise<void> {
     const { claim } = (await this.#claims.of(entry)) ?? {}
-    await this.#unlinked(userId, walletIn(entry))
+    await this.endWallet(userId, walletIn(entry))
     // A move that a crash interrupted has left the sessions at the user before.
     if (claim?.claim === entry.claim && claim.movedFrom !== undefined) {
-      await this.#unlinked(claim.movedFrom, walletIn(entry))
+      await this.endWallet(claim.movedFrom, walletIn(entry))
     }
     await this.#claims.writeTombstone(entry, entry)
     for (;;) {
@@ -352,6 +361,23 @@ export class Users {
     }
   }
 
+  /**
+   * Ends the sessions and forgets the known computers of a wallet that is taken from a user. Called again after a
+   * crash, and by several callers at once.
+   */
+  async endWallet(userId: string, wallet: ProvenIdentity): Promise<void> {
+    const { sessions, forgetComputers } = this.#parts
+    await forgetComputers(wallet)
+    const ofWallet = (await sessions.list(userId)).filter((session) => isOfWallet(session, wallet))
+    await Promise.all(
+      ofWallet.map(async ({ id: sessionId }) => {
+        if (!(await sessions.revoke(userId, sessionId))) return
+        this.#audit.record({ type: 'session.ended', by: 'unlink', userId, sessionId }, {})
+      }),
+    )
+    await sessions.ends.taken({ userId, fits: (session) => isOfWallet(session, wallet) })
+  }
+
   /** Those of a user's entries whose claims hold. */
   async holding(userId: string, entries: readonly WalletEntry[]): Promise<WalletEntry[]> {
     const found = await Promise.all(entries.map((entry) => this.#claims.of(entry)))
@@ -360,6 +386,15 @@ export class Users {
       return claim?.userId === userId && claim.claim === entry.claim
     })
   }
+}
+
+function tooManyWallets(): CountersignError {
+  return new CountersignError('INVALID_REQUEST', `You have ${maxWallets} wallets, which is the most; unlink one first`)
+}
+
+/** The refusal of a session for a wallet that was taken from its user while it signed in. */
+function walletUnlinked(): CountersignError {
+  return new CountersignError('LOGIN_REFUSED', 'The wallet was unlinked from this user in the meantime; sign in again')
 }
 
 /** The id of the user that a wallet is for; of one that was unlinked, a new one. */

@@ -126,8 +126,7 @@ describe.each(stores)('approving by a wallet that is blocked, on $name', ({ open
     process.on('unhandledRejection', note)
     onTestFinished(() => void process.off('unhandledRejection', note))
     const instance = makeInstance(store, {
-      blocks: true,
-      wrapHost: (host) => Object.assign(host, { requireNotBlocked: () => Promise.reject(new Error('away')) }),
+      blocks: { requireNotBlocked: () => Promise.reject(new Error('away')) },
     })
     const order = await untilWaiting(makeInstance(store))
     const named = { ...order, proof: { ...order.proof, adapterId: 'ed25519' } }

@@ -491,7 +491,7 @@ describe.each(stores)('orders for an inbox, on $name:', ({ open }) => {
       await scene.link(added)
       const { host } = scene.instance
       const order = await scene.read(await scene.start())
-      await host.unlinkWallet(scene.session.session, (wallets) =>
+      await host.users.unlink(scene.session.session, (wallets) =>
         wallets.find(({ subject }) => subject === scene.signer.publicKeyHex),
       )
       expect(await reasonOf(scene.approve(order))).toBe('WRONG_WALLET')
@@ -504,8 +504,8 @@ describe.each(stores)('orders for an inbox, on $name:', ({ open }) => {
         'WRONG_WALLET',
         async ({ instance: { host }, session: { session }, signer }) => {
           const other = identityOf(new Signer())
-          await host.linkWallet(session, other)
-          await host.unlinkWallet(session, (wallets) => wallets.find(({ subject }) => subject === signer.publicKeyHex))
+          await host.users.link(session, other)
+          await host.users.unlink(session, (wallets) => wallets.find(({ subject }) => subject === signer.publicKeyHex))
         },
       ],
       [

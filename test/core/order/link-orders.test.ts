@@ -248,7 +248,7 @@ describe.each(stores)('orders that add a wallet, on $name:', ({ open }) => {
       for (let n = 0; n < 19; n++) {
         const publicKeyHex = new Signer().publicKeyHex
         const more = { adapterId: 'ed25519', subject: publicKeyHex, publicKeyHex, address: `NQ ${publicKeyHex}` }
-        await instance.host.linkWallet(session.session, more)
+        await instance.host.users.link(session.session, more)
       }
       await expect(instance.orders.approve(order, phone)).rejects.toMatchObject({
         reason: 'INVALID_REQUEST',
@@ -316,8 +316,8 @@ describe.each(stores)('orders that add a wallet, on $name:', ({ open }) => {
         async ({ host }: Instance, { session }: IssuedSession) => {
           const { publicKeyHex } = new Signer()
           const wallet = { adapterId: 'ed25519', subject: publicKeyHex, publicKeyHex, address: `NQ ${publicKeyHex}` }
-          await host.linkWallet(session, wallet)
-          await host.unlinkWallet(session, (wallets) => wallets.find(({ address }) => address === session.address))
+          await host.users.link(session, wallet)
+          await host.users.unlink(session, (wallets) => wallets.find(({ address }) => address === session.address))
         },
       ],
     ] as const)('none that was %s in between', async (_, endOf) => {
@@ -413,7 +413,7 @@ describe.each(stores)('orders that add a wallet, on $name:', ({ open }) => {
       await finalize(instance, order, session)
       const { session: byAdded } = await signedIn(instance, added)
       const { address } = session.session
-      await instance.host.unlinkWallet(byAdded, (wallets) => wallets.find((wallet) => wallet.address === address))
+      await instance.host.users.unlink(byAdded, (wallets) => wallets.find((wallet) => wallet.address === address))
       expect(await instance.orders.reject(order, phone)).toMatchObject({ status: 'finalized', walletUnlinked: false })
       expect((await signedIn(instance, added)).session.userId).toBe(session.session.userId)
     })
@@ -422,7 +422,7 @@ describe.each(stores)('orders that add a wallet, on $name:', ({ open }) => {
   test('a link that a crash cut off after the order was finalized is made by the retry, on another instance', async () => {
     const dying = instanceOf({
       wrapHost: (host) => {
-        host.linkWallet = () => Promise.reject(new Error('killed'))
+        host.users.link = () => Promise.reject(new Error('killed'))
         return host
       },
     })

@@ -4,9 +4,9 @@ import { KnownComputers } from '../../../src/core/order/known-computers.ts'
 import type { OrderRecord } from '../../../src/core/order/order.ts'
 import type { OrderResult } from '../../../src/core/order/orders.ts'
 import { type OrderRecords, storedOrders } from '../../../src/core/order/records.ts'
-import type { StandaloneHost } from '../../../src/core/users/standalone.ts'
 import { openStore } from '../../../src/store/open.ts'
 import type { Store } from '../../../src/store/store.ts'
+import type { TestHost } from '../../support/standalone.ts'
 import { places } from './places.ts'
 import { afterReading, Barrier, beforeWriting, unsteady } from './races.ts'
 import {
@@ -218,7 +218,7 @@ describe.each(places)('races of codes, take-backs and hand-overs on $name', ({ o
   test('a take-back while the session is about to be made keeps it from being made', async () => {
     const gate = Promise.withResolvers<void>()
     const reached = Promise.withResolvers<void>()
-    const wrapHost = (host: StandaloneHost) => {
+    const wrapHost = (host: TestHost) => {
       const create = host.createSession.bind(host)
       host.createSession = async (...args) => {
         reached.resolve()
@@ -268,7 +268,7 @@ describe.each(places)('races of codes, take-backs and hand-overs on $name', ({ o
   test('a wrong code, a take-back and a crash in finalize, in any order: nothing is left', async () => {
     const seen = new Set<string>()
     for (let round = 0; round < 30; round++) {
-      const dying = (when: 'before' | 'after') => (host: StandaloneHost) => {
+      const dying = (when: 'before' | 'after') => (host: TestHost) => {
         const create = host.createSession.bind(host)
         host.createSession = async (...args) => {
           if (when === 'after') await create(...args)
@@ -306,7 +306,7 @@ describe.each(places)('races of codes, take-backs and hand-overs on $name', ({ o
 
   describe('a crash', () => {
     test('between storing the finalize and making the session, then a take-back, then the desktop’s retry', async () => {
-      const wrapHost = (host: StandaloneHost) => {
+      const wrapHost = (host: TestHost) => {
         host.createSession = () => Promise.reject(new Error('killed'))
         return host
       }
@@ -394,7 +394,7 @@ describe.each(places)('races of codes, take-backs and hand-overs on $name', ({ o
   /**
    * Lets the host's sessions go by another handle of the store, and be made after the steps of a take-back or before.
    */
-  const onStore = (store: Store) => (host: StandaloneHost) => {
+  const onStore = (store: Store) => (host: TestHost) => {
     const other = makeInstance(store).host
     host.createSession = async (...args) => {
       await sleep(Math.random() * 30)

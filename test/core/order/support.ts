@@ -15,8 +15,7 @@ import { Nonces } from '../../../src/core/sign-in/nonce.ts'
 import { SignIn } from '../../../src/core/sign-in/sign-in.ts'
 import { UserWallets } from '../../../src/core/sign-in/user-wallets.ts'
 import type { IssuedSession } from '../../../src/core/users/host.ts'
-import { Sessions } from '../../../src/core/users/sessions.ts'
-import { StandaloneHost, type StandaloneSettings } from '../../../src/core/users/standalone.ts'
+import { WalletClaims } from '../../../src/core/users/user-records.ts'
 import { walletAdapters } from '../../../src/core/wallet/adapters.ts'
 import { chooseVerifier } from '../../../src/core/wallet/native.ts'
 import { Prover } from '../../../src/core/wallet/prover.ts'
@@ -25,6 +24,7 @@ import type { LiveCount } from '../../../src/limits/concurrency.ts'
 import type { StartedOrder, StartOrderOptions } from '../../../src/shared/orders.ts'
 import { openStore } from '../../../src/store/open.ts'
 import type { Store } from '../../../src/store/store.ts'
+import { TestHost, type TestHostOptions } from '../../support/standalone.ts'
 
 /** The application's origin, and that of the service itself. */
 export const appOrigin = 'https://app.example'
@@ -51,16 +51,16 @@ export interface InstanceOptions {
   readonly settings?: Partial<OrderSettings>
   readonly secrets?: readonly string[]
   readonly records?: OrderRecords
-  readonly host?: Partial<StandaloneSettings>
+  readonly host?: Pick<TestHostOptions, 'resolveLogin'>
   /** Wraps the host. */
-  readonly wrapHost?: (host: StandaloneHost) => StandaloneHost
+  readonly wrapHost?: (host: TestHost) => TestHost
   /** In place of those on the store. */
   readonly computers?: KnownComputers
   readonly enforceOrigin?: boolean
   /** In place of those that trust {@link appOrigin} and {@link ownOrigin}. */
   readonly origins?: OriginPolicy
-  /** Whether operators can block wallets, as in the service. Default: no. */
-  readonly blocks?: boolean
+  /** Whether operators can block wallets, as in the service, and what asks. Default: no. */
+  readonly blocks?: boolean | Pick<WalletClaims, 'requireNotBlocked'>
   /** Beside the adapters for Nimiq and for plain Ed25519. */
   readonly adapter?: WalletAdapter
   readonly audit?: AuditTrail
@@ -70,7 +70,7 @@ export interface InstanceOptions {
 /** An instance of the service's domain, as one process would run it. */
 export interface Instance {
   readonly orders: Orders
-  readonly host: StandaloneHost
+  readonly host: TestHost
   readonly signIn: SignIn
   readonly wallets: UserWallets
   readonly stop: AbortController
@@ -82,30 +82,24 @@ export function makeInstance(store: Store, options: InstanceOptions = {}): Insta
   const origins =
     options.origins ??
     new OriginPolicy({ enforce: options.enforceOrigin ?? true, own: ownOrigin, trusted: [appOrigin, ownOrigin] })
-  const sessions = new Sessions({ ttlSeconds: 3600, absoluteTtlSeconds: 86_400 }, store, keyring)
-  const standalone = new StandaloneHost({
-    syncAddressToUser: false,
-    syncPublicKeyToUser: false,
-    secureCookie: () => true,
-    ...options.host,
-    store,
-    sessions,
-    origins,
-  })
+  const standalone = new TestHost(store, { ...options.host, keyring, origins, absoluteTtlSeconds: 86_400 })
   const host = options.wrapHost?.(standalone) ?? standalone
+  const { users } = host
+  const claims = options.blocks === true ? new WalletClaims(store) : options.blocks || undefined
   const stop = new AbortController()
   const prover = new Prover(
     walletAdapters(['nimiq', 'ed25519', ...(options.adapter === undefined ? [] : [options.adapter])]),
     chooseVerifier('native'),
   )
   const nonces = new Nonces({ appName: 'Example', ttlSeconds: 300, store })
-  const wallets = new UserWallets({ nonces, prover, origins, host, audit: options.audit })
+  const wallets = new UserWallets({ nonces, prover, origins, host, users, audit: options.audit })
   const keepsUsers = options.host?.resolveLogin === undefined
   const inbox = new InboxOrders({
     appName: options.settings?.appName ?? 'Example',
     approvalUrl: (orderId) => `${ownOrigin}/inbox?order=${orderId}`,
     inboxes: new Inboxes(store),
     host,
+    users,
     origins,
   })
   const orders = new Orders({
@@ -127,10 +121,10 @@ export function makeInstance(store: Store, options: InstanceOptions = {}): Insta
     origins,
     host,
     computers: options.computers ?? new KnownComputers(store),
-    ...(keepsUsers ? { links: new LinkOrders({ links: wallets.links, host }), inbox } : {}),
+    ...(keepsUsers ? { links: new LinkOrders({ links: wallets.links, host, users }), inbox } : {}),
     audit: options.audit,
     live: options.live,
-    ...(options.blocks ? { requireNotBlocked: (wallet) => standalone.requireNotBlocked(wallet) } : {}),
+    ...(claims === undefined ? {} : { requireNotBlocked: (wallet) => claims.requireNotBlocked(wallet) }),
     shutdown: stop.signal,
   })
   return { orders, host, signIn: new SignIn({ nonces, prover, origins, host }), wallets, stop }

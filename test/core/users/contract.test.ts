@@ -1,29 +1,14 @@
 import { describe, test } from 'vitest'
-import { Keyring } from '../../../src/base/token.ts'
-import { OriginPolicy } from '../../../src/core/origin-policy.ts'
-import { Sessions } from '../../../src/core/users/sessions.ts'
-import { StandaloneHost } from '../../../src/core/users/standalone.ts'
 import { describeHostContract } from '../../../src/integrations/testing/index.ts'
 import { openStore } from '../../../src/store/open.ts'
+import type { Store } from '../../../src/store/store.ts'
 import { onPostgres, ordinaryStore } from '../../support/ordinary-store.ts'
+import { TestHost, trustedOrigin } from '../../support/standalone.ts'
 import { redisUrl } from '../../support/stores.ts'
 
-const trustedOrigin = 'https://app.example'
-
 /** A standalone host as a process of its own would make it, over a store that it shares with others. */
-function standalone(
-  store: Awaited<ReturnType<typeof openStore>>,
-  https: boolean,
-  cachedTokens?: number,
-): StandaloneHost {
-  const settings = { syncAddressToUser: true, syncPublicKeyToUser: true, secureCookie: () => https }
-  const sessions = new Sessions(
-    { ttlSeconds: 604_800, absoluteTtlSeconds: 2_592_000, cachedTokens },
-    store,
-    new Keyring(['a secret for tests and for nothing else']),
-  )
-  const origins = new OriginPolicy({ enforce: true, own: trustedOrigin, trusted: [trustedOrigin] })
-  return new StandaloneHost({ ...settings, store, sessions, origins })
+function standalone(store: Store, secureCookie: boolean, cachedTokens?: number): TestHost {
+  return new TestHost(store, { secureCookie, cachedTokens, syncs: true })
 }
 
 describeHostContract(

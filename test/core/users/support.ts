@@ -1,22 +1,15 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { onTestFinished } from 'vitest'
-import { Keyring } from '../../../src/base/token.ts'
 import { AdminActions } from '../../../src/commands/admin/admin-actions.ts'
-import { KnownComputers } from '../../../src/core/order/known-computers.ts'
-import { OriginPolicy } from '../../../src/core/origin-policy.ts'
 import type { Session } from '../../../src/core/users/host.ts'
-import { Sessions } from '../../../src/core/users/sessions.ts'
-import { StandaloneHost, type StandaloneSettings } from '../../../src/core/users/standalone.ts'
 import type { UserAdministration } from '../../../src/core/users/user-administration.ts'
 import type { ProvenIdentity } from '../../../src/core/wallet/wallet.ts'
 import { openStore } from '../../../src/store/open.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { onPostgres, ordinaryStore } from '../../support/ordinary-store.ts'
+import { TestHost, type TestHostOptions, trustedOrigin } from '../../support/standalone.ts'
 import { redisUrl } from '../../support/stores.ts'
 import { from } from '../order/support.ts'
-
-const origin = 'https://app.example'
-const keyring = new Keyring(['a secret '.repeat(4)])
 
 /** A new store in memory, closed when the test ends. It keeps the contract of stores as any other does, and is quick. */
 export async function openMemory(): Promise<Store> {
@@ -44,18 +37,8 @@ async function openPostgres(): Promise<Store> {
 }
 
 /** A standalone host as one process has it. */
-export function hostOn(store: Store, settings: Partial<StandaloneSettings> = {}): StandaloneHost {
-  const computers = new KnownComputers(store)
-  return new StandaloneHost({
-    syncAddressToUser: false,
-    syncPublicKeyToUser: false,
-    secureCookie: () => true,
-    ...settings,
-    store,
-    sessions: new Sessions({ ttlSeconds: 3600, absoluteTtlSeconds: 36_000 }, store, keyring),
-    origins: new OriginPolicy({ enforce: true, own: origin, trusted: [origin] }),
-    forgetComputers: (wallet) => computers.forgetOthers(wallet, undefined),
-  })
+export function hostOn(store: Store, options?: TestHostOptions): TestHost {
+  return new TestHost(store, options)
 }
 
 /** What an operator's command has of a store. */
@@ -77,20 +60,20 @@ export interface SignedIn {
 }
 
 /** Signs a wallet in. */
-export async function signIn(host: StandaloneHost, wallet: ProvenIdentity): Promise<SignedIn> {
+export async function signIn(host: TestHost, wallet: ProvenIdentity): Promise<SignedIn> {
   const user = await host.resolveUser(wallet)
-  const { session, token } = await host.createSession(user, wallet, from(origin))
+  const { session, token } = await host.createSession(user, wallet, from(trustedOrigin))
   return { userId: user.id, session, token }
 }
 
 /** Takes a wallet from the user of a session. */
-export async function unlink(host: StandaloneHost, session: Session, { subject }: ProvenIdentity): Promise<void> {
-  await host.unlinkWallet(session, (wallets) => wallets.find((wallet) => wallet.subject === subject))
+export async function unlink(host: TestHost, session: Session, { subject }: ProvenIdentity): Promise<void> {
+  await host.users.unlink(session, (wallets) => wallets.find((wallet) => wallet.subject === subject))
 }
 
 /** The subjects of the wallets of a user. */
-export async function subjectsOf(host: StandaloneHost, userId: string): Promise<string[]> {
+export async function subjectsOf(host: TestHost, userId: string): Promise<string[]> {
   // Of no wallet, so that asking changes nothing.
   const session = { userId, adapterId: 'none', publicKeyHex: '', address: '' } as Session
-  return (await host.listWallets(session)).map(({ subject }) => subject)
+  return (await host.users.list(session)).map(({ subject }) => subject)
 }

@@ -40,7 +40,7 @@ const isLive = async (store: Store, { token }: SignedIn): Promise<boolean> =>
 async function twoWallets(store: Store) {
   const [wallet, second] = [newWallet(), newWallet()]
   const own = await signIn(hostOn(store), wallet)
-  await hostOn(store).linkWallet(own.session, second)
+  await hostOn(store).users.link(own.session, second)
   const other = await signIn(hostOn(store), second)
   for (const each of [wallet, second]) await remember(store, each)
   return { wallet, second, own, other, userId: own.userId }
@@ -134,7 +134,7 @@ describe('operators', () => {
       await expect(signIn(host, second)).rejects.toMatchObject(refused)
       await unlink(host, other.session, second)
       await expect(signIn(host, second)).rejects.toMatchObject(refused)
-      await expect(host.linkWallet(own.session, second)).rejects.toMatchObject(refused)
+      await expect(host.users.link(own.session, second)).rejects.toMatchObject(refused)
       expect(await administration.unblock(second)).toBe(true)
       expect(await administration.unblock(second)).toBe(false)
       expect([own.userId, other.userId]).not.toContain((await signIn(host, second)).userId)
@@ -280,7 +280,7 @@ describe('operators', () => {
     test('is refused if the user is unknown, or has as many wallets as a user can have', async () => {
       const store = await openMemory()
       const { session, userId } = await signIn(hostOn(store), newWallet())
-      for (let i = 0; i < 19; i++) await hostOn(store).linkWallet(session, newWallet())
+      for (let i = 0; i < 19; i++) await hostOn(store).users.link(session, newWallet())
       const wallet = newWallet()
       const administration = administrationOn(store)
       await expect(administration.move(wallet, userId)).rejects.toThrow('no user has this wallet')
@@ -302,7 +302,7 @@ describe('operators', () => {
       expect([await isLive(store, own), await isLive(store, other)]).toEqual([false, false])
       for (const each of [wallet, second]) expect(await new KnownComputers(store).list(each)).toEqual([])
       expect(await administrationOn(store).find(userId)).toBeUndefined()
-      expect(await hostOn(store).findUser(userId)).toBeUndefined()
+      expect(await hostOn(store).users.find(userId)).toBeUndefined()
       // What is left of the user is the mark, for ten minutes.
       const kept = (await valuesOf(store)).replaceAll(`"id":"${userId}"`, '').replaceAll(`user:${userId}`, '')
       const texts = [userId, wallet.subject, second.subject, own.session.ip, own.session.userAgent, computer.userAgent]
@@ -379,7 +379,7 @@ describe('operators', () => {
           return {
             parts: [
               (handle) => part(handle, prepared),
-              (handle) => hostOn(handle).linkWallet(prepared.own.session, third),
+              (handle) => hostOn(handle).users.link(prepared.own.session, third),
             ],
             async check([deleted, linked]) {
               expect(reasonOf(deleted)).toBeUndefined()
@@ -413,7 +413,7 @@ describe('operators', () => {
           }
         },
       })
-      const link = hostOn(held).linkWallet(own.session, third)
+      const link = hostOn(held).users.link(own.session, third)
       await expect(link).rejects.toMatchObject({ reason: 'SESSION_INVALID' })
       expect(isDeleted).toBe(true)
       expect(await valuesOf(store)).not.toContain(third.subject)
@@ -456,7 +456,7 @@ describe('operators', () => {
       const store = await openMemory()
       const { own, userId } = await twoWallets(store)
       const third = newWallet()
-      await hostOn(store).linkWallet(own.session, third)
+      await hostOn(store).users.link(own.session, third)
       const stored = await store.get(`user:${userId}`)
       const { wallets, ...record } = JSON.parse(stored?.value ?? '')
       const without = { ...record, wallets: wallets.slice(0, 2) }

@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto'
 import { describe, expect, test, vi } from 'vitest'
 import { KnownComputers } from '../../../src/core/order/known-computers.ts'
-import type { StandaloneHost } from '../../../src/core/users/standalone.ts'
 import type { ProvenIdentity } from '../../../src/core/wallet/wallet.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { Random } from '../../http/generated/random.ts'
+import type { TestHost } from '../../support/standalone.ts'
 import { from } from '../order/support.ts'
 import { atEveryEnd, endingAt, everyOrder, everyTwoSwitches, inRandomOrder, type Part } from './interleavings.ts'
 import { hostOn, newWallet, openMemory, racedStores, type SignedIn, signIn, subjectsOf, unlink } from './support.ts'
@@ -21,11 +21,11 @@ const reasonOf = (outcome: PromiseSettledResult<unknown>): string | undefined =>
   outcome.status === 'fulfilled' ? undefined : (outcome.reason.reason ?? String(outcome.reason))
 
 /** A user with wallets, each of which has signed in. The first one made the user. */
-async function userWith(host: StandaloneHost, wallets: readonly [ProvenIdentity, ...ProvenIdentity[]]) {
+async function userWith(host: TestHost, wallets: readonly [ProvenIdentity, ...ProvenIdentity[]]) {
   const own = await signIn(host, wallets[0])
   const others: SignedIn[] = []
   for (const wallet of wallets.slice(1)) {
-    await host.linkWallet(own.session, wallet)
+    await host.users.link(own.session, wallet)
     others.push(await signIn(host, wallet))
   }
   return { ...own, others }
@@ -111,7 +111,7 @@ describe('wallets:', () => {
       const linking =
         ({ session }: SignedIn): Part =>
         (handle) =>
-          hostOn(handle).linkWallet(session, wallet)
+          hostOn(handle).users.link(session, wallet)
       return {
         parts: [linking(users[0]), linking(users[1])],
         async check(outcomes) {
@@ -140,7 +140,7 @@ describe('wallets:', () => {
     const host = hostOn(store)
     const [own, second] = [newWallet(), newWallet()]
     const { session } = await signIn(host, own)
-    await host.linkWallet(session, second)
+    await host.users.link(session, second)
     const other = await signIn(host, second)
     const user = await host.resolveUser(own)
     const members = store.members.bind(store)
@@ -161,12 +161,12 @@ describe('wallets:', () => {
     async (_, open) => {
       const store = await open()
       const hosts = [hostOn(store), hostOn(store)]
-      const host = (number: number) => hosts[number % 2] as StandaloneHost
+      const host = (number: number) => hosts[number % 2] as TestHost
       const wallet = newWallet()
       const users: SignedIn[] = []
       for (let i = 0; i < 6; i++) users.push(await signIn(host(i), newWallet()))
       const outcomes = await Promise.allSettled(
-        Array.from({ length: 30 }, (_, i) => host(i).linkWallet((users[i % 6] as SignedIn).session, wallet)),
+        Array.from({ length: 30 }, (_, i) => host(i).users.link((users[i % 6] as SignedIn).session, wallet)),
       )
       const winners = users.filter((_, user) =>
         outcomes.some((each, i) => i % 6 === user && each.status === 'fulfilled'),
@@ -186,7 +186,7 @@ describe('wallets:', () => {
         const { wallet, users, wallets } = await rivals(store)
         return {
           parts: [
-            (handle) => hostOn(handle).linkWallet(users[0].session, wallet),
+            (handle) => hostOn(handle).users.link(users[0].session, wallet),
             (handle) => signIn(hostOn(handle), wallet),
           ],
           async check([linked, signedIn]) {
@@ -260,7 +260,7 @@ describe('wallets:', () => {
         return {
           parts: [
             (handle) => unlink(hostOn(handle), user.session, wallet),
-            (handle) => hostOn(handle).linkWallet(user.session, wallet),
+            (handle) => hostOn(handle).users.link(user.session, wallet),
           ],
           async check(outcomes) {
             expect(outcomes.map(reasonOf)).toEqual([undefined, undefined])
@@ -281,7 +281,7 @@ describe('wallets:', () => {
         return {
           parts: [
             (handle) => unlink(hostOn(handle), user.session, wallet),
-            (handle) => hostOn(handle).linkWallet(other.session, wallet),
+            (handle) => hostOn(handle).users.link(other.session, wallet),
           ],
           async check([unlinked, linked]) {
             expect(reasonOf(unlinked)).toBeUndefined()
@@ -314,13 +314,13 @@ describe('wallets:', () => {
     const prepare = async (store: Store) => {
       const { wallet, users, wallets } = await rivals(store)
       if (wasUnlinked) {
-        await hostOn(store).linkWallet(users[1].session, wallet)
+        await hostOn(store).users.link(users[1].session, wallet)
         await unlink(hostOn(store), users[1].session, wallet)
       }
       return { wallet, users, wallets }
     }
     type Prepared = Awaited<ReturnType<typeof prepare>>
-    const link = (handle: Store, { users, wallet }: Prepared) => hostOn(handle).linkWallet(users[0].session, wallet)
+    const link = (handle: Store, { users, wallet }: Prepared) => hostOn(handle).users.link(users[0].session, wallet)
 
     test('leaves the same user’s next link to go on', async () => {
       const store = await openMemory()
@@ -363,7 +363,7 @@ describe('wallets:', () => {
         () => prepare(store),
         link,
         async ({ users, wallet, wallets }) => {
-          const [outcome] = await Promise.allSettled([hostOn(store).linkWallet(users[1].session, wallet)])
+          const [outcome] = await Promise.allSettled([hostOn(store).users.link(users[1].session, wallet)])
           expect([undefined, 'WALLET_TAKEN']).toContain(reasonOf(outcome))
           const [owner] = await expectAgreement(store, wallets, [])
           expect(owner).toBe(users[outcome.status === 'fulfilled' ? 1 : 0].userId)
@@ -439,11 +439,11 @@ describe('wallets:', () => {
       const sessions = users.flatMap((user) => [user, ...user.others])
       const parts = Array.from({ length: 4 }, (): Part => {
         const [wallet, { session }] = [random.pick(wallets), random.pick(sessions)]
-        const act = random.pick<(host: StandaloneHost) => Promise<unknown>>([
+        const act = random.pick<(host: TestHost) => Promise<unknown>>([
           async (host) => void sessions.push(await signIn(host, wallet)),
-          (host) => host.linkWallet(session, wallet),
+          (host) => host.users.link(session, wallet),
           (host) => unlink(host, session, wallet),
-          (host) => host.listWallets(session),
+          (host) => host.users.list(session),
         ])
         const step = random.share() < 0.2 ? 1 + random.below(15) : 1000
         const isDone = random.share() < 0.5
@@ -476,15 +476,15 @@ test('a user has 20 wallets at most; a further one is refused and can still sign
   const host = hostOn(await openMemory())
   const { session, userId } = await signIn(host, newWallet())
   const linked = Array.from({ length: 19 }, newWallet)
-  for (const wallet of linked) await host.linkWallet(session, wallet)
+  for (const wallet of linked) await host.users.link(session, wallet)
   const further = newWallet()
-  await expect(host.linkWallet(session, further)).rejects.toMatchObject({
+  await expect(host.users.link(session, further)).rejects.toMatchObject({
     reason: 'INVALID_REQUEST',
     message: expect.stringContaining('20 wallets'),
   })
-  expect(await host.listWallets(session)).toHaveLength(20)
+  expect(await host.users.list(session)).toHaveLength(20)
   expect((await signIn(host, further)).userId).not.toBe(userId)
   await unlink(host, session, linked[0] as ProvenIdentity)
-  await host.linkWallet(session, newWallet())
-  expect(await host.listWallets(session)).toHaveLength(20)
+  await host.users.link(session, newWallet())
+  expect(await host.users.list(session)).toHaveLength(20)
 })

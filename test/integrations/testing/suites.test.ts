@@ -1,11 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { Keyring, tokenFromBytes } from '../../../src/base/token.ts'
-import { OriginPolicy } from '../../../src/core/origin-policy.ts'
+import { tokenFromBytes } from '../../../src/base/token.ts'
 import type { CurrentSession } from '../../../src/core/users/host.ts'
-import { orderSessionEnded } from '../../../src/core/users/refusals.ts'
-import { Sessions } from '../../../src/core/users/sessions.ts'
-import { StandaloneHost } from '../../../src/core/users/standalone.ts'
+import { orderSessionEnded } from '../../../src/core/users/sessions.ts'
 import { nimiq } from '../../../src/core/wallet/nimiq.ts'
 import { solana } from '../../../src/core/wallet/solana.ts'
 import type { Host, Proof, Session, SignInForm, Store, WalletAdapter } from '../../../src/index.ts'
@@ -18,6 +15,7 @@ import {
 } from '../../../src/integrations/testing/index.ts'
 import { desktop } from '../../core/order/support.ts'
 import { makeSolanaWallet } from '../../support/solana.ts'
+import { TestHost, trustedOrigin } from '../../support/standalone.ts'
 import { altered, collect } from './collect.ts'
 
 // Each suite has to find what is wrong with a part that breaks one promise, and nothing wrong with the part as it is.
@@ -271,8 +269,6 @@ describeDefects<Store>('stores', storeSuite, [
   ],
 ])
 
-const trustedOrigin = 'https://app.example'
-
 const hostSuite = (change: (host: Host) => Partial<Host>): Tests =>
   collect((runner) =>
     describeHostContract(runner, {
@@ -280,19 +276,7 @@ const hostSuite = (change: (host: Host) => Partial<Host>): Tests =>
       trustedOrigin,
       async open() {
         const store = await openStore('sqlite::memory:')
-        const sessions = new Sessions(
-          { ttlSeconds: 3600, absoluteTtlSeconds: 7200 },
-          store,
-          new Keyring(['a secret for tests and for nothing else']),
-        )
-        const host = new StandaloneHost({
-          syncAddressToUser: false,
-          syncPublicKeyToUser: false,
-          secureCookie: () => true,
-          store,
-          sessions,
-          origins: new OriginPolicy({ enforce: true, own: trustedOrigin, trusted: [trustedOrigin] }),
-        })
+        const host = new TestHost(store)
         const one = altered<Host>(host, change(host))
         return { hosts: [one, one], close: () => store.close() }
       },
