@@ -1,6 +1,6 @@
-import { lookup } from 'node:dns'
 import dns from 'node:dns/promises'
-import { type RequestOptions, request } from 'node:https'
+import type { IncomingMessage } from 'node:http'
+import { request } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import { isDocumentationAddress, isSpecialAddress } from '../base/special-networks.ts'
 
@@ -27,23 +27,13 @@ export async function postAnywhere({ url, headers, body }: OutgoingRequest): Pro
   return response.status
 }
 
-/**
- * Posts to a public address: https on port 443. The address is checked before the connection, so that a request reveals
- * nothing about the service's own network. Resolves with the status of the answer; redirects are not followed.
- */
-export async function postToPublic({ url, headers, body }: OutgoingRequest): Promise<number> {
-  requirePort(url)
-  const host = hostOf(url)
-  if (isIP(host) !== 0 && isUnreachable(host)) throw specialAddress()
-  const options = { method: 'POST', headers, lookup: publicLookup, signal: AbortSignal.timeout(answerMs) }
-  return await new Promise((resolve, reject) => {
-    const sent = request(url, options, (answer) => {
-      answer.destroy()
-      resolve(answer.statusCode ?? 0)
-    })
-    sent.on('error', reject)
-    sent.end(body)
-  })
+/** Posts to a public address of a client. Resolves with the status of the answer; redirects are not followed. */
+export async function postToPublic({ url, ...options }: OutgoingRequest): Promise<number> {
+  const find = async (host: string) => (await dns.lookup(host, { all: true })).map(({ address }) => address)
+  const signal = AbortSignal.timeout(answerMs)
+  const advice = '; a client there needs "private_network": true'
+  const status = (answer: IncomingMessage): number => answer.statusCode ?? 0
+  return await requestPublic(url, { method: 'POST', ...options, find, signal, advice }, status)
 }
 
 /** A JSON document of the internet. */
@@ -62,36 +52,58 @@ interface JsonBounds {
 }
 
 /**
- * Gets a JSON document from a public address that a stranger has named: https on port 443. The host is looked up once;
- * the connection goes to the addresses that were checked, whatever the host's name means a moment later. Rejects for
- * redirects, for any status but 200, and for a document beyond `maxBytes`.
+ * Gets a JSON document from a public address that a stranger has named. Rejects for redirects, for any status but 200,
+ * and for a document beyond `maxBytes`.
  */
 export async function getJson(url: URL, { maxBytes, signal }: JsonBounds): Promise<FetchedJson> {
-  requirePort(url)
-  const addresses = await publicAddresses(hostOf(url), signal)
-  const options: RequestOptions = {
-    headers: { accept: 'application/json', 'user-agent': 'countersign' },
-    lookup: lookupOf(addresses),
-    // One connection for one request: none that was made for another purpose is used.
-    agent: false,
-    signal,
-  }
+  const headers = { accept: 'application/json', 'user-agent': 'countersign' }
+  return await requestPublic(url, { headers, find: namedAddresses, signal }, async (answer) => {
+    if (answer.statusCode !== 200) throw new Error(`the answer has status ${answer.statusCode}`)
+    const chunks: Buffer[] = []
+    let length = 0
+    for await (const chunk of answer as AsyncIterable<Buffer>) {
+      length += chunk.length
+      if (length > maxBytes) throw new Error(`the document is larger than ${maxBytes} bytes`)
+      chunks.push(chunk)
+    }
+    const [, seconds] = /(?:^|[\s,])max-age=(\d{1,9})/i.exec(answer.headers['cache-control'] ?? '') ?? []
+    const maxAgeSeconds = seconds === undefined ? undefined : Number(seconds)
+    // A byte order mark is no part of the text.
+    return { json: JSON.parse(new TextDecoder().decode(Buffer.concat(chunks))), maxAgeSeconds }
+  })
+}
+
+/** A request that must not reach the service's own network. */
+interface PublicRequest {
+  readonly method?: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string
+  readonly signal: AbortSignal
+  /** Looks up the addresses of a host. */
+  readonly find: (host: string) => Promise<readonly string[]>
+  /** What follows the message of the error about an address inside a network. */
+  readonly advice?: string
+}
+
+/**
+ * Sends a request to a public address: https on port 443. The host is looked up once, and the connection goes to the
+ * addresses that were checked, whatever the host's name means a moment later.
+ */
+async function requestPublic<T>(
+  url: URL,
+  { body, find, advice, ...options }: PublicRequest,
+  read: (answer: IncomingMessage) => T | Promise<T>,
+): Promise<T> {
+  if (url.protocol !== 'https:' || url.port !== '') throw new TypeError('only https on port 443 is called')
+  const host = url.hostname.replace(/^\[|\]$/g, '')
+  const found = isIP(host) === 0 ? await inTime(find(host), options.signal) : [host]
+  if (found.length === 0) throw new Error('the host has no address')
+  if (found.some(isUnreachable)) throw new Error(`the host has an address inside this network${advice ?? ''}`)
   return await new Promise((resolve, reject) => {
-    const sent = request(url, options, async (answer) => {
+    // One connection for one request: none that was made for another purpose is used.
+    const sent = request(url, { ...options, agent: false, lookup: lookupOf(found) }, async (answer) => {
       try {
-        const { statusCode, headers } = answer
-        if (statusCode !== 200) throw new Error(`the answer has status ${statusCode}`)
-        const chunks: Buffer[] = []
-        let length = 0
-        for await (const chunk of answer as AsyncIterable<Buffer>) {
-          length += chunk.length
-          if (length > maxBytes) throw new Error(`the document is larger than ${maxBytes} bytes`)
-          chunks.push(chunk)
-        }
-        const [, seconds] = /(?:^|[\s,])max-age=(\d{1,9})/i.exec(headers['cache-control'] ?? '') ?? []
-        const maxAgeSeconds = seconds === undefined ? undefined : Number(seconds)
-        // A byte order mark is no part of the text.
-        resolve({ json: JSON.parse(new TextDecoder().decode(Buffer.concat(chunks))), maxAgeSeconds })
+        resolve(await read(answer))
       } catch (thrown) {
         reject(thrown)
       } finally {
@@ -99,24 +111,21 @@ export async function getJson(url: URL, { maxBytes, signal }: JsonBounds): Promi
       }
     })
     sent.on('error', reject)
-    sent.end()
+    sent.end(body)
   })
 }
 
-/**
- * The addresses of a host of the internet. They come from name servers without the system's look-up, of which a process
- * does only two at a time: two hosts whose name servers are slow would hold up all others.
- */
-async function publicAddresses(host: string, signal: AbortSignal): Promise<readonly string[]> {
-  const addresses = isIP(host) !== 0 ? [host] : await namedAddresses(host, signal)
-  if (addresses.length === 0) throw new Error('the host has no address')
-  if (addresses.some(isUnreachable)) throw new Error(insideText)
-  return addresses
+async function inTime<T>(result: Promise<T>, signal: AbortSignal): Promise<T> {
+  const late = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+  return await Promise.race([result, late])
 }
 
-async function namedAddresses(host: string, signal: AbortSignal): Promise<readonly string[]> {
-  const late = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
-  const answers = await Promise.race([Promise.allSettled([dns.resolve4(host), dns.resolve6(host)]), late])
+/**
+ * Addresses of a host by name servers, without the system's look-up, of which a process does only two at a time: two
+ * hosts whose name servers are slow would hold up all others.
+ */
+async function namedAddresses(host: string): Promise<readonly string[]> {
+  const answers = await Promise.allSettled([dns.resolve4(host), dns.resolve6(host)])
   return answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
 }
 
@@ -127,28 +136,4 @@ function lookupOf(addresses: readonly string[]): LookupFunction {
     if (all === true) callback(null, found)
     else callback(null, found[0]?.address ?? '', found[0]?.family)
   }
-}
-
-/** Looks a host up, and fails if one of its addresses is special. */
-const publicLookup: LookupFunction = (host, options, callback) => {
-  lookup(host, { ...options, all: true }, (error, found) => {
-    if (error !== null) return callback(error, '')
-    if (found.some(({ address }) => isUnreachable(address))) return callback(specialAddress(), '')
-    if (options.all === true) return callback(null, found)
-    return callback(null, found[0]?.address ?? '', found[0]?.family)
-  })
-}
-
-function requirePort({ protocol, port }: URL): void {
-  if (protocol !== 'https:' || port !== '') throw new TypeError('only https on port 443 is called')
-}
-
-function hostOf({ hostname }: URL): string {
-  return hostname.replace(/^\[|\]$/g, '')
-}
-
-const insideText = 'the host has an address inside this network'
-
-function specialAddress(): Error {
-  return new Error(`${insideText}; a client there needs "private_network": true`)
 }
