@@ -24,8 +24,9 @@ const entries = [...pageNames.flatMap((name) => [`${name}.ts`, `style/${name}.cs
 const inputs = ['src/**/*.*', 'gen/client/**/*.ts', 'scripts/build-pages.ts', 'package-lock.json']
 
 /**
- * Builds the pages of the service: bundles scripts and styles, names each by its content, writes names and English
- * texts into the HTML, and puts all of it into dist/pages.json, which the server imports.
+ * Builds the pages of the service: bundles scripts and styles, names each by its content, puts each page into
+ * shell.html, writes names and English texts into the HTML, and puts all of it into dist/pages.json, which the server
+ * imports.
  */
 export async function buildPages(): Promise<void> {
   const names = new Map<string, string>()
@@ -37,7 +38,7 @@ export async function buildPages(): Promise<void> {
     if (output !== undefined) names.set(entry.replace(/\.ts$/, '.js'), basename(output[0]))
   }
   const fill = async (name: PageName): Promise<[PageName, string]> => {
-    const html = await readFile(new URL(`${name}.html`, sources), 'utf8')
+    const html = await withParts((await readPart('shell')).replaceAll('[[page.', `[[${name}.`))
     const filled = withStyle(withTexts(withoutIndents(html)), name, files).replace(
       /\[\[([\w.-]+)\]\]/g,
       (_, asset: string) => {
@@ -86,6 +87,16 @@ async function bundle(entry: string) {
     write: false,
     logLevel: 'warning',
   })
+}
+
+const readPart = (name: string): Promise<string> => readFile(new URL(`${name}.html`, sources), 'utf8')
+
+/** Writes HTML files in place of their names, such as [[notice.html]]. */
+async function withParts(html: string): Promise<string> {
+  const found = /\[\[([\w-]+)\.html\]\]/.exec(html)
+  if (found === null) return html
+  const part = await readPart(found[1] as string)
+  return await withParts(html.replace(found[0], () => part))
 }
 
 /** Drops the white space that begins lines between elements. */

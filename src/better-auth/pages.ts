@@ -1,14 +1,8 @@
 import type { GenericEndpointContext } from '@better-auth/core'
-import {
-  answerWithFile,
-  continuePath,
-  loadPageFiles,
-  type PageFiles,
-  type PageValues,
-  type ServedFile,
-} from '../http/page-files.ts'
+import { answerWithFile, continuePath, loadPageFiles, type PageFiles, type ServedFile } from '../http/page-files.ts'
 import { isLoopbackHttp } from '../service/config.ts'
 import { CountersignError } from '../shared/errors.ts'
+import type { WalletValues } from '../shared/page-values.ts'
 import { apiError } from './failures.ts'
 import { basePathOf, ownOrigin } from './request.ts'
 
@@ -32,7 +26,7 @@ export function ownHandOverUrl({ context }: GenericEndpointContext, ticket: stri
 }
 
 /** What of the page's values the plugin's options decide: the accepted adapters, and how the page looks and speaks. */
-export type PageLook = Pick<PageValues, 'adapterIds' | 'logoUrl' | 'accentColor' | 'texts'>
+export type PageLook = Pick<WalletValues, 'adapterIds' | 'logoUrl' | 'accentColor' | 'texts'>
 
 /**
  * Serves the approval page under Better Auth's base path, with the headers that it has in the service. Opening it reads
@@ -58,11 +52,13 @@ export class ApprovalPage {
       appName,
       claimUrlTemplate: ownClaimUrlTemplate(ctx),
       basePath,
-      assetsPath: `${basePath}/cross-device/pages`,
+      accountPath: '',
+      inboxPath: '',
       demoWallet: isLoopbackHttp(ownOrigin(ctx.context)),
     }
     const key = JSON.stringify(values)
-    const page = this.#made.get(key) ?? (await this.#load())?.page('approve', { ...values, ...this.#look })
+    const serving = { assetsPath: `${basePath}/cross-device/pages` }
+    const page = this.#made.get(key) ?? (await this.#load())?.page('approve', { ...values, ...this.#look }, serving)
     if (page !== undefined) {
       this.#made.set(key, page)
       return answer(ctx, page)

@@ -41,8 +41,7 @@ export const optionsHeaders = {
 
 /** The languages of the pages, if there are some: those of the service, and those of the texts file. */
 export function spokenLanguages({ served, textsFile }: PageSettings['pages']): readonly string[] {
-  const texts = readPageTexts(served ? textsFile : undefined)
-  return [...new Set([...languages, ...(texts === '' ? [] : Object.keys(JSON.parse(texts) as object))])]
+  return [...new Set([...languages, ...Object.keys(readPageTexts(served ? textsFile : undefined) ?? {})])]
 }
 
 function partsOf(settings: OptionsSettings): readonly ServicePart[] {

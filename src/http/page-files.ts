@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import { extname } from 'node:path'
-import { constants, crc32, deflateRawSync, gzipSync, type ZlibOptions } from 'node:zlib'
+import { gzipSync } from 'node:zlib'
 import { withoutOws } from '../shared/header-text.ts'
 import { defaultClaimUrlTemplate, orderIdForm, type PageName } from '../shared/page-names.ts'
+import type { CommonValues, PageValues } from '../shared/page-values.ts'
 import { takesGzip } from '../wire/body.ts'
 import { headersOfPage, pageHeaders } from './page-headers.ts'
 
@@ -25,52 +26,18 @@ export interface ServedFile {
   readonly gzipped?: ServedFile
 }
 
-/** What the server fills into a page's placeholders. */
-export interface PageValues {
-  /** Name of the application. */
-  readonly appName: string
-  /** Template of the claim URLs that lead to the page, which reads the claim by it. */
-  readonly claimUrlTemplate: string
-  /** Path of the REST endpoints that the page calls, such as /api/auth; empty if they are at the root. */
-  readonly basePath: string
-  /** Path of the direct sign-in endpoints under `basePath`, such as /wallet. Of the sign-in page only. */
-  readonly endpointPrefix?: string
+/** How a page is served. */
+export interface PageServing {
   /** Path of the assets, without a slash at the end. */
   readonly assetsPath: string
-  /** Ids of the wallet adapters that the service accepts. */
-  readonly adapterIds: readonly string[]
-  /** Whether the page offers the demo wallet. */
-  readonly demoWallet: boolean
-  /** Address of the operator's logo. Default: none. */
-  readonly logoUrl?: string | undefined
-  /** The operator's accent colour, such as #1f6feb. Default: the page's own. */
-  readonly accentColor?: string | undefined
-  /** The operator's texts as `readPageTexts` returns them. Default: none. */
-  readonly texts?: string | undefined
-  /** Path of the account page; empty if there is none. Of the demo and the approval page only. */
-  readonly accountPath?: string
-  /** Path of the inbox; empty if there is none. Of the approval page, the account page and the inbox itself. */
-  readonly inboxPath?: string
-  /** Whether the browser may be signed in already, so that the page asks. Of the sign-in page only. */
-  readonly maybeSignedIn?: boolean
-  /** Whether pages can start orders; if not, backends do. Of the sign-in page, the account page and the demo. */
-  readonly startsOrders?: boolean
-}
-
-/** A page with a content of its own. */
-export interface FilledPage {
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: Buffer
-  /** The same, compressed, for clients that accept gzip. */
-  readonly gzipped: () => Buffer
+  /** Default: 200. */
+  readonly status?: number
 }
 
 /** The built pages. */
 export interface PageFiles {
-  /** A page by its name, with status 200 by default. It is not cached, because it names the assets of one build. */
-  page(name: PageName, values: PageValues, status?: number): ServedFile
-  /** The issuer's page, made once, for what it shows in each answer: JSON that its script reads. */
-  issuerPage(values: PageValues): (content: string) => FilledPage
+  /** A page by its name, with its values. It is not cached, because it names the assets of one build. */
+  page<Name extends PageName>(name: Name, values: PageValues[Name], serving: PageServing): ServedFile
   /** Scripts, styles and icons by name. A name changes with the content. */
   readonly assets: ReadonlyMap<string, ServedFile>
 }
@@ -99,27 +66,30 @@ export async function loadPageFiles(): Promise<PageFiles | undefined> {
 /** The pages of a build. */
 export function pageFilesOf({ pages, assets }: BuiltPages): PageFiles {
   return {
-    page: (name, values, status = 200) => servedPage(fillIn(pages[name], values), values.logoUrl, status),
-    issuerPage: (values) => pageAround(pages.issuer.split('{{content}}'), values),
+    page: (name, values, { assetsPath, status = 200 }) => {
+      const html = fillIn(pages[name], { ...values, assetsPath })
+      const headers = {
+        ...headersOfPage(html, values.logoUrl),
+        vary: 'Origin, Accept-Encoding',
+        'content-type': contentTypes['.html'] as string,
+        'cache-control': 'no-store',
+      }
+      // Texts in many languages are long. Nothing in a page is secret, so its length may tell what it contains.
+      return compressible(html, (body, encoding) => ({ status, headers: { ...headers, ...encoding }, body }))
+    },
     assets: new Map(Object.entries(assets).map(([name, text]) => [name, servedAsset(name, text)])),
   }
 }
 
-function fillIn(html: string, values: PageValues): string {
-  const byName: Readonly<Record<string, string | undefined>> = {
+/** Fills in a page's placeholders: single values in the document, and all of them for its script. */
+function fillIn(html: string, { assetsPath, ...values }: CommonValues & { readonly assetsPath: string }): string {
+  const places: Readonly<Record<string, unknown>> = {
     ...values,
-    adapterIds: values.adapterIds.join(','),
-    demoWallet: values.demoWallet ? 'on' : 'off',
-    logoUrl: values.logoUrl ?? '',
-    accentColor: values.accentColor ?? '',
-    texts: values.texts ?? '',
-    accountPath: values.accountPath ?? '',
-    inboxPath: values.inboxPath ?? '',
+    assetsPath,
     initials: initialsOf(values.appName),
-    maybeSignedIn: values.maybeSignedIn ? 'yes' : 'no',
-    startsOrders: values.startsOrders ? 'yes' : 'no',
+    values: JSON.stringify(values),
   }
-  return html.replace(/\{\{(\w+)\}\}/g, (placeholder, name: string) => escapeHtml(byName[name] ?? placeholder))
+  return html.replace(/\{\{(\w+)\}\}/g, (placeholder, name: string) => escapeHtml(String(places[name] ?? placeholder)))
 }
 
 /** First letters of the first two words of a name, for the place of a logo. */
@@ -130,64 +100,6 @@ function initialsOf(name: string): string {
 
 function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
-}
-
-function servedPage(html: string, logoUrl: string | undefined, status: number): ServedFile {
-  const headers = htmlHeaders(html, logoUrl)
-  // Texts in many languages are long. Nothing in a page is secret, so its length may tell what it contains.
-  return compressible(html, (body, encoding) => ({ status, headers: { ...headers, ...encoding }, body }))
-}
-
-/** A page whose parts around its content are filled in and compressed once: any client can have an error page made. */
-function pageAround(parts: readonly string[], values: PageValues): (content: string) => FilledPage {
-  const filled = parts.map((part) => fillIn(part, values))
-  const headers = htmlHeaders(filled.join(''), values.logoUrl)
-  const [before, after] = filled.map((part) => pieceOf(part)) as [GzipPiece, GzipPiece]
-  return (content) => {
-    const text = escapeHtml(content)
-    return {
-      headers,
-      body: Buffer.concat([before.plain, Buffer.from(text), after.plain]),
-      // The least memory: allocating more takes longer than compressing so little.
-      gzipped: () => gzipOf([before, pieceOf(text, { windowBits: 9, memLevel: 1 }), after]),
-    }
-  }
-}
-
-function htmlHeaders(html: string, logoUrl: string | undefined): Readonly<Record<string, string>> {
-  return {
-    ...headersOfPage(html, logoUrl),
-    vary: 'Origin, Accept-Encoding',
-    'content-type': contentTypes['.html'] as string,
-    'cache-control': 'no-store',
-  }
-}
-
-/** A part of a gzip file, compressed by itself: its blocks end at a whole byte, and none is the last. */
-interface GzipPiece {
-  readonly plain: Buffer
-  readonly deflated: Buffer
-}
-
-function pieceOf(text: string, options: ZlibOptions = {}): GzipPiece {
-  const plain = Buffer.from(text)
-  return { plain, deflated: deflateRawSync(plain, { ...options, finishFlush: constants.Z_FULL_FLUSH }) }
-}
-
-/** Method 8 (deflate), no flags, no time, unknown system (RFC 1952, 2.3). */
-const gzipHeader = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255])
-/** The last block, which is empty. */
-const gzipEnd = deflateRawSync('')
-
-/** The gzip file of several pieces. */
-function gzipOf(pieces: readonly GzipPiece[]): Buffer {
-  const trailer = Buffer.alloc(8)
-  trailer.writeUInt32LE(pieces.reduce((sum, { plain }) => crc32(plain, sum), 0))
-  trailer.writeUInt32LE(
-    pieces.reduce((length, { plain }) => length + plain.length, 0),
-    4,
-  )
-  return Buffer.concat([gzipHeader, ...pieces.map(({ deflated }) => deflated), gzipEnd, trailer])
 }
 
 function servedAsset(name: string, text: string): ServedFile {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { english } from '../shared/texts/english.ts'
-import { placeholdersOf } from '../shared/texts/page-texts.ts'
+import { type OperatorTexts, placeholdersOf } from '../shared/texts/page-texts.ts'
 
 /** Largest file of texts, in bytes. All texts of a language are about 10 KiB. */
 const maxFileBytes = 1024 * 1024
@@ -8,21 +8,21 @@ const maxFileBytes = 1024 * 1024
 const setting = 'pages.textsFile (COUNTERSIGN_TEXTS_FILE)'
 
 /**
- * Reads the operator's texts for the approval page: a JSON file with an object of texts for each language. Returns them
- * as JSON for the page; empty without a file.
+ * Reads the operator's texts for the approval page: a JSON file with an object of texts for each language. Returns
+ * `undefined` without a file.
  *
  * Throws a `TypeError` of one line if the file cannot be read or is not such JSON, has a text that the page does not
  * know, or one whose placeholders are not those of the English text.
  */
-export function readPageTexts(file: string | undefined): string {
-  if (file === undefined) return ''
+export function readPageTexts(file: string | undefined): OperatorTexts | undefined {
+  if (file === undefined) return undefined
   const languages = asObject(parse(file), 'the file')
   for (const [language, texts] of Object.entries(languages)) {
     if (!isLanguage(language)) refuse(`"${shorten(language)}" is not a language tag such as fr or pt-BR`)
     for (const [key, text] of Object.entries(asObject(texts, shorten(language))))
       checkText(`${language}: ${key}`, key, text)
   }
-  return JSON.stringify(languages)
+  return languages as OperatorTexts
 }
 
 function parse(file: string): unknown {

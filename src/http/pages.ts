@@ -5,6 +5,7 @@ import { toFailure } from '../rpc/errors.ts'
 import { isBuiltIn } from '../shared/adapters.ts'
 import { cookieValue } from '../shared/header-text.ts'
 import { accountPath, inboxPath, orderIdForm, type PageName, signInPath } from '../shared/page-names.ts'
+import type { PageValues } from '../shared/page-values.ts'
 import { sessionCookieName } from '../shared/session-cookie.ts'
 import { type Exchange, type Route, requireHttpMethod } from './exchange.ts'
 import {
@@ -15,7 +16,7 @@ import {
   isContinuePath,
   notBuilt,
   type PageFiles,
-  type PageValues,
+  type PageServing,
   type ServedFile,
 } from './page-files.ts'
 import { pageHeaders } from './page-headers.ts'
@@ -95,33 +96,38 @@ export function createPages(settings: PageSettings, log: Logger, parts: PagePart
   const { files, peekSession, isOwn = () => false } = parts
   if (!settings.pages.served) return { find: () => undefined, answerUnknown() {}, places: [] }
   if (files === undefined) log.warn(notBuilt.trim())
-  const { appName, claimUrlTemplate, basePath, endpointPrefix, adapterIds, demoWallet, startsOrders } = settings
+  const { appName, basePath, endpointPrefix, adapterIds, demoWallet, startsOrders, keepsUsers } = settings
   const { logoUrl, accentColor, textsFile } = settings.pages
-  const looks = { logoUrl, accentColor, texts: readPageTexts(textsFile) }
-  const values = { appName, claimUrlTemplate, basePath, assetsPath, adapterIds, demoWallet, ...looks }
-  const page = (name: PageName, own?: Partial<PageValues>, status?: number): ServedFile =>
-    files?.page(name, { ...values, ...own }, status) ?? unavailable
-  const signInAssets = basePath + signInPath
-  const signIn = { endpointPrefix, assetsPath: signInAssets }
-  const { keepsUsers } = settings
-  const ownAccount = {
+  const common = { appName, basePath, logoUrl, accentColor, texts: readPageTexts(textsFile) }
+  const ofWallets = { ...common, adapterIds, demoWallet }
+  const paths = {
     accountPath: keepsUsers ? basePath + accountPath : '',
     inboxPath: keepsUsers ? basePath + inboxPath : '',
   }
-  const signInPages = (own: Partial<PageValues>) => ({
-    signedOut: page('sign-in', { ...signIn, ...own, maybeSignedIn: false }),
-    maybeSignedIn: page('sign-in', { ...signIn, ...own, maybeSignedIn: true }),
-  })
-  const withCode = signInPages({ startsOrders: true })
-  const walletsOnly = signInPages({ startsOrders: false })
-  const unknown = files && page('not-found', signIn, 404)
+  const signInAssets = basePath + signInPath
+  const page = <Name extends PageName>(
+    name: Name,
+    values: PageValues[Name],
+    serving: PageServing = { assetsPath: signInAssets },
+  ): ServedFile => files?.page(name, values, serving) ?? unavailable
+  const approval = { ...ofWallets, ...paths, claimUrlTemplate: settings.claimUrlTemplate }
+  const signInPages = (starts: boolean) => {
+    const values = { ...ofWallets, endpointPrefix, startsOrders: starts }
+    return {
+      signedOut: page('sign-in', { ...values, maybeSignedIn: false }),
+      maybeSignedIn: page('sign-in', { ...values, maybeSignedIn: true }),
+    }
+  }
+  const withCode = signInPages(true)
+  const walletsOnly = signInPages(false)
+  const unknown = files && page('not-found', common, { assetsPath: signInAssets, status: 404 })
 
   const rows = {
     demo: {
       places: [at('/')],
       route: fileRoute(
         settings.hasDemo
-          ? page('demo', { ...ownAccount, startsOrders })
+          ? page('demo', { ...ofWallets, ...paths, startsOrders }, { assetsPath })
           : async (exchange) => {
               const hasAccount = keepsUsers && (await mayBeSignedIn(exchange, peekSession))
               return redirectTo(basePath + (hasAccount ? accountPath : signInPath))
@@ -129,8 +135,8 @@ export function createPages(settings: PageSettings, log: Logger, parts: PagePart
       ),
     },
     approve: {
-      places: [...claimPlaces(claimUrlTemplate), { path: `${continuePath}/*`, matches: isContinuePath }],
-      route: fileRoute(page('approve', ownAccount)),
+      places: [...claimPlaces(settings.claimUrlTemplate), { path: `${continuePath}/*`, matches: isContinuePath }],
+      route: fileRoute(page('approve', approval, { assetsPath })),
     },
     'sign-in': {
       places: [at(basePath + signInPath)],
@@ -144,16 +150,16 @@ export function createPages(settings: PageSettings, log: Logger, parts: PagePart
     // Without users of the service's own, there is nothing to show.
     account: {
       places: keepsUsers ? [at(basePath + accountPath)] : [],
-      route: fileRoute(page('account', { ...signIn, startsOrders, ...ownAccount })),
+      route: fileRoute(page('account', { ...ofWallets, ...paths, endpointPrefix, startsOrders })),
     },
     inbox: {
       places: keepsUsers ? [at(basePath + inboxPath)] : [],
-      route: fileRoute(page('inbox', { ...signIn, ...ownAccount })),
+      route: fileRoute(page('inbox', { ...common, ...paths, endpointPrefix })),
     },
     // The approval page again, for an order of the inbox.
     inboxOrder: {
       places: keepsUsers ? [ordersUnder(`${basePath + inboxPath}/`)] : [],
-      route: fileRoute(page('approve', { ...ownAccount, assetsPath: signInAssets })),
+      route: fileRoute(page('approve', approval)),
     },
   } satisfies Record<Exclude<PageName, 'issuer' | 'not-found'> | 'inboxOrder', PageRow>
 

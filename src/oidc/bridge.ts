@@ -4,35 +4,24 @@ import type { KoaContextWithOIDC } from 'oidc-provider'
 import type { Exchange } from '../http/exchange.ts'
 import { maxFormBytes } from '../limits/limits.ts'
 import type { CountersignError } from '../shared/errors.ts'
-import { takesGzip } from '../wire/body.ts'
 
 /** An answer of the library. */
 export interface LibraryAnswer {
   readonly status: number
   readonly headers: OutgoingHttpHeaders
   readonly body: string | Buffer
-  /** The body compressed, for clients that accept it. Absent if the answer is small. */
-  readonly gzipped?: (() => Buffer) | undefined
   /** Why it is no answer of the protocol: a limit, or an outage. */
   readonly failure?: CountersignError | undefined
 }
 
 /** Puts an answer of our own in place of the library's. */
 export function answerWith(
-  ctx: Pick<KoaContextWithOIDC, 'status' | 'body' | 'set' | 'res'>,
-  { status, headers, body, gzipped }: LibraryAnswer,
+  ctx: Pick<KoaContextWithOIDC, 'status' | 'body' | 'set'>,
+  { status, headers, body }: LibraryAnswer,
 ): void {
   ctx.status = status
   for (const [name, value] of Object.entries(headers)) ctx.set(name, String(value))
   ctx.body = body
-  if (ctx.res instanceof MemoryResponse) ctx.res.gzipped = gzipped
-}
-
-/** An answer in the encoding that a request accepts. */
-export function encodedFor({ headers: asked }: Pick<Exchange, 'headers'>, answer: LibraryAnswer): LibraryAnswer {
-  const { status, headers, body, gzipped } = answer
-  if (gzipped === undefined || !takesGzip(asked['accept-encoding'])) return { status, headers, body }
-  return { status, headers: { ...headers, 'content-encoding': 'gzip' }, body: gzipped() }
 }
 
 /** What of a request is replaced before the library sees it. */
@@ -101,7 +90,6 @@ export function reportFailure(response: ServerResponse, failure: CountersignErro
 class MemoryResponse extends OutgoingMessage {
   statusCode = 200
   statusMessage = ''
-  gzipped: LibraryAnswer['gzipped']
   failure: CountersignError | undefined
   #body: string | Buffer = ''
 
@@ -109,8 +97,8 @@ class MemoryResponse extends OutgoingMessage {
     if (!this.finished) throw new Error('the library has not answered')
     // Koa gives an empty body a type, for which some clients take the answer for an error.
     if (this.#body.length === 0) this.removeHeader('content-type')
-    const { statusCode, gzipped, failure } = this
-    return { status: statusCode, headers: this.getHeaders(), body: this.#body, gzipped, failure }
+    const { statusCode, failure } = this
+    return { status: statusCode, headers: this.getHeaders(), body: this.#body, failure }
   }
 
   override end(body: unknown = ''): this {

@@ -3,6 +3,7 @@ import type { People } from '../core/users/people.ts'
 import type { PastSession } from '../core/users/sessions.ts'
 import { areGroups, groupsExpected, isInAny } from '../shared/groups.ts'
 import { isLoopbackHost } from '../shared/origin.ts'
+import type { ShownClient } from '../shared/page-values.ts'
 import { canonicalAddress } from './canonical-address.ts'
 import { issuerScopes } from './claims.ts'
 
@@ -37,13 +38,6 @@ export interface ClientMetadata {
   /** All that it may ask for, of the issuer and of resources. Absent: it may ask for anything. */
   readonly scope?: string | undefined
   readonly [name: string]: unknown
-}
-
-/** A client as people know it. */
-export interface ShownClient {
-  readonly name: string
-  /** Where people find it; absent if that is on their device. */
-  readonly home: string | undefined
 }
 
 /** A client as people know it: by its own address if it names one, or by that of its first redirect URI. */

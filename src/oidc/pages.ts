@@ -1,4 +1,3 @@
-import type { Session } from '../core/users/host.ts'
 import { type Exchange, requireHttpMethod } from '../http/exchange.ts'
 import type { PageFiles } from '../http/page-files.ts'
 import { readPageTexts } from '../http/page-texts.ts'
@@ -6,100 +5,27 @@ import { isForm } from '../http/refusals.ts'
 import { maxFormBytes } from '../limits/limits.ts'
 import { CountersignError, internalError } from '../shared/errors.ts'
 import { accountPath, signInPath } from '../shared/page-names.ts'
-import { encodedFor, type LibraryAnswer } from './bridge.ts'
-import type { ShownClient } from './clients.ts'
+import type { IssuerContent } from '../shared/page-values.ts'
+import { encodedFor } from './answers.ts'
+import type { LibraryAnswer } from './bridge.ts'
 import type { IssuerSettings, SharedParts } from './parts.ts'
 
-/**
- * What the page shows, which its script reads. No text of the library is in it: the page speaks the user's language.
- */
-export type PageContent =
-  | {
-      readonly kind: 'consent'
-      readonly client: ShownClient
-      /** Host of the redirect URI; absent if it leads to an application on the device. */
-      readonly host: string | undefined
-      /** Host of the client's metadata document, which proves nothing else; `undefined` for a client of the file. */
-      readonly documentHost?: string | undefined
-      /** What the client asks for: scopes, those of a resource with its address behind a space. */
-      readonly scopes: readonly string[]
-      readonly wallet: ShownWallet
-      readonly sessionId: string
-      /** The sign-in page, which leads back. */
-      readonly signIn: string
-      /** The device that the client is on, if a person has typed its code. */
-      readonly device?: ShownDevice
-    }
-  /** Asks for the code that a device shows. */
-  | { readonly kind: 'device-code' }
-  /** An order made the session, which is not enough for a code of a device. */
-  | { readonly kind: 'device-direct'; readonly client: ShownClient; readonly signIn: string }
-  /** The user is in none of the client's groups. */
-  | {
-      readonly kind: 'not-for-account'
-      readonly client: ShownClient
-      readonly wallet: string
-      readonly sessionId: string
-      readonly signIn: string
-      /** Of a device. */
-      readonly code?: string
-    }
-  | {
-      readonly kind: 'logout'
-      readonly client: ShownClient | undefined
-      readonly wallet: ShownWallet
-      readonly ticket: string
-    }
-  | { readonly kind: 'signed-out'; readonly client: ShownClient | undefined }
-  /** A wrong request of an application: the error by its code, and the redirect URI if that is what is wrong. */
-  | ({
-      readonly kind: 'error'
-      readonly error: string
-      readonly sent?: string | undefined
-      /** Host of the client's document, if that cannot be fetched. */
-      readonly unreachable?: string | undefined
-    } & Asker)
-  /** A request that is over. */
-  | ({ readonly kind: 'over' } & Asker)
-  /** A failure that is not the application's: a reason of ours, such as RATE_LIMITED. */
-  | { readonly kind: 'failure'; readonly reason: string }
-
-/** A device, as far as people can recognise it. */
-interface ShownDevice {
-  readonly code: string
-  /** IP address of its request; absent if it is unknown. */
-  readonly ip: string | undefined
-  readonly userAgent: string
-  /** Whether it is on the browser's network; absent if that cannot be told. */
-  readonly sameNetwork: boolean | undefined
-}
-
-/** The wallet of the session. */
-type ShownWallet = Pick<Session, 'adapterId' | 'address'>
-
-/** The application that a request comes from, and the languages that it asks for, as far as they are known. */
-interface Asker {
-  readonly client?: ShownClient | undefined
-  readonly locales?: string | undefined
-}
-
 /** Makes the issuer's page with a content. */
-export type ShowPage = (status: number, content: PageContent) => LibraryAnswer
+export type ShowPage = (status: number, content: IssuerContent) => LibraryAnswer
 
 /** Makes the issuer's page of the built pages; without them, the answer says so. */
 export function issuerPage(settings: IssuerSettings, files: PageFiles | undefined): ShowPage {
   const { appName, basePath, pages, resolveLogin } = settings
   const { logoUrl, accentColor, textsFile } = pages
-  const texts = readPageTexts(textsFile)
   const signIn = basePath + signInPath
   // Users of the application's own have no account page.
   const account = resolveLogin === undefined ? basePath + accountPath : signIn
-  // The assets are those of the sign-in page.
-  const looks = { appName, basePath, assetsPath: signIn, accountPath: account, logoUrl, accentColor, texts }
-  const empty = { claimUrlTemplate: '', adapterIds: [], demoWallet: false }
-  const page = files?.issuerPage({ ...looks, ...empty })
+  const looks = { appName, basePath, accountPath: account, logoUrl, accentColor, texts: readPageTexts(textsFile) }
   return (status, content) => {
-    if (page !== undefined) return { status, ...page(JSON.stringify(content)) }
+    // The assets are those of the sign-in page.
+    const locales = 'locales' in content ? content.locales : undefined
+    const page = files?.page('issuer', { ...looks, locales, content }, { assetsPath: signIn, status })
+    if (page !== undefined) return page
     const headers = { 'content-type': 'text/plain; charset=utf-8' }
     return { status: 503, headers, body: 'The pages are not built.\n' }
   }

@@ -5,6 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { ApprovalPage } from '../../src/better-auth/pages.ts'
 import { type PageFiles, pageFilesOf } from '../../src/http/page-files.ts'
 import { pageHeaders } from '../../src/http/page-headers.ts'
+import { pageValues } from '../support/page-values.ts'
 import { call } from './calls.ts'
 import { makeAuth, startAuth } from './support.ts'
 
@@ -44,7 +45,7 @@ test.each([
   const html = await page.text()
   expect(html).toContain('A request is waiting for you')
   expect(html).toContain('Bread &#38; &#60;b&#62;Butter')
-  expect(html).toContain(`name="countersign-base-path" content="${basePath}"`)
+  expect(pageValues(html)).toMatchObject({ basePath, accountPath: '', inboxPath: '' })
   expect(html).not.toMatch(/\{\{|\[\[|<b>Butter/)
 
   const assets = assetsOf(html)
@@ -148,8 +149,7 @@ test.each([
     const auth = await makeAuth({ auth: { baseURL }, orders: { adapters: ['ed25519'] } })
     const page = await auth.handler(new Request(`${baseURL}/api/auth/cross-device/claim/0123456789abcdefABCDEF`))
     const html = await page.text()
-    expect(html).toContain(`name="countersign-demo-wallet" content="${demoWallet}"`)
-    expect(html).toContain('name="countersign-adapters" content="ed25519"')
+    expect(pageValues(html)).toMatchObject({ demoWallet: demoWallet === 'on', adapterIds: ['ed25519'] })
   },
 )
 

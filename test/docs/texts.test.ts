@@ -24,5 +24,5 @@ test('the service takes its example', () => {
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const file = join(folder, 'texts.json')
   writeFileSync(file, example)
-  expect(JSON.parse(readPageTexts(file))).toEqual(JSON.parse(example))
+  expect(readPageTexts(file)).toEqual(JSON.parse(example))
 })

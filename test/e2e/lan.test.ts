@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { lanHosts } from '../../src/service/lan.ts'
+import { pageValues } from '../support/page-values.ts'
 import { rest } from '../support/rest.ts'
 import { spawnService } from '../support/service.ts'
 
@@ -23,7 +24,7 @@ async function claimOriginFor(url: string, origin: string): Promise<string> {
 async function demoWallet(url: string): Promise<unknown[]> {
   const paths = ['/', '/c/0123456789abcdefABCDEF']
   const pages = await Promise.all(paths.map(async (path) => await (await fetch(url + path)).text()))
-  return pages.map((html) => /name="countersign-demo-wallet" content="(\w+)"/.exec(html)?.[1])
+  return pages.map((html) => pageValues(html).demoWallet)
 }
 
 const loopbackNames = ['localhost', '127.0.0.1', '[::1]']
@@ -35,7 +36,7 @@ describe.skipIf(host === undefined)('in a network', () => {
     const lan = `http://${host}:${port}`
     expect(service.log()).toContain(`"Phones: ${lan} on the same network`)
     expect(service.log()).toContain(`"url":"${lan}"`)
-    expect(await demoWallet(lan)).toEqual(['on', 'on'])
+    expect(await demoWallet(lan)).toEqual([true, true])
     for (const origin of [lan, ...loopbackNames.map((name) => `http://${name}:${port}`)]) {
       expect(await nonceFor(lan, origin), origin).toBe('trusted')
       expect(await claimOriginFor(lan, origin), origin).toBe(lan)
@@ -69,7 +70,7 @@ test('with --lan, an https publicUrl stays, loopback pages are trusted, and ther
   }
   expect(await nonceFor(service.url, publicUrl)).toBe('trusted')
   if (host !== undefined) expect(await nonceFor(service.url, `http://${host}:${port}`)).toBe('ORIGIN_NOT_TRUSTED')
-  expect(await demoWallet(service.url)).toEqual(['off', 'off'])
+  expect(await demoWallet(service.url)).toEqual([false, false])
   expect(await service.stop()).toBe(0)
 })
 

@@ -13,6 +13,7 @@ import { approvedHeading, reviewOnPhone } from '../browser/flows.ts'
 import { hasBrowser, provokes, useBrowser } from '../browser/support.ts'
 import { blocksOf } from '../docs/blocks.ts'
 import { hasPart } from '../support/optional.ts'
+import { pageValues } from '../support/page-values.ts'
 import { rest } from '../support/rest.ts'
 import { makeWallet, proofOf } from '../support/wallet.ts'
 import { Terminal } from './terminal.ts'
@@ -185,7 +186,7 @@ describe.skipIf(!hasBrowser || !canStart)('in an empty folder', () => {
       const [session = ''] = cookie.split(';')
       expect((await fetch(`${local}/me`, { headers: { ...proxied, cookie: session } })).status).toBe(200)
       const signInPage = await (await fetch(`${local}/api/auth/sign-in`, { headers: proxied })).text()
-      expect(signInPage).toContain('name="countersign-demo-wallet" content="off"')
+      expect(pageValues(signInPage).demoWallet).toBe(false)
       const { json: order } = await rest(local, '/cross-device/start', { kind: 'login' }, proxied)
       expect(order).toMatchObject({ claimUrl: expect.stringMatching(/^https:\/\/shop\.example\//) })
       expect(order.confirmationCode ?? '').toBe('')

@@ -6,6 +6,7 @@ import { onTestFinished } from 'vitest'
 import type { Countersign } from '../../src/index.ts'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { type Navigation, navigate } from '../support/navigate.ts'
+import { pageValues } from '../support/page-values.ts'
 import { freePort } from '../support/redis-server.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
@@ -177,9 +178,7 @@ export async function signInByOrder(browser: Browser, wallet: TestWallet) {
 
 /** What the issuer's page shows. */
 export function contentOf(html: string): Record<string, unknown> & { readonly kind?: string } {
-  const content = /name="countersign-content" content="([^"]*)"/.exec(html)?.[1]
-  if (content === undefined) return {}
-  return JSON.parse(content.replace(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code))))
+  return pageValues(html).content ?? {}
 }
 
 /** A page that a browser has opened. */

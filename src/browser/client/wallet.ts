@@ -1,5 +1,6 @@
 import { given } from '../../shared/given.ts'
 import type { SigningAccount } from '../../shared/session.ts'
+import { isSameAddressText } from '../../shared/wallet-address.ts'
 import { aborted, CountersignClientError } from './errors.ts'
 import { readWalletAnswer, type WalletSignature, walletFailure } from './wallet-answer.ts'
 
@@ -181,14 +182,10 @@ export function nimiqHub(hub: NimiqHub, { appName, signer }: NimiqHubOptions): W
     adapterId: 'nimiq',
     async sign(message) {
       const answer = await hub.signMessage({ appName, message, ...given({ signer }) })
-      if (signer !== undefined && compact(answer.signer) !== compact(signer)) {
+      if (signer !== undefined && !isSameAddressText(String(answer.signer), signer)) {
         throw new CountersignClientError('WALLET_WRONG_KEY', 'The wallet signed with another address than asked for')
       }
       return answer
     },
   }
-}
-
-function compact(address: unknown): string {
-  return String(address).replace(/\s/g, '').toUpperCase()
 }

@@ -11,15 +11,13 @@ import {
 } from '../client/index.ts'
 import { loadOnDemand } from '../client/page.ts'
 import { findWallets } from '../wallets/index.ts'
-import { showBrand } from './brand.ts'
 import { cookieClient, signInAddress } from './cookie-client.ts'
-import { byId, fill, fillTexts, metaContent } from './dom.ts'
+import { byId, fill } from './dom.ts'
+import { openPage } from './open-page.ts'
 import { clearUnavailableWallet, wantedWallets } from './page-wallet.ts'
 import { computerRow, type Row, rowElement, sessionRow, walletRow } from './rows.ts'
-import { readServiceFacts } from './service-facts.ts'
 import { Tasks } from './tasks.ts'
 import { walletList } from './wallet-list.ts'
-import { chooseWords, readOperatorTexts } from './words.ts'
 
 /**
  * The account page: where the user is signed in, the user's wallets, known computers and connected applications. All
@@ -28,26 +26,19 @@ import { chooseWords, readOperatorTexts } from './words.ts'
  * by itself.
  */
 
-const facts = readServiceFacts()
-const words = chooseWords(accountTexts, navigator.languages, readOperatorTexts(metaContent('countersign-texts')))
-const appName = document.title
+const page = openPage<'account'>(accountTexts, 'account.title')
+const { words, values } = page
 /** Whether backends start orders, so that some may be for the user's inbox. */
-const hasInbox = metaContent('countersign-starts-orders') === 'no'
-const client = cookieClient()
+const hasInbox = !values.startsOrders
+const client = cookieClient(values)
 const tasks = new Tasks({
-  words,
-  appName,
+  page,
   isBesideTap: true,
   remedyOf: (code) =>
     code === 'SESSION_NOT_FRESH' ? { text: words.say('account.again'), act: () => signIn(true) } : undefined,
 })
 
-document.documentElement.lang = words.language
-document.documentElement.dir = words.direction
-document.title = `${words.say('account.title')} · ${appName}`
-fillTexts((key) => words.text(key))
-showBrand()
-clearUnavailableWallet(facts)
+clearUnavailableWallet(values)
 byId('sign-out-button').addEventListener('click', () => {
   void tasks.run(async () => {
     await client.signOut()
@@ -70,7 +61,7 @@ void tasks.run(() => show())
 
 /** Leads to the sign-in page, and from there back here. */
 function signIn(isAgain = false): void {
-  location.replace(signInAddress(isAgain))
+  location.replace(signInAddress(values, isAgain))
 }
 
 /**
@@ -131,7 +122,7 @@ function showWayBack(apps: readonly ConnectedApp[]): void {
   link.hidden = target === undefined
   if (target === undefined) return
   link.href = target.href
-  link.textContent = words.say('account.back', { app: app?.name ?? appName })
+  link.textContent = words.say('account.back', { app: app?.name ?? values.appName })
 }
 
 /** Counts the requests that wait for the user, if there is an inbox. */
@@ -177,7 +168,7 @@ function showWallets(own: Session, wallets: readonly UserWallet[]): void {
 /** Lists the wallets of this device, of which the user adds one. */
 function chooseWallet(): void {
   const place = byId('wallet-choice')
-  const finder = findWallets(wantedWallets(facts, facts.adapters, { app: appName, demo: words.say('wallet.demo') }))
+  const finder = findWallets(wantedWallets(page))
   const list = walletList({
     finder,
     words,

@@ -1,25 +1,24 @@
 import { approveTexts } from '../../shared/texts/pages.ts'
+import { isSameAddressText } from '../../shared/wallet-address.ts'
 import { isPassing } from '../client/errors.ts'
 import { CountersignClientError, type HandOver, type OrderChallenge, type PhoneOrder } from '../client/index.ts'
 import { Countdown } from '../element/countdown.ts'
 import { answering } from '../wallets/found-sign-in.ts'
 import { forgetHubAnswer } from '../wallets/hub.ts'
 import type { FoundWallet } from '../wallets/index.ts'
-import { showBrand } from './brand.ts'
-import { byId, fill, fillTexts, metaContent, showOnly } from './dom.ts'
+import { byId, fill, showOnly } from './dom.ts'
 import { type Ending, endingOf, endingOfInbox, endings } from './endings.ts'
 import { HandOverPanel } from './hand-over-panel.ts'
 import { forgetClaim, type HeldClaim, hold, isContinued, takeClaim } from './held-claim.ts'
+import { openPage } from './open-page.ts'
 import { asksFirst, clearUnavailableWallet, readHubAnswer } from './page-wallet.ts'
 import { pagePhoneCalls, ServiceClock } from './phone-calls.ts'
 import { Poll } from './poll.ts'
 import { siteName } from './requester-card.ts'
 import { OutcomeScreen, RequestScreen } from './screens.ts'
-import { readServiceFacts } from './service-facts.ts'
 import { remembering, Signing } from './signing.ts'
 import { type Remedy, Tasks } from './tasks.ts'
 import { type Choice, WalletPanel } from './wallet-panel.ts'
-import { chooseWords, readOperatorTexts } from './words.ts'
 
 /**
  * The approval page, which a claim URL opens on a phone, or the link of a hand-over in another of its browsers.
@@ -48,20 +47,18 @@ const wrongWallets: ReadonlySet<string> = new Set([
 /** Time between two looks at the order, in milliseconds: while the user decides, and after the approval. */
 const pollMs = { review: 5000, outcome: 2500 } as const
 
-/** Path of the inbox; empty if there is none. */
-const inbox = metaContent('countersign-inbox')
+const page = openPage<'approve'>(approveTexts)
+const { words, values } = page
+const { appName, inboxPath: inbox } = values
 const continued = isContinued(location.pathname)
-const appName = document.title
-const facts = readServiceFacts()
-const words = chooseWords(approveTexts, navigator.languages, readOperatorTexts(metaContent('countersign-texts')))
 const clock = new ServiceClock()
-const client = pagePhoneCalls(metaContent('countersign-base-path'), clock)
+const client = pagePhoneCalls(values.basePath, clock)
 const sections = ['shell', 'continue', 'request', 'outcome', 'ended'].map((id) => byId(id))
 const rememberInput = byId<HTMLInputElement>('remember-input')
 
 // Before the claim is taken, which changes the page's address.
 const hubAnswer = await readHubAnswer(appName)
-let held = takeClaim(metaContent('countersign-claim-url'))
+let held = takeClaim(values.claimUrlTemplate)
 /** Whether the order is one of the user's inbox. */
 let fromInbox = held !== undefined && 'inbox' in held.by
 let challenge: OrderChallenge | undefined
@@ -73,15 +70,13 @@ let last: FoundWallet | undefined
 /** Ends the listening to the chosen wallet's account switches. */
 let stopListening = (): void => {}
 
-const tasks = new Tasks({ words, appName, isHandled: settle, remedyOf, noticeOf })
+const tasks = new Tasks({ page, isHandled: settle, remedyOf, noticeOf })
 const poll = new Poll(look)
 const signing = new Signing(tasks)
 const requestScreen = new RequestScreen(words, clock)
 const outcomeScreen = new OutcomeScreen(words, clock, () => void poll.now())
 const walletPanel = new WalletPanel({
-  words,
-  facts,
-  appName,
+  page,
   onUse: (found) => void tasks.runInstead((signal) => use(found, signal)),
   onApps: (areShown) => handOverPanel.keepReady(areShown),
   onOpenApp: () => {
@@ -101,11 +96,7 @@ const countdown = new Countdown(
   () => void poll.now(),
 )
 
-document.documentElement.lang = words.language
-document.documentElement.dir = words.direction
-fillTexts((key) => words.text(key))
-showBrand()
-clearUnavailableWallet(facts)
+clearUnavailableWallet(values)
 open()
 
 byId('review-button').addEventListener('click', () => void tasks.run(review))
@@ -200,7 +191,7 @@ async function use(found: FoundWallet, signal: AbortSignal): Promise<void> {
   const isAsked = found.kind === 'demo' || (found.kind === 'page' && expectedAddress !== undefined)
   const address = account?.address ?? (isAsked ? await ask(() => wallet.getAddress?.()) : undefined)
   const isForAnother =
-    address !== undefined && expectedAddress !== undefined && !isSameAddress(address, expectedAddress)
+    address !== undefined && expectedAddress !== undefined && !isSameAddressText(address, expectedAddress)
   stopListening()
   stopListening = wallet.onAccountChange?.((now) => changeAccount(found, now !== undefined)) ?? (() => {})
   const { wallet: remembered, forget } = remembering(wallet)
@@ -407,7 +398,7 @@ function end(ending: Ending): void {
   fill(root, 'advice', words.say(`ending.${name}.text`))
   const link = byId('account-link')
   // A service without accounts of its own has no page of them.
-  link.hidden = !hasAccountLink || link.getAttribute('href') === ''
+  link.hidden = !hasAccountLink || values.accountPath === ''
   poll.stop()
   outcomeScreen.leave()
   forgetClaim()
@@ -432,12 +423,6 @@ function show(id: string, title: string): boolean {
   // Not again for what is there already: the focus would jump to its heading.
   if (isNew) showOnly(section, sections)
   return isNew
-}
-
-/** Whether two addresses are the same, however they are grouped and spelt. An account may stand with its chain. */
-function isSameAddress(a: string, b: string): boolean {
-  const [one, other] = [a, b].map((address) => address.replace(/\s|^.*:/g, '').toLowerCase())
-  return one === other
 }
 
 function pageTitle(title: string): string {

@@ -1,16 +1,15 @@
-import { metaContent } from './dom.ts'
+import type { CommonValues } from '../../shared/page-values.ts'
 
 /** Shows the operator's logo and accent colour, if the service names them. */
-export function showBrand(): void {
-  showLogo(metaContent('countersign-logo'))
-  const colour = readColour(metaContent('countersign-accent-color'))
+export function showBrand({ logoUrl, accentColor = '' }: Pick<CommonValues, 'logoUrl' | 'accentColor'>): void {
+  if (logoUrl !== undefined) showLogo(logoUrl)
+  const colour = readColour(accentColor)
   if (colour === undefined) return
   applyAccent(colour)
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => applyAccent(colour))
 }
 
 function showLogo(address: string): void {
-  if (address === '') return
   const logo = document.createElement('img')
   logo.className = 'logo'
   // The name of the application is next to it.

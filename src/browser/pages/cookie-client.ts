@@ -1,8 +1,8 @@
 import { signInPath } from '../../shared/page-names.ts'
+import type { CommonValues, PageValues } from '../../shared/page-values.ts'
 import { type CountersignClient, createCountersignClient, type TokenStorage } from '../client/index.ts'
 import { tryStorage } from '../client/page.ts'
 import type { Fetcher } from '../client/rest-api.ts'
-import { metaContent } from './dom.ts'
 
 /**
  * Storage for a client whose session is in the cookie only. A token that the application keeps under the same key is
@@ -16,10 +16,13 @@ const cookieOnly: TokenStorage = {
 }
 
 /** The client of a page whose session is in the cookie only. All calls are under the base path. */
-export function cookieClient(fetch?: Fetcher): CountersignClient {
+export function cookieClient(
+  { basePath, endpointPrefix }: Pick<PageValues['inbox'], 'basePath' | 'endpointPrefix'>,
+  fetch?: Fetcher,
+): CountersignClient {
   return createCountersignClient({
-    basePath: metaContent('countersign-base-path'),
-    endpointPrefix: metaContent('countersign-endpoint-prefix'),
+    basePath,
+    endpointPrefix,
     autoPersistToken: false,
     storage: cookieOnly,
     fetch,
@@ -27,8 +30,8 @@ export function cookieClient(fetch?: Fetcher): CountersignClient {
 }
 
 /** Address of the sign-in page that leads back to this page. With `isAgain`, it asks signed-in users, too. */
-export function signInAddress(isAgain = false): string {
+export function signInAddress({ basePath }: CommonValues, isAgain = false): string {
   const returnTo = location.pathname + location.search
   const query = new URLSearchParams({ returnTo, ...(isAgain ? { again: '1' } : {}) })
-  return `${metaContent('countersign-base-path')}${signInPath}?${query}`
+  return `${basePath}${signInPath}?${query}`
 }

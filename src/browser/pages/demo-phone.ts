@@ -1,9 +1,10 @@
+import { isLoopbackHost } from '../../shared/origin.ts'
 import type { CountersignClient, Session, StartOrderOptions } from '../client/index.ts'
 import { CountersignSignIn, type CountersignSignInEvents } from '../element/element.ts'
 import { ClaimNotes, howToReach } from './claim-notes.ts'
 import { isSmallTouchScreen } from './device.ts'
 import { byId } from './dom.ts'
-import type { ServiceFacts } from './service-facts.ts'
+import type { Page } from './open-page.ts'
 import type { Words } from './words.ts'
 import { elementTexts } from './words.ts'
 
@@ -59,11 +60,11 @@ export class PhoneSignIn {
 
   constructor(options: PhoneSignInOptions) {
     this.#options = options
-    const { words, facts } = options
+    const { words } = options.page
     if (isSmallTouchScreen()) {
       byId('phone-text').textContent = words.say('demo.phone.text.here')
       this.#button.textContent = words.say('demo.phone.button.here')
-    } else if (facts.isLoopbackPage) {
+    } else if (isLoopbackHost(location.hostname)) {
       byId('phone-text').replaceChildren(...howToReach(lanCommand, words))
     }
     this.#button.addEventListener('click', () => {
@@ -80,7 +81,8 @@ export class PhoneSignIn {
   }
 
   #start(): void {
-    const { client, words, startsOrders, onSession } = this.#options
+    const { client, page, startsOrders, onSession } = this.#options
+    const { words } = page
     // Where a backend starts the orders, a page's own has no words.
     const title = startsOrders ? { displayTitle: words.say('demo.phone.order') } : {}
     const order = { kind: 'login', ...title } as const
@@ -96,8 +98,7 @@ export class PhoneSignIn {
 /** Options of {@link PhoneSignIn}. */
 export interface PhoneSignInOptions {
   readonly client: CountersignClient
-  readonly words: Words
-  readonly facts: ServiceFacts
+  readonly page: Page
   /** Whether pages can start orders of every kind, with words. */
   readonly startsOrders: boolean
   readonly onSession: (session: Session) => void

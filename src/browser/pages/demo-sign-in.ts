@@ -1,3 +1,4 @@
+import type { WalletValues } from '../../shared/page-values.ts'
 import { isPassing } from '../client/errors.ts'
 import { type CountersignClient, CountersignClientError, type Session } from '../client/index.ts'
 import { readSentSignIn } from '../client/sent-sign-in.ts'
@@ -5,18 +6,15 @@ import { forgetDemoWallet, openDemoWallet } from '../wallets/demo-wallet.ts'
 import { type ReturnedSignIn, signInWithFound } from '../wallets/found-sign-in.ts'
 import { type FoundWallet, findWallets, type HubAnswer, type WalletFinder } from '../wallets/index.ts'
 import { byId, fill } from './dom.ts'
+import type { Page } from './open-page.ts'
 import { hubFor, obviousWallet, wantedWallets } from './page-wallet.ts'
-import type { ServiceFacts } from './service-facts.ts'
 import type { Tasks } from './tasks.ts'
 import { walletList } from './wallet-list.ts'
-import type { Words } from './words.ts'
 
 /** Options of {@link DirectSignIn}. */
 export interface DirectSignInOptions {
   readonly client: CountersignClient
-  readonly facts: ServiceFacts
-  readonly appName: string
-  readonly words: Words
+  readonly page: Page<WalletValues>
   readonly tasks: Tasks
   readonly onSession: (session: Session) => Promise<void>
 }
@@ -31,10 +29,9 @@ export class DirectSignIn {
 
   constructor(options: DirectSignInOptions) {
     this.#options = options
-    const { facts, appName, words } = options
-    const names = { app: appName, demo: words.say('wallet.demo') }
-    this.#finder = findWallets(wantedWallets(facts, facts.adapters, names))
-    const list = walletList({ finder: this.#finder, words, onChoose: (found) => this.#start(found) })
+    const { page } = options
+    this.#finder = findWallets(wantedWallets(page))
+    const list = walletList({ finder: this.#finder, words: page.words, onChoose: (found) => this.#start(found) })
     byId('wallet-list').append(list)
     this.#finder.subscribe(() => this.#show())
     byId('sign-in-button').addEventListener('click', () => {
@@ -78,11 +75,11 @@ export class DirectSignIn {
   }
 
   async #signIn(found: FoundWallet, returned: ReturnedSignIn | undefined, signal: AbortSignal): Promise<void> {
-    const { client, appName, words, tasks, onSession } = this.#options
-    const text = words.say('wallet.asked', { wallet: found.name })
+    const { client, page, tasks, onSession } = this.#options
+    const text = page.words.say('wallet.asked', { wallet: found.name })
     const { session } = await signInWithFound(found, {
       client,
-      hub: hubFor(appName),
+      hub: hubFor(page.values.appName),
       returned,
       ask: (question) => tasks.askWallet(text, signal, question),
       signal,

@@ -1,16 +1,14 @@
 import { createConnectTransport } from '@connectrpc/connect-web'
 import { demoTexts } from '../../shared/texts/pages.ts'
 import { CountersignClientError, createCountersignClient, type Session } from '../client/connect.ts'
-import { showBrand } from './brand.ts'
 import { PhoneSignIn } from './demo-phone.ts'
 import { type Act, showSession, showSessions } from './demo-sessions.ts'
 import { prepareSignOrders } from './demo-sign.ts'
 import { DirectSignIn } from './demo-sign-in.ts'
-import { byId, fillTexts, metaContent } from './dom.ts'
+import { byId } from './dom.ts'
+import { openPage } from './open-page.ts'
 import { clearUnavailableWallet, readHubAnswer } from './page-wallet.ts'
-import { readServiceFacts } from './service-facts.ts'
 import { Tasks } from './tasks.ts'
-import { chooseWords, readOperatorTexts } from './words.ts'
 
 /** The demo page: both ways to sign in, the session, and a signature order. The session is in the cookie only. */
 
@@ -18,10 +16,9 @@ import { chooseWords, readOperatorTexts } from './words.ts'
 const transport = createConnectTransport({ baseUrl: location.origin })
 const client = createCountersignClient({ transport, autoPersistToken: false })
 const views = { out: byId('signed-out'), in: byId('signed-in') }
-const appName = document.title
-const facts = readServiceFacts()
-const words = chooseWords(demoTexts, navigator.languages, readOperatorTexts(metaContent('countersign-texts')))
-const tasks = new Tasks({ words, appName })
+const page = openPage<'demo'>(demoTexts, 'demo.title')
+const { words, values } = page
+const tasks = new Tasks({ page })
 const act: Act = (work) =>
   tasks.run(async () => {
     try {
@@ -32,38 +29,30 @@ const act: Act = (work) =>
     }
   })
 
-document.documentElement.lang = words.language
-document.documentElement.dir = words.direction
-document.title = `${words.say('demo.title')} · ${appName}`
-fillTexts((key) => words.text(key))
-showBrand()
 const accountLink = byId<HTMLAnchorElement>('account-link')
-accountLink.href = metaContent('countersign-account')
-accountLink.hidden = metaContent('countersign-account') === ''
+accountLink.href = values.accountPath
+accountLink.hidden = values.accountPath === ''
 byId('sign-out-button').addEventListener('click', () => void act(signOut))
 byId('revoke-others-button').addEventListener('click', () => void act(revokeOthers))
-clearUnavailableWallet(facts)
+clearUnavailableWallet(values)
 const direct = new DirectSignIn({
   client,
-  facts,
-  appName,
-  words,
+  page,
   tasks,
   onSession: arrive,
 })
-const startsOrders = metaContent('countersign-starts-orders') === 'yes'
+const { startsOrders } = values
 // With start keys, only a backend starts them, and two of the three things are left.
 for (const id of ['sign-section', 'intro-text']) byId(id).hidden = !startsOrders
 prepareSignOrders(client, words)
 const phone = new PhoneSignIn({
   client,
-  words,
-  facts,
+  page,
   startsOrders,
   onSession: (session) => void act(() => arrive(session)),
 })
 void act(lookForSession).then(async () => {
-  const answer = await readHubAnswer(appName)
+  const answer = await readHubAnswer(values.appName)
   if (answer !== undefined && views.in.hidden) direct.resume(answer)
 })
 // From the back-forward cache: the session may have ended since, and a wallet at another site may have been left.

@@ -56,11 +56,6 @@ export function element<K extends keyof HTMLElementTagNameMap>(
   return made
 }
 
-/** Content of a `<meta>` element that the server filled in; empty if there is none. */
-export function metaContent(name: string): string {
-  return document.querySelector<HTMLMetaElement>(`meta[name="${name}"]`)?.content ?? ''
-}
-
 /** Errors of a service's settings, and those that no text was written for. */
 const forOperators = /^(ORIGIN_|START_KEY_|NOT_ENABLED|INVALID_REQUEST|UNEXPECTED)/
 

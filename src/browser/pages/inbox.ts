@@ -2,13 +2,12 @@ import { inboxTexts } from '../../shared/texts/pages.ts'
 import { shortAddress } from '../../shared/wallet-address.ts'
 import { failureOf } from '../client/errors.ts'
 import type { InboxOrder, Session } from '../client/index.ts'
-import { showBrand } from './brand.ts'
 import { cookieClient, signInAddress } from './cookie-client.ts'
-import { byId, element, fill, fillTexts, metaContent, noteForOperator } from './dom.ts'
+import { byId, element, fill, noteForOperator } from './dom.ts'
 import { holdFromInbox } from './held-claim.ts'
+import { openPage } from './open-page.ts'
 import { ServiceClock, settingClock } from './phone-calls.ts'
 import { Poll } from './poll.ts'
-import { chooseWords, readOperatorTexts } from './words.ts'
 
 /**
  * The inbox: the requests that wait for the signed-in user's approval. With `order` in its address, as in the link of a
@@ -21,10 +20,9 @@ const pollMs = 5000
 /** Time before its end at which a request stands out, in milliseconds. */
 const soonMs = 300_000
 
-const words = chooseWords(inboxTexts, navigator.languages, readOperatorTexts(metaContent('countersign-texts')))
-const appName = document.title
+const { words, values } = openPage<'inbox'>(inboxTexts)
 const clock = new ServiceClock()
-const client = cookieClient(settingClock(clock))
+const client = cookieClient(values, settingClock(clock))
 /** The only order that is shown, if the address names one. */
 const wanted = new URL(location.href).searchParams.get('order')
 const list = byId('requests')
@@ -34,10 +32,6 @@ const rows = new Map<string, RequestRow>()
 let session: Session | undefined
 const poll = new Poll(look)
 
-document.documentElement.lang = words.language
-document.documentElement.dir = words.direction
-fillTexts((key) => words.text(key))
-showBrand()
 showTitle(0)
 byId('retry-button').addEventListener('click', () => void poll.now())
 addEventListener('offline', () => complain(words.say('task.offline')))
@@ -58,7 +52,7 @@ interface RequestRow {
 async function look(): Promise<void> {
   try {
     session ??= await client.getCurrentSession()
-    if (session === undefined) return location.replace(signInAddress())
+    if (session === undefined) return location.replace(signInAddress(values))
     if (session.orderId !== undefined) return close('elsewhere')
     const orders = await client.listInbox()
     show(wanted === null ? orders : orders.filter(({ orderId }) => orderId === wanted), session)
@@ -90,7 +84,7 @@ function show(orders: readonly InboxOrder[], { address }: Session): void {
   byId('none').hidden = wanted !== null || orders.length > 0
   byId('over').hidden = !isOver
   fill(byId('over'), 'over', words.say('inbox.over.text', { address: shortAddress(address) }), shortAddress(address))
-  byId<HTMLAnchorElement>('other-wallet-link').href = signInAddress(true)
+  byId<HTMLAnchorElement>('other-wallet-link').href = signInAddress(values, true)
   byId('all-link').hidden = wanted === null
   showTitle(orders.length)
   reveal()
@@ -117,7 +111,7 @@ function rowOf(order: InboxOrder): RequestRow {
   button.addEventListener('click', () => {
     button.setAttribute('aria-busy', 'true')
     holdFromInbox(orderId)
-    location.assign(`${byId<HTMLAnchorElement>('all-link').href}/${orderId}`)
+    location.assign(`${values.inboxPath}/${orderId}`)
   })
   foot.append(expires, button)
   root.append(foot)
@@ -160,7 +154,7 @@ function close(reason: 'elsewhere' | 'signed-out'): void {
   const closed = byId('closed')
   fill(closed, 'closed', words.say(`inbox.${reason}.title`))
   fill(closed, 'closedText', words.say(`inbox.${reason}.text`))
-  byId<HTMLAnchorElement>('sign-in-link').href = signInAddress(true)
+  byId<HTMLAnchorElement>('sign-in-link').href = signInAddress(values, true)
   for (const id of ['none', 'over', 'all-link']) byId(id).hidden = true
   list.replaceChildren()
   closed.hidden = false
@@ -176,7 +170,7 @@ function reveal(): void {
 
 /** Counts the requests in the title of the tab, and for screen readers. */
 function showTitle(count: number): void {
-  const title = `${words.say('inbox.title')} · ${appName}`
+  const title = `${words.say('inbox.title')} · ${values.appName}`
   document.title = count === 0 ? title : `(${count}) ${title}`
   const spoken = byId('count')
   const text = count === 0 ? '' : words.say('inbox.count', { count: words.number(count) })

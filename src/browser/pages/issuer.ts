@@ -1,63 +1,15 @@
+import { signInPath } from '../../shared/page-names.ts'
+import type { IssuerContent, ShownDevice, ShownWallet } from '../../shared/page-values.ts'
 import { issuerTexts } from '../../shared/texts/pages.ts'
 import { shortAddress } from '../../shared/wallet-address.ts'
-import { showBrand } from './brand.ts'
 import { describeDevice } from './device.ts'
-import { byId, element, fill, fillTexts, metaContent, withExact } from './dom.ts'
-import { chooseWords, languagesOf, readOperatorTexts } from './words.ts'
+import { byId, element, fill, withExact } from './dom.ts'
+import { openPage } from './open-page.ts'
 
 /**
  * The page of the OpenID Connect issuer: consent, a code of a device, sign-out, or an ending. A script sends the
  * answer: redirects of a form count against the page's own policy.
  */
-
-/** An application; `home` is absent if it is on the user's device. */
-interface Client {
-  readonly name: string
-  readonly home?: string
-}
-
-interface Wallet {
-  readonly adapterId: string
-  readonly address: string
-}
-
-/** The device that shows a code, and where it is. */
-interface Device {
-  readonly code: string
-  readonly ip?: string
-  readonly userAgent: string
-  readonly sameNetwork?: boolean
-}
-
-/** What the server filled in. */
-type Content = { readonly client?: Client; readonly locales?: string } & (
-  | {
-      readonly kind: 'consent'
-      readonly client: Client
-      readonly host?: string
-      readonly documentHost?: string
-      readonly scopes: readonly string[]
-      readonly wallet: Wallet
-      readonly sessionId: string
-      readonly signIn: string
-      readonly device?: Device
-    }
-  | { readonly kind: 'device-code' }
-  | { readonly kind: 'device-direct'; readonly client: Client; readonly signIn: string }
-  | {
-      readonly kind: 'not-for-account'
-      readonly client: Client
-      readonly wallet: string
-      readonly sessionId: string
-      readonly signIn: string
-      readonly code?: string
-    }
-  | { readonly kind: 'logout'; readonly wallet: Wallet; readonly ticket: string }
-  | { readonly kind: 'signed-out' }
-  | { readonly kind: 'error'; readonly error: string; readonly sent?: string; readonly unreachable?: string }
-  | { readonly kind: 'over' }
-  | { readonly kind: 'failure'; readonly reason: string }
-)
 
 /** An ending: what the page says, and a link or a button for each way on. */
 interface Ending {
@@ -71,12 +23,9 @@ interface Ending {
   readonly ways: readonly HTMLElement[]
 }
 
-const content = JSON.parse(metaContent('countersign-content')) as Content
-const asked = content.locales?.split(' ') ?? []
-const languages = [...asked, ...languagesOf(new URL(location.href))]
-const words = chooseWords(issuerTexts, languages, readOperatorTexts(metaContent('countersign-texts')))
-const site = document.title
-const client = content.client
+const { words, values } = openPage<'issuer'>(issuerTexts)
+const { appName: site, content } = values
+const client = 'client' in content ? content.client : undefined
 const notice = byId('notice')
 
 /** Time in ms for which a decision is in view before its buttons are live. Two clicks of a double click are closer. */
@@ -84,10 +33,6 @@ const seenMs = 700
 let isAnswered = false
 let retry = (): void => location.reload()
 
-document.documentElement.lang = words.language
-document.documentElement.dir = words.direction
-fillTexts((key) => words.text(key))
-showBrand()
 byId('retry-button').addEventListener('click', () => retry())
 // As it was when the user left it: answered.
 addEventListener('pageshow', ({ persisted }) => persisted && location.reload())
@@ -99,7 +44,7 @@ else showEnding(endingOf(content))
 document.body.toggleAttribute('data-waiting', false)
 
 /** What a page is that asks nothing. */
-function endingOf(content: Exclude<Content, { kind: 'consent' | 'logout' | 'device-code' }>): Ending {
+function endingOf(content: Exclude<IssuerContent, { kind: 'consent' | 'logout' | 'device-code' }>): Ending {
   if (content.kind === 'signed-out') return signedOut()
   if (content.kind === 'device-direct') return direct(content)
   if (content.kind === 'not-for-account') return notForAccount(content)
@@ -123,7 +68,7 @@ function endingOf(content: Exclude<Content, { kind: 'consent' | 'logout' | 'devi
   return { sign: 'stop', title, text, detail, ways: [wayBack()] }
 }
 
-function showConsent(content: Content & { kind: 'consent' }): void {
+function showConsent(content: IssuerContent & { kind: 'consent' }): void {
   const { client, host, documentHost, scopes, wallet, sessionId, signIn, device } = content
   const section = byId('consent')
   const { name } = client
@@ -158,7 +103,7 @@ function showConsent(content: Content & { kind: 'consent' }): void {
 }
 
 /** The device, in place of where a redirect leads. */
-function showDevice(section: HTMLElement, { code, ip, userAgent, sameNetwork }: Device): void {
+function showDevice(section: HTMLElement, { code, ip, userAgent, sameNetwork }: ShownDevice): void {
   fill(section, 'place', words.say('issuer.code.place'))
   fill(section, 'code', `${code.slice(0, 4)}-${code.slice(4)}`)
   fill(section, 'program', describeDevice(userAgent, words))
@@ -179,7 +124,7 @@ function showCodeForm(): void {
   })
 }
 
-function showLogout({ wallet, ticket }: Content & { kind: 'logout' }): void {
+function showLogout({ wallet, ticket }: IssuerContent & { kind: 'logout' }): void {
   const section = byId('logout')
   showWallet(section, wallet)
   if (client?.home !== undefined) byId<HTMLAnchorElement>('cancel-link').href = client.home
@@ -187,7 +132,7 @@ function showLogout({ wallet, ticket }: Content & { kind: 'logout' }): void {
   decideBy({ 'logout-button': { ticket } })
 }
 
-function notForAccount(content: Content & { kind: 'not-for-account' }): Ending {
+function notForAccount(content: IssuerContent & { kind: 'not-for-account' }): Ending {
   const { client, wallet, sessionId, signIn, code } = content
   const title = words.say('issuer.not-for-account.title')
   const text = words.say('issuer.not-for-account.text', { client: client.name })
@@ -200,7 +145,7 @@ function notForAccount(content: Content & { kind: 'not-for-account' }): Ending {
 }
 
 /** A sign-in with another device does not sign in a third one. */
-function direct({ client, signIn }: Content & { kind: 'device-direct' }): Ending {
+function direct({ client, signIn }: IssuerContent & { kind: 'device-direct' }): Ending {
   const title = words.say('issuer.code.direct.title')
   const text = words.say('issuer.code.direct.text', { client: client.name })
   return { sign: 'no', title, text, ways: [wayOn(words.say('issuer.sign-in'), signIn)] }
@@ -222,7 +167,7 @@ function copyOf(wallet: string): readonly HTMLElement[] {
   return [button]
 }
 
-function showWallet(section: HTMLElement, { adapterId, address }: Wallet): void {
+function showWallet(section: HTMLElement, { adapterId, address }: ShownWallet): void {
   const kind = section.querySelector<HTMLElement>('.kind')
   // Those that have no mark have a letter.
   if (kind !== null) Object.assign(kind, { textContent: adapterId.slice(0, 1).toUpperCase() }).dataset.kind = adapterId
@@ -231,7 +176,7 @@ function showWallet(section: HTMLElement, { adapterId, address }: Wallet): void 
 
 function signedOut(): Ending {
   const title = words.say('issuer.signed-out')
-  const signIn = wayOn(words.say('issuer.sign-in'), `${metaContent('countersign-base-path')}/sign-in`)
+  const signIn = wayOn(words.say('issuer.sign-in'), `${values.basePath}${signInPath}`)
   const ways = client?.home === undefined ? [signIn] : [wayBack(), signIn]
   return { sign: 'yes', title, text: words.say('issuer.signed-out.text', { site }), ways }
 }
@@ -256,7 +201,7 @@ function wayBack(): HTMLElement {
 }
 
 function wayToAccount(): HTMLElement {
-  return wayOn(words.say('issuer.account'), metaContent('countersign-account-path'))
+  return wayOn(words.say('issuer.account'), values.accountPath)
 }
 
 function wayOn(text: string, target: string | (() => void)): HTMLElement {

@@ -1,7 +1,7 @@
 import type { CountersignClient, StartedOrder } from '../client/index.ts'
 import { CountersignSignIn, type SignInClient } from '../element/element.ts'
 import { element, noteForOperator } from './dom.ts'
-import { elementTexts, type Words } from './words.ts'
+import { elementTexts, textsUnder, type Words } from './words.ts'
 
 /** Options of {@link openLinkPanel}. */
 export interface LinkPanelOptions {
@@ -21,7 +21,7 @@ export interface LinkPanelOptions {
 export function openLinkPanel(place: HTMLElement, { client, words, order: first, onEnd }: LinkPanelOptions): void {
   const panel = new CountersignSignIn()
   const problem = element('p', 'error')
-  const texts = { ...elementTexts(words), ...words.under('account.link.') }
+  const texts = { ...elementTexts(words), ...textsUnder('account.link.', words) }
   let order: StartedOrder | undefined
   const share = shareButton(words, () => order?.claimUrl)
   problem.setAttribute('role', 'alert')

@@ -1,3 +1,4 @@
+import type { WalletValues } from '../../shared/page-values.ts'
 import { loadOnDemand } from '../client/page.ts'
 import { type DemoWallet, forgetDemoWallet, openDemoWallet } from '../wallets/demo-wallet.ts'
 import {
@@ -10,11 +11,19 @@ import {
   type WalletApp,
   walletApps,
 } from '../wallets/index.ts'
-import type { ServiceFacts } from './service-facts.ts'
+import type { Page } from './open-page.ts'
 
-/** The demo wallet, for the first of these adapters that it supports; `undefined` if the service does not offer it. */
-export function offeredDemoWallet({ demoWallet }: ServiceFacts, adapterIds: readonly string[]): DemoWallet | undefined {
-  if (!demoWallet) return undefined
+/**
+ * Whether the page offers the demo wallet. Never over https, even if the service says so: it may not know that a proxy
+ * in front of it has a name and a certificate.
+ */
+function offersDemoWallet({ demoWallet }: WalletValues): boolean {
+  return demoWallet && location.protocol === 'http:'
+}
+
+/** The demo wallet, for the first of these adapters that it supports; `undefined` if the page does not offer it. */
+function offeredDemoWallet(values: WalletValues, adapterIds: readonly string[]): DemoWallet | undefined {
+  if (!offersDemoWallet(values)) return undefined
   for (const id of adapterIds) {
     const wallet = openDemoWallet(id)
     if (wallet !== undefined) return wallet
@@ -22,9 +31,9 @@ export function offeredDemoWallet({ demoWallet }: ServiceFacts, adapterIds: read
   return undefined
 }
 
-/** Deletes the demo wallet of this browser if the service does not offer it, as after a change of its settings. */
-export function clearUnavailableWallet({ demoWallet }: ServiceFacts): void {
-  if (!demoWallet) forgetDemoWallet()
+/** Deletes the demo wallet of this browser if the page does not offer it, as after a change of the service's settings. */
+export function clearUnavailableWallet(values: WalletValues): void {
+  if (!offersDemoWallet(values)) forgetDemoWallet()
 }
 
 /** The Nimiq Hub for this page. Its library is a file of its own, which is loaded on demand. */
@@ -39,22 +48,21 @@ export function hubFor(appName: string): HubOptions {
 }
 
 /**
- * What the page looks for: wallets for these adapters, the Nimiq Hub, and the demo wallet under this name if it is
- * offered.
+ * What the page looks for: wallets for these adapters (by default all that the service accepts), the Nimiq Hub, and the
+ * demo wallet if it is offered.
  */
 export function wantedWallets(
-  facts: ServiceFacts,
-  adapterIds: readonly string[],
-  names: { readonly app: string; readonly demo: string },
+  { values, words }: Page<WalletValues>,
+  adapterIds: readonly string[] = values.adapterIds,
 ): FindWalletsOptions {
-  const adapterId = offeredDemoWallet(facts, adapterIds)?.adapterId
-  const demo = { id: 'demo', name: names.demo, kind: 'demo' } as const
+  const adapterId = offeredDemoWallet(values, adapterIds)?.adapterId
+  const demo = { id: 'demo', name: words.say('wallet.demo'), kind: 'demo' } as const
   const extra =
     adapterId === undefined
       ? []
       : // Opened again each time: its user may have made another one.
         [{ ...demo, adapterId, connect: () => openDemoWallet(adapterId) as DemoWallet }]
-  return { adapterIds, hub: hubFor(names.app), extra }
+  return { adapterIds, hub: hubFor(values.appName), extra }
 }
 
 /**

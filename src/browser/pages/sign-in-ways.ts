@@ -1,19 +1,17 @@
+import type { WalletValues } from '../../shared/page-values.ts'
 import type { CountersignClient, CountersignClientError, Session, StartedOrder } from '../client/index.ts'
 import { isPhone } from '../client/page.ts'
 import { CountersignSignIn } from '../element/element.ts'
 import { ClaimNotes } from './claim-notes.ts'
 import { element, noteForOperator, withExact } from './dom.ts'
+import type { Page } from './open-page.ts'
 import { appsFor, hubFor, wantedWallets } from './page-wallet.ts'
-import type { ServiceFacts } from './service-facts.ts'
-import type { Words } from './words.ts'
 import { elementTexts } from './words.ts'
 
 /** Options of {@link SignInWays}. */
 export interface SignInWaysOptions {
   readonly client: CountersignClient
-  readonly words: Words
-  readonly facts: ServiceFacts
-  readonly appName: string
+  readonly page: Page<WalletValues>
   /** Whether the page can start orders. If not, it offers the wallets on this device only. */
   readonly startsOrders: boolean
   /** Called with the session of a sign-in. */
@@ -37,9 +35,9 @@ export class SignInWays {
   open(place: HTMLElement): void {
     if (this.#place !== undefined) return
     this.#place = place
-    const { client, words, startsOrders, onSession, onNotListed } = this.#options
+    const { client, page, startsOrders, onSession, onNotListed } = this.#options
     const ways = this.#element()
-    const notes = new ClaimNotes(words)
+    const notes = new ClaimNotes(page.words)
     let claimUrl = ''
     ways.startOrder = async ({ signal }) => {
       if (!startsOrders) return await never
@@ -74,19 +72,19 @@ export class SignInWays {
   }
 
   #element(): CountersignSignIn {
-    const { client, words, facts, appName, startsOrders } = this.#options
+    const { client, page, startsOrders } = this.#options
+    const { appName, adapterIds } = page.values
     const ways = new CountersignSignIn()
     ways.setAttribute('kind', 'login')
-    ways.setAttribute('adapter-ids', facts.adapters.join())
-    const names = { app: appName, demo: words.say('wallet.demo') }
-    const extra = wantedWallets(facts, facts.adapters, names).extra ?? []
+    ways.setAttribute('adapter-ids', adapterIds.join())
+    const extra = wantedWallets(page).extra ?? []
     ways.extraWallets = extra
     ways.classList.toggle('on-phone', isPhone())
     ways.classList.toggle('wallets-only', !startsOrders)
     ways.classList.toggle('with-code', startsOrders && !isPhone())
-    ways.style.setProperty('--entries', String(entriesAhead(facts.adapters, extra.length)))
+    ways.style.setProperty('--entries', String(entriesAhead(adapterIds, extra.length)))
     ways.hub = hubFor(appName)
-    ways.texts = elementTexts(words)
+    ways.texts = elementTexts(page.words)
     ways.client = client
     return ways
   }

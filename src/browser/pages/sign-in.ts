@@ -1,14 +1,13 @@
 import { returnTarget } from '../../shared/return-path.ts'
 import { signInTexts } from '../../shared/texts/pages.ts'
+import { isSameAddressText } from '../../shared/wallet-address.ts'
 import type { Session } from '../client/index.ts'
-import { showBrand } from './brand.ts'
 import { cookieClient } from './cookie-client.ts'
-import { byId, fill, fillTexts, metaContent, noteForOperator } from './dom.ts'
+import { byId, fill, noteForOperator } from './dom.ts'
+import { openPage } from './open-page.ts'
 import { clearUnavailableWallet } from './page-wallet.ts'
-import { readServiceFacts } from './service-facts.ts'
 import { SignInWays } from './sign-in-ways.ts'
 import { Tasks } from './tasks.ts'
-import { chooseWords, languagesOf, readOperatorTexts } from './words.ts'
 
 /**
  * The sign-in page: a wallet on this device, or one on a phone. It leads to `returnTo`. `again`, `wallet` and
@@ -20,40 +19,28 @@ import { chooseWords, languagesOf, readOperatorTexts } from './words.ts'
  * the proxy, refuses that session and leads back here, the browser would go around for ever.
  */
 
-const facts = readServiceFacts()
-const words = chooseWords(
-  signInTexts,
-  languagesOf(new URL(location.href)),
-  readOperatorTexts(metaContent('countersign-texts')),
-)
+const page = openPage<'sign-in'>(signInTexts, 'sign-in.title')
+const { words, values } = page
 const target = returnTarget(new URL(location.href))
-const wanted = wantedWallet(new URL(location.href), facts.adapters)
-const appName = document.title
+const wanted = wantedWallet(new URL(location.href), values.adapterIds)
 const views = { out: byId('signed-out'), in: byId('signed-in') }
 const continueLink = byId<HTMLAnchorElement>('continue-link')
 const otherWalletButton = byId('other-wallet-button')
 
-const client = cookieClient()
+const client = cookieClient(values)
 const ways = new SignInWays({
   client,
-  words,
-  facts,
-  appName,
-  startsOrders: metaContent('countersign-starts-orders') === 'yes',
+  page,
+  startsOrders: values.startsOrders,
   onSession: (session) => void leave(session),
   onNotListed: (error) => tasks.sayNotListed(error),
 })
-const tasks = new Tasks({ words, appName })
+const tasks = new Tasks({ page })
 
-document.documentElement.lang = words.language
-document.documentElement.dir = words.direction
-document.title = `${words.say('sign-in.title')} · ${appName}`
-fillTexts((key) => words.text(key))
 fill(views.out, 'text', words.say('sign-in.text', { host: location.host }), location.host)
 fill(views.out, 'wanted', wanted && words.say('sign-in.wanted', { address: wanted.address }), wanted?.address ?? '')
 continueLink.href = target.href
-showBrand()
-clearUnavailableWallet(facts)
+clearUnavailableWallet(values)
 
 continueLink.addEventListener('click', () => continueLink.setAttribute('aria-busy', 'true'))
 otherWalletButton.addEventListener('click', () => void tasks.run(signOut))
@@ -62,8 +49,7 @@ addEventListener('pageshow', ({ persisted }) => persisted && location.reload())
 // After the page's own sign-in and sign-out, which show themselves.
 client.onSession((session) => setTimeout(() => follow(session)))
 // Without the cookie, asking is of no use. With `again`, a new sign-in is wanted.
-if (metaContent('countersign-maybe-signed-in') === 'yes' && new URL(location.href).searchParams.get('again') !== '1')
-  void tasks.run(lookForSession)
+if (values.maybeSignedIn && new URL(location.href).searchParams.get('again') !== '1') void tasks.run(lookForSession)
 else showSignedOut()
 
 async function lookForSession(signal: AbortSignal): Promise<void> {
@@ -146,8 +132,6 @@ function wantedWallet(address: URL, adapterIds: readonly string[]): WantedWallet
   return adapterIds.includes(adapterId) ? { adapterId, address: walletAddress } : undefined
 }
 
-/** Whether a session is of the wallet. Spaces and case of an address do not count. */
 function isWanted({ adapterId, address }: WantedWallet, session: Session): boolean {
-  const plain = (text: string): string => text.replaceAll(' ', '').toLowerCase()
-  return session.adapterId === adapterId && plain(session.address) === plain(address)
+  return session.adapterId === adapterId && isSameAddressText(session.address, address)
 }

@@ -1,6 +1,7 @@
 import { isPassing } from '../client/errors.ts'
 import { CountersignClientError } from '../client/index.ts'
 import { byId, element, fill, noteForOperator } from './dom.ts'
+import type { Page } from './open-page.ts'
 import type { Words } from './words.ts'
 
 /** Time without an answer after which the page says that it is still trying, in milliseconds. */
@@ -11,9 +12,7 @@ export type Task = (signal: AbortSignal) => Promise<void>
 
 /** Options of {@link Tasks}. */
 export interface TasksOptions {
-  readonly words: Words
-  /** Name of the application. */
-  readonly appName: string
+  readonly page: Page
   /** May handle an error code itself; if it returns true, no notice is shown. */
   readonly isHandled?: (code: string) => boolean
   /** What the notice's button does after this error code, if not to try again. */
@@ -58,10 +57,11 @@ export class Tasks {
   #asking: AbortSignal | undefined
 
   constructor(options: TasksOptions) {
-    const { words, appName, isHandled = () => false, remedyOf = () => undefined, isBesideTap = false } = options
+    const { isHandled = () => false, remedyOf = () => undefined, isBesideTap = false } = options
     const { noticeOf = () => undefined } = options
+    const { words, values } = options.page
     this.#words = words
-    this.#appName = appName
+    this.#appName = values.appName
     this.#isHandled = isHandled
     this.#remedyOf = remedyOf
     this.#noticeOf = noticeOf

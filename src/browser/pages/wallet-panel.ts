@@ -1,3 +1,4 @@
+import type { WalletValues } from '../../shared/page-values.ts'
 import type { SigningAccount } from '../../shared/session.ts'
 import { shortAddress } from '../../shared/wallet-address.ts'
 import type { Wallet } from '../client/index.ts'
@@ -10,10 +11,9 @@ import {
   type WalletFinder,
 } from '../wallets/index.ts'
 import { byId, fill } from './dom.ts'
+import type { Page } from './open-page.ts'
 import { appsFor, asksFirst, obviousWallet, wantedWallets } from './page-wallet.ts'
-import type { ServiceFacts } from './service-facts.ts'
 import { walletList } from './wallet-list.ts'
-import type { Words } from './words.ts'
 
 /** A wallet that is ready to sign. */
 export interface Choice {
@@ -31,9 +31,7 @@ export interface Choice {
 
 /** Options of {@link WalletPanel}. */
 export interface WalletPanelOptions {
-  readonly words: Words
-  readonly facts: ServiceFacts
-  readonly appName: string
+  readonly page: Page<WalletValues>
   /** Called with the wallet to use: in the user's tap, or if it needs neither a choice nor a tap. */
   readonly onUse: (found: FoundWallet) => void
   /** Called when wallets' apps are shown, or no longer: they need an address. */
@@ -92,13 +90,12 @@ export class WalletPanel {
    * neither a choice nor a tap; one that appears later is passed to `onUse`.
    */
   offer(adapterId: string | undefined): FoundWallet | undefined {
-    const { words, facts, appName, onUse, onOpenApp } = this.#options
+    const { page, onUse, onOpenApp } = this.#options
     if (this.#finder === undefined) {
-      const names = { app: appName, demo: words.say('wallet.demo') }
-      const adapterIds = adapterId === undefined ? facts.adapters : [adapterId]
-      const finder = findWallets(wantedWallets(facts, adapterIds, names))
+      const adapterIds = adapterId === undefined ? page.values.adapterIds : [adapterId]
+      const finder = findWallets(wantedWallets(page, adapterIds))
       this.#finder = finder
-      this.#list = walletList({ finder, words, adapterId, apps: appsFor(adapterIds), onChoose: onUse })
+      this.#list = walletList({ finder, words: page.words, adapterId, apps: appsFor(adapterIds), onChoose: onUse })
       this.#list.addEventListener('countersign:open-in', onOpenApp)
       byId('wallet-list').replaceChildren(this.#list)
       finder.subscribe(() => this.#change())
@@ -161,7 +158,7 @@ export class WalletPanel {
   }
 
   #render(): void {
-    const { words } = this.#options
+    const { words } = this.#options.page
     const next = this.#next
     const shown = this.#choice?.found ?? next
     const isChosen = this.#choice !== undefined

@@ -1,3 +1,4 @@
+import type { Language } from '../../shared/texts/languages.ts'
 import type { OperatorTexts, PageTexts, TextKey, Texts, ValuesFor } from '../../shared/texts/page-texts.ts'
 import type { DeviceTexts, SignInTexts } from '../element/texts.ts'
 
@@ -7,12 +8,12 @@ const rightToLeft = /^(ar|arc|ckb|dv|fa|he|ks|ku-Arab|nqo|ps|sd|syr|ug|ur|yi)(-|
 export class Words {
   /** Language tag (BCP 47). */
   readonly language: string
-  readonly #texts: Partial<Texts>
+  readonly texts: Partial<Texts>
   readonly #times: Intl.RelativeTimeFormat
 
   constructor(language: string, texts: Partial<Texts>) {
     this.language = language
-    this.#texts = texts
+    this.texts = texts
     this.#times = new Intl.RelativeTimeFormat(language, { numeric: 'always', style: 'short' })
   }
 
@@ -38,20 +39,14 @@ export class Words {
 
   /** The text with this name, as it is written. Throws if the page has none. */
   text(key: string): string {
-    const text = this.#texts[key as TextKey]
+    const text = this.texts[key as TextKey]
     if (text === undefined) throw new Error(`there is no text ${key}`)
     return text
   }
 
-  /** The texts whose names begin so, by the rest of their names. */
-  under(prefix: string): Record<string, string> {
-    const entries = Object.entries(this.#texts).filter(([key]) => key.startsWith(prefix))
-    return Object.fromEntries(entries.map(([key, text]) => [key.slice(prefix.length), text]))
-  }
-
   /** The notice for a failure after which the user can try again. */
   notice(code: string): string {
-    return this.#texts[`notice.${code}` as TextKey] ?? this.say('task.failed', { code })
+    return this.texts[`notice.${code}` as TextKey] ?? this.say('task.failed', { code })
   }
 
   /** A time in the past, such as "20 sec. ago". `ms` is how long ago, in milliseconds. */
@@ -100,32 +95,20 @@ export class Words {
   }
 }
 
-/** Reads the operator's texts, which the service has checked, out of the page. Empty text stands for none. */
-export function readOperatorTexts(json: string): OperatorTexts {
-  return json === '' ? {} : (JSON.parse(json) as OperatorTexts)
-}
-
 /**
  * The words of a page for a user who reads these languages (BCP 47, the preferred one first). The operator's texts come
  * before the page's own, and English stands in for what a language lacks.
  */
 export function chooseWords(own: PageTexts, languages: readonly string[], operators: OperatorTexts = {}): Words {
   const byTag = new Map(Object.entries(operators).map(([tag, texts]) => [tag.toLowerCase(), texts]))
-  const textsOf = (tag: string): readonly Partial<Texts>[] => [
-    ...(Object.hasOwn(own, tag) ? own[tag as keyof PageTexts] : []),
-    ...(byTag.has(tag) ? [byTag.get(tag) as Partial<Texts>] : []),
-  ]
+  const textsOf = (tag: string) =>
+    [...(Object.hasOwn(own, tag) ? own[tag as Language] : []), byTag.get(tag)].filter((texts) => texts !== undefined)
   for (const language of languages) {
     // The widest first, so that a narrower one replaces its texts.
     const texts = widerTags(language).reverse().flatMap(textsOf)
     if (texts.length > 0) return new Words(language, Object.assign({}, ...textsOf('en'), ...texts))
   }
   return new Words('en', Object.assign({}, ...textsOf('en')))
-}
-
-/** The languages of a page's user: those that an application asks for (`ui_locales`) come before the browser's. */
-export function languagesOf(address: URL): readonly string[] {
-  return [...(address.searchParams.get('ui_locales')?.split(' ') ?? []), ...navigator.languages]
 }
 
 /** A language tag and those it is a case of, such as pt-br and pt, in lower case. */
@@ -137,7 +120,7 @@ function widerTags(language: string): string[] {
 /** Texts of the custom element, and of its list of wallets, in the page's language. */
 export function elementTexts(words: Words): Partial<SignInTexts> {
   const wallets: Partial<DeviceTexts> = {
-    ...words.under('sign-in.wallet.'),
+    ...textsUnder('sign-in.wallet.', words),
     looking: words.say('wallet.looking'),
     none: words.say('wallet.none'),
     noneButOthers: words.say('wallet.none.others'),
@@ -146,5 +129,11 @@ export function elementTexts(words: Words): Partial<SignInTexts> {
     demo: words.say('wallet.demo.about'),
     demoWallet: words.say('wallet.demo'),
   }
-  return { ...words.under('sign-in.order.'), wallets }
+  return { ...textsUnder('sign-in.order.', words), wallets }
+}
+
+/** The texts whose names begin so, by the rest of their names. The element fills in their placeholders. */
+export function textsUnder(prefix: string, { texts }: Words): Record<string, string> {
+  const entries = Object.entries(texts).filter(([key]) => key.startsWith(prefix))
+  return Object.fromEntries(entries.map(([key, text]) => [key.slice(prefix.length), text]))
 }

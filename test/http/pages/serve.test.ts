@@ -24,6 +24,7 @@ import {
 } from '../../../src/shared/texts/pages.ts'
 import { openStore } from '../../../src/store/open.ts'
 import type { Answer } from '../../../src/wire/output.ts'
+import { pageValues } from '../../support/page-values.ts'
 import { rest } from '../../support/rest.ts'
 import { startService } from '../../support/service.ts'
 import { makeWallet, proofOf } from '../../support/wallet.ts'
@@ -92,16 +93,13 @@ test('the application name and the claim URL template reach the pages as text', 
 test('the pages know which adapters are accepted, and whether to offer the demo wallet', async () => {
   const facts = async (url: string): Promise<unknown[][]> => {
     const pages = await Promise.all(['/', claimPagePath].map(async (path) => await (await fetch(url + path)).text()))
-    const metas = pages.map((html) => [
-      ...html.matchAll(/name="countersign-(adapters|demo-wallet)" content="([^"]*)"/g),
-    ])
-    return metas.map((found) => found.map(([, , content]) => content))
+    return pages.map(pageValues).map(({ adapterIds, demoWallet }) => [...adapterIds, demoWallet])
   }
   const { url } = await startService()
-  const both = ['nimiq,ed25519', 'on']
+  const both = ['nimiq', 'ed25519', true]
   expect(await facts(url)).toEqual([both, both])
   const { url: elsewhere } = await startService({ publicUrl: 'http://wallet.example', adapters: ['ed25519'] })
-  const one = ['ed25519', 'off']
+  const one = ['ed25519', false]
   expect(await facts(elsewhere)).toEqual([one, one])
 })
 
@@ -109,8 +107,7 @@ test('the sign-in page and all that it loads are below the base path, and nothin
   const { url } = await startService({ basePath: '/login', endpointPrefix: '/w' })
   const page = await fetch(`${url}/login/sign-in`)
   const html = await page.text()
-  expect(html).toContain('name="countersign-base-path" content="/login"')
-  expect(html).toContain('name="countersign-endpoint-prefix" content="/w"')
+  expect(pageValues(html)).toMatchObject({ basePath: '/login', endpointPrefix: '/w' })
   const assets = [...html.matchAll(/<(?:script|link)[^>]* (?:src|href)="([^"]*)"/g)].map(([, path]) => String(path))
   expect(assets).toHaveLength(2)
   for (const path of assets) {
@@ -143,22 +140,22 @@ test('the sign-in page keeps the one wallet that its address names, and none of 
 test('the sign-in page asks for a session only if the browser has the cookie of a live one, or the store cannot tell', async () => {
   const store = await openStore('sqlite::memory:')
   const { url } = await startService({ store })
-  const told = async (cookie?: string): Promise<string | undefined> => {
+  const asks = async (cookie?: string): Promise<boolean> => {
     const html = await (await fetch(url + signInPath, { headers: cookie === undefined ? {} : { cookie } })).text()
-    return /name="countersign-maybe-signed-in" content="(\w*)"/.exec(html)?.[1]
+    return pageValues(html).maybeSignedIn
   }
   const { json: challenge } = await rest(url, '/wallet/nonce', {})
   const { headers } = await rest(url, '/wallet/verify', proofOf(makeWallet(), challenge))
   const cookie = `theme=dark; ${headers.get('set-cookie')?.split(';')[0]}`
-  expect(await told()).toBe('no')
-  expect(await told('theme=dark; my_countersign_session=x; countersign_session2=x')).toBe('no')
-  expect(await told('countersign_session=x')).toBe('no')
-  expect(await told(cookie)).toBe('yes')
-  expect(await told(cookie.replace('countersign', '__Host-countersign'))).toBe('no')
+  expect(await asks()).toBe(false)
+  expect(await asks('theme=dark; my_countersign_session=x; countersign_session2=x')).toBe(false)
+  expect(await asks('countersign_session=x')).toBe(false)
+  expect(await asks(cookie)).toBe(true)
+  expect(await asks(cookie.replace('countersign', '__Host-countersign'))).toBe(false)
   expect((await rest(url, '/sign-out', {}, { cookie, origin: url })).status).toBe(200)
-  expect(await told(cookie)).toBe('no')
+  expect(await asks(cookie)).toBe(false)
   await store.close()
-  expect(await told(cookie)).toBe('yes')
+  expect(await asks(cookie)).toBe(true)
 })
 
 test.each([
