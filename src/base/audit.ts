@@ -194,14 +194,9 @@ export class AuditTrail {
     this.#sinks = sinks
   }
 
-  /** Whether events have a receiver. */
-  get hasSinks(): boolean {
-    return this.#sinks.length > 0
-  }
-
   /** Records what has taken effect. Never throws. */
   record(facts: AuditFacts, { ip, origin, userAgent }: AuditCaller): void {
-    if (!this.hasSinks) return
+    if (this.#sinks.length === 0) return
     const event = { id: randomUUID(), time: this.#now(), ip, origin, userAgent: userAgent || undefined, ...facts }
     for (const sink of this.#sinks) sink(event as AuditEvent)
   }

@@ -4,6 +4,7 @@ import { HIDE_METADATA, type StandardSchemaV1 } from 'better-auth'
 import { createAuthEndpoint } from 'better-auth/api'
 import { OrderService } from '../../gen/server/countersign/v1/order_service_pb.ts'
 import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
+import { noAudit } from '../base/audit.ts'
 import type { OrderApi } from '../browser/client/api.ts'
 import { KnownComputers } from '../core/order/known-computers.ts'
 import { Orders } from '../core/order/orders.ts'
@@ -152,6 +153,7 @@ export function crossDevice({ store, orderModelName = 'crossDeviceOrder', ...opt
         origins: originsOf(context, settings),
         host: new EndpointHost(ctx, settings),
         computers,
+        audit: noAudit,
         // Better Auth's plugins get no notice when its server stops.
         shutdown: new AbortController().signal,
       }),

@@ -4,10 +4,8 @@ import type { Observer } from '../base/observer.ts'
 import type { Keyring } from '../base/token.ts'
 import type { Tracing } from '../base/tracing.ts'
 import { AccessTokens, type SigningKeys } from '../core/access-tokens.ts'
-import { Inboxes } from '../core/order/inbox.ts'
-import { InboxOrders } from '../core/order/inbox-orders.ts'
+import { Inboxes } from '../core/order/kinds/inbox.ts'
 import { KnownComputers } from '../core/order/known-computers.ts'
-import { LinkOrders } from '../core/order/link-orders.ts'
 import type { OrderRecord } from '../core/order/order.ts'
 import { Orders } from '../core/order/orders.ts'
 import { storedOrders } from '../core/order/records.ts'
@@ -153,20 +151,15 @@ export function makeDomain(settings: Settings, store: Store, parts: DomainParts)
     origins,
     host,
     computers,
-    links: wallets && new LinkOrders({ links: wallets.links, host: standalone, users: storedUsers }),
-    inbox: keepsUsers(settings)
-      ? new InboxOrders({
-          appName: settings.appName,
-          approvalUrl: (orderId) => `${address.publicUrl}${settings.basePath}/inbox?order=${orderId}`,
-          inboxes: new Inboxes(store),
-          host: standalone,
-          users: storedUsers,
-          origins,
-          limiter,
-        })
-      : undefined,
-    requireNotBlocked,
-    requireListed: sessionHost === undefined ? (identity) => users.requireListed(identity) : undefined,
+    keptUsers: wallets && {
+      host: standalone,
+      users: storedUsers,
+      links: wallets.links,
+      inboxes: new Inboxes(store),
+      approvalUrl: (orderId) => `${address.publicUrl}${settings.basePath}/inbox?order=${orderId}`,
+    },
+    claims,
+    list: sessionHost === undefined ? users : undefined,
     live: live.orders,
     limiter,
     audit,

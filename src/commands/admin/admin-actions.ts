@@ -1,4 +1,4 @@
-import { Inboxes } from '../../core/order/inbox.ts'
+import { Inboxes } from '../../core/order/kinds/inbox.ts'
 import { KnownComputers, type StoredComputer } from '../../core/order/known-computers.ts'
 import type { OrderRecord } from '../../core/order/order.ts'
 import { cancelOrder, ordersOf } from '../../core/order/records.ts'

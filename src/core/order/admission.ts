@@ -2,79 +2,22 @@ import { networkOfAddress, networkOfRequest, sameNetwork } from '../../base/netw
 import { mismatchReason } from '../../base/record.ts'
 import { bearerToken, cleanUserAgent, type RequestContext, readAddress, withParts } from '../../base/request.ts'
 import { equalInConstantTime, hashToken, tokenMatches } from '../../base/token.ts'
+import type { RateLimiter } from '../../limits/rate.ts'
 import { invalidField, refused } from '../../shared/errors.ts'
 import { given } from '../../shared/given.ts'
 import type { DesktopOrder, PhoneOrder, StartOrderOptions } from '../../shared/orders.ts'
 import { parseOrigin } from '../../shared/origin.ts'
 import type { OriginPolicy } from '../origin-policy.ts'
+import { requireAddressee } from './kinds/inbox.ts'
+import { type OrderRules, rulesOf } from './kinds/recipes.ts'
 import type { OrderRecord } from './order.ts'
 import type { OrderSettings, Requester } from './start.ts'
 
-/** What decides who may be an order's desktop. */
-interface RequesterRules {
-  readonly settings: Pick<OrderSettings, 'orderStartKeys' | 'ownPagesStart' | 'proximity'>
+/** Parts of {@link Admission}. */
+interface AdmissionParts {
+  readonly settings: Pick<OrderSettings, 'appName' | 'proximity' | 'orderStartKeys' | 'ownPagesStart'>
   readonly origins: OriginPolicy
-}
-
-/**
- * The desktop that an order is started for: the caller, or the one that a backend with a start key describes. Its
- * origin must be trusted (ORIGIN_NOT_TRUSTED). START_KEY_REQUIRED if there are start keys, the call has none of them,
- * and the order is none that the service's own pages start without one. INVALID_REQUEST if a backend does not describe
- * the desktop, or a caller without a start key does, or starts an order for an inbox.
- */
-export function requesterOf(input: StartOrderOptions, request: RequestContext, rules: RequesterRules): Requester {
-  const { requester, inboxUserId } = input
-  const { settings, origins } = rules
-  const { orderStartKeys, proximity } = settings
-  if (orderStartKeys === undefined) {
-    for (const [field, value] of Object.entries({ requester, inbox_user_id: inboxUserId })) {
-      if (value !== undefined)
-        throw invalidField(field, `${field} is for services with start keys (orderStartKeys) only`)
-    }
-    return callingDesktop(request, origins)
-  }
-  const startKey = startKeyOf(orderStartKeys, request)
-  if (startKey === undefined) {
-    if (settings.ownPagesStart === true && isOfOwnPage(input, request, origins)) return callingDesktop(request, origins)
-    throw refused('START_KEY_REQUIRED', { metadata: { setting: 'COUNTERSIGN_ORDER_START_KEYS' } })
-  }
-  if (requester === undefined) throw invalidField('requester', 'requester is required, with the origin of the page')
-  const { ip = '', userAgent = '' } = requester
-  if (proximity === 'enforce' && ip === '' && inboxUserId === undefined) {
-    throw invalidField(
-      'requester.ip',
-      'requester.ip is required, because the networks of computer and phone are compared',
-    )
-  }
-  const origin = origins.requireTrusted(
-    withParts(request, { origin: parseOrigin(requester.origin), originSource: 'field requester.origin' }),
-  )
-  return {
-    origin,
-    ip: readAddress(ip) ?? '',
-    userAgent: cleanUserAgent(userAgent),
-    ...networkField(networkOfAddress(ip)),
-    startedWithKey: true,
-    ...given({ startedBy: startKey.name }),
-    startKeyId: startKey.name ?? hashToken(startKey.key),
-  }
-}
-
-/**
- * Whether it is an order that the service's own pages start: a sign-in of their origin without words of the caller, so
- * that only the backend writes what a person reads.
- */
-function isOfOwnPage(input: StartOrderOptions, request: RequestContext, origins: OriginPolicy): boolean {
-  const { kind, displayTitle, displaySummary, adapterId, requester, inboxUserId } = input
-  const said = [displayTitle, displaySummary, adapterId, requester, inboxUserId]
-  return kind === 'login' && said.every((value) => value === undefined) && origins.isOwn(request)
-}
-
-/** The caller as the desktop. Its origin must be trusted (ORIGIN_NOT_TRUSTED). */
-export function callingDesktop(request: RequestContext, origins: OriginPolicy): Requester {
-  const origin = origins.requireTrusted(request)
-  const { ip = '', userAgent } = request
-  return { origin, ip, userAgent, ...networkField(networkOfRequest(request)) }
+  readonly limiter?: RateLimiter | undefined
 }
 
 /** A key that backends start orders with. */
@@ -99,10 +42,6 @@ function startKeyOf(entries: readonly string[], request: RequestContext): StartK
   return entries.map(readStartKey).filter(({ key }) => equalInConstantTime(hashToken(key), shown))[0]
 }
 
-function networkField(network: string | undefined): { readonly network?: string } {
-  return network === undefined ? {} : { network }
-}
-
 /** Hashes of the tokens that a call takes. */
 type Hashes = readonly (string | undefined)[]
 
@@ -125,36 +64,118 @@ interface ShownToken {
 }
 
 /**
- * Whether a caller may do something with an order: it is an order of this service, and the caller holds the token that
- * the call takes and comes from a page that may use the order. Checked before the order's state is revealed.
+ * Who may start an order, and who may do something with one: it is an order of this service, and the caller holds the
+ * token that the call takes and comes from a page that may use the order. Checked before the order's state is revealed.
  *
  * Throws ORDER_NOT_FOUND, ORDER_TOKEN_INVALID (HANDOVER_INVALID for a ticket), ORIGIN_MISMATCH or NETWORK_MISMATCH.
  */
 export class Admission {
-  readonly #settings: Pick<OrderSettings, 'appName' | 'proximity'>
-  readonly #origins: OriginPolicy
+  readonly #parts: AdmissionParts
 
-  constructor(settings: Pick<OrderSettings, 'appName' | 'proximity'>, origins: OriginPolicy) {
-    this.#settings = settings
-    this.#origins = origins
+  constructor(parts: AdmissionParts) {
+    this.#parts = parts
   }
 
-  /** Admits who holds the order's challenge token. */
-  ofPhone({ challengeToken }: PhoneOrder, request: RequestContext): (order: OrderRecord) => void {
-    return (order) => this.fromPage(order, request, { token: challengeToken, hashes: [order.challengeTokenHash] })
+  /**
+   * The desktop that an order is started for: the caller, or the one that a backend with a start key describes. Its
+   * origin must be trusted (ORIGIN_NOT_TRUSTED). START_KEY_REQUIRED if there are start keys, the call has none of them,
+   * and the service's own pages do not start such orders without one. INVALID_REQUEST if a backend does not describe
+   * the desktop, or a caller without a start key does.
+   */
+  async requester(input: StartOrderOptions, request: RequestContext, rules: OrderRules): Promise<Requester> {
+    const { settings, limiter } = this.#parts
+    if (settings.orderStartKeys === undefined) {
+      if (input.requester === undefined) return this.callingDesktop(request)
+      throw invalidField('requester', 'requester is for services with start keys (orderStartKeys) only')
+    }
+    const startKey = startKeyOf(settings.orderStartKeys, request)
+    if (startKey !== undefined) return this.#describedDesktop(input, startKey, request, rules)
+    if (!this.#isOfOwnPage(input, request, rules)) {
+      throw refused('START_KEY_REQUIRED', { metadata: { setting: 'COUNTERSIGN_ORDER_START_KEYS' } })
+    }
+    const requester = this.callingDesktop(request)
+    // Calls of backends with start keys are not limited; without start keys, `start-order` counted the call already.
+    await limiter?.spend('start-order', request)
+    return requester
   }
 
-  /** Admits who holds a token with one of these hashes. */
+  #describedDesktop(
+    { requester }: StartOrderOptions,
+    startKey: StartKey,
+    request: RequestContext,
+    { scanned }: OrderRules,
+  ): Requester {
+    const { settings, origins } = this.#parts
+    if (requester === undefined) throw invalidField('requester', 'requester is required, with the origin of the page')
+    const { ip = '', userAgent = '' } = requester
+    if (settings.proximity === 'enforce' && ip === '' && scanned) {
+      throw invalidField(
+        'requester.ip',
+        'requester.ip is required, because the networks of computer and phone are compared',
+      )
+    }
+    const origin = origins.requireTrusted(
+      withParts(request, { origin: parseOrigin(requester.origin), originSource: 'field requester.origin' }),
+    )
+    return {
+      origin,
+      ip: readAddress(ip) ?? '',
+      userAgent: cleanUserAgent(userAgent),
+      ...given({ network: networkOfAddress(ip) }),
+      startedWithKey: true,
+      ...given({ startedBy: startKey.name }),
+      startKeyId: startKey.name ?? hashToken(startKey.key),
+    }
+  }
+
+  /** Pages of the service's own origin have no words of their own in it: only the backend writes what a person reads. */
+  #isOfOwnPage(input: StartOrderOptions, request: RequestContext, { startsOnOwnPages }: OrderRules): boolean {
+    const { settings, origins } = this.#parts
+    const { displayTitle, displaySummary, adapterId, requester, inboxUserId } = input
+    const said = [displayTitle, displaySummary, adapterId, requester, inboxUserId]
+    if (settings.ownPagesStart !== true || !startsOnOwnPages) return false
+    return said.every((value) => value === undefined) && origins.isOwn(request)
+  }
+
+  /** The caller as the desktop. Its origin must be trusted (ORIGIN_NOT_TRUSTED). */
+  callingDesktop(request: RequestContext): Requester {
+    const origin = this.#parts.origins.requireTrusted(request)
+    const { ip = '', userAgent } = request
+    return { origin, ip, userAgent, ...given({ network: networkOfRequest(request) }) }
+  }
+
+  /** Admits the holder of the order's challenge token. */
+  ofPhone(order: OrderRecord, { challengeToken }: PhoneOrder, request: RequestContext): void {
+    this.fromPage(order, request, { token: challengeToken, hashes: [order.challengeTokenHash] })
+  }
+
+  /** Admits the holder of a token with one of these hashes. */
   fromPage(order: OrderRecord, request: RequestContext, shown: ShownToken): void {
     this.#requireHolder(order, shown)
     this.#requireOrigin(order, request)
   }
 
-  /** Admits the user whose inbox has the order. To any other user it does not exist. */
+  /** Admits the user whose inbox has the order. */
   ofUser(order: OrderRecord, userId: string, request: RequestContext): void {
     this.#requireOfService(order)
-    if (order.inboxUserId !== userId) throw refused('ORDER_NOT_FOUND')
+    requireAddressee(order, userId)
     this.#requireOrigin(order, request)
+  }
+
+  /**
+   * Admits the holder of the desktop's token. `prove` is what else the holder has to prove, before anything about the
+   * order is revealed.
+   */
+  ofDesktop(
+    order: OrderRecord,
+    { desktopToken }: DesktopOrder,
+    request: RequestContext,
+    prove: () => void = () => {},
+  ): void {
+    this.#requireHolder(order, { token: desktopToken, hashes: [order.desktopTokenHash] })
+    prove()
+    // Only browsers send their origin. An application's backend may call the service by another name than its pages do.
+    if (request.originSource === 'Origin header') this.#requireOrigin(order, request)
   }
 
   /** Checked before anything about the order's origin is revealed. */
@@ -164,36 +185,17 @@ export class Admission {
   }
 
   #requireOfService(order: OrderRecord): void {
-    const mismatch = mismatchReason(order, this.#settings.appName, this.#origins)
+    const mismatch = mismatchReason(order, this.#parts.settings.appName, this.#parts.origins)
     if (mismatch !== undefined) throw refused('ORDER_NOT_FOUND', { cause: mismatch })
   }
 
-  /**
-   * Admits who holds the desktop's token. `prove` is what else they have to prove, before anything about the order is
-   * told.
-   */
-  ofDesktop(
-    { desktopToken }: DesktopOrder,
-    request: RequestContext,
-    prove: (order: OrderRecord) => void = () => {},
-  ): (order: OrderRecord) => void {
-    return (order) => {
-      this.#requireHolder(order, { token: desktopToken, hashes: [order.desktopTokenHash] })
-      prove(order)
-      // Only browsers send their origin. An application's backend may call the service by another name than its pages
-      // do.
-      if (request.originSource === 'Origin header') this.#requireOrigin(order, request)
-    }
-  }
-
   #requireOrigin(order: OrderRecord, request: RequestContext): void {
-    this.#origins.requireSameOrOwn(request, order.origin, 'order')
+    this.#parts.origins.requireSameOrOwn(request, order.origin, 'order')
   }
 
-  /** Refuses a phone that is not on the desktop's network, if that is asked for. */
+  /** Refuses a phone that is not on the desktop's network, if the setting asks for that and the order is scanned. */
   requireNearby(order: OrderRecord, request: RequestContext): void {
-    // The user is signed in on an approving device of the user's own; the backend that asks has a network of its own.
-    if (this.#settings.proximity !== 'enforce' || order.inboxUserId !== undefined) return
+    if (this.#parts.settings.proximity !== 'enforce' || !rulesOf(order).scanned) return
     if (sameNetwork(order.requester.network, networkOfRequest(request)) === true) return
     throw refused('NETWORK_MISMATCH')
   }

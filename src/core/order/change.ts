@@ -1,5 +1,7 @@
+import type { AuditFacts, AuditWallet } from '../../base/audit.ts'
 import { CountersignError, reasons, refused } from '../../shared/errors.ts'
 import type { RemoteChecks } from '../wallet/wallet.ts'
+import { withRecipe } from './kinds/recipes.ts'
 import {
   applyCommand,
   codeTriesLeft,
@@ -7,28 +9,27 @@ import {
   forgottenAt,
   type OrderCommand,
   type OrderIntent,
+  type OrderOutcome,
   type OrderRecord,
-  type Outcome,
+  proofOf,
 } from './order.ts'
 import type { OrderRecords } from './records.ts'
 
-/** A change of an order by a caller. */
-export type OrderChange = {
-  /** Throws unless the caller may do this. Called before anything about the order's state is revealed. */
-  readonly admit: (order: OrderRecord) => void | Promise<void>
-  /** Told what the order was and is, once the change is stored. Not called if nothing changes. Must not throw. */
-  readonly stored?: ((before: OrderRecord, after: OrderRecord) => void) | undefined
-} & (
-  | { readonly command: OrderCommand & OrderIntent }
-  | {
-      readonly intent: OrderIntent | ((order: OrderRecord) => OrderIntent)
-      /**
-       * Does the work for the command. Called only if the intent moves the order on, and again after a lost race.
-       * `undefined` if the work itself has changed the order: it is then read and decided anew.
-       */
-      readonly complete: (order: OrderRecord) => Promise<OrderCommand | undefined>
-    }
-)
+/**
+ * What a caller wants of an order: a command; or an intent, and the work that makes it a command. The work is done only
+ * if the intent moves the order on, and again after a lost race. It returns `undefined` if it has changed the order
+ * itself: the order is then read, and the call decided, anew.
+ */
+export type OrderStep = OrderCommand | (OrderIntent & { readonly work: () => Promise<OrderCommand | undefined> })
+
+/** A change of an order that was not refused. */
+export interface OrderChange<Step> {
+  readonly after: OrderRecord
+  /** Whether this call has changed the order. */
+  readonly changed: boolean
+  /** The step that was carried out. */
+  readonly step: Step
+}
 
 /**
  * Each lost race means one change of the order: four steps, three wrong codes, a take-back and what became of it, and a
@@ -37,49 +38,54 @@ export type OrderChange = {
 const maxTries = 32
 
 /**
- * Changes an order and returns the new one, or throws the reason for which it cannot be changed. If another caller is
- * faster, the change is decided again on what that one stored.
+ * Changes an order by the step that `stepOn` returns, or throws the reason for which it cannot be changed. `stepOn`
+ * throws unless the caller may take the step; until then nothing of the order's state is revealed. If another caller is
+ * faster, it is called again with what that caller stored. `stored` is called once a change is stored, also if the step
+ * is refused; it must not throw.
  *
  * Everything that is returned or thrown was stored first, so no two callers, on any instances, learn different
  * things.
  */
-export async function changeOrder(records: OrderRecords, orderId: string, change: OrderChange): Promise<OrderRecord> {
+export async function changeOrder<Step extends OrderStep>(
+  records: OrderRecords,
+  orderId: string,
+  stepOn: (order: OrderRecord) => Step | Promise<Step>,
+  stored?: (before: OrderRecord, after: OrderRecord) => void,
+): Promise<OrderChange<Step>> {
   for (let tries = 0; tries < maxTries; tries++) {
     const loaded = await records.load(orderId)
     if (loaded === undefined || records.now() >= forgottenAt(loaded.order)) throw refused('ORDER_NOT_FOUND')
     const before = loaded.order
-    await change.admit(before)
-    const outcome = await decide(records, before, change)
+    const step = await stepOn(before)
+    const outcome = await decide(before, step, () => records.now())
     if (outcome === undefined) continue
-    const { order, refusal } = outcome
-    if (order !== before) {
-      if (!(await records.compareAndSet(order, loaded.version))) continue
-      if (order.status !== before.status) records.observe?.(order)
-      change.stored?.(before, order)
+    const { order: after, refusal } = outcome
+    const changed = after !== before
+    if (changed) {
+      if (!(await records.compareAndSet(after, loaded.version))) continue
+      if (after.status !== before.status) records.observe?.(after)
+      stored?.(before, after)
     }
-    if (refusal === 'RETURN_CODE_WRONG') throw wrongCode(order)
+    if (refusal === 'RETURN_CODE_WRONG') throw wrongCode(after)
     if (refusal === 'RATE_LIMITED') throw tooManyChecks()
     if (refusal !== undefined) throw refused(refusal)
-    return order
+    return { after, changed, step }
   }
   throw new CountersignError(
     'STORE_UNAVAILABLE',
     'The order could not be stored, because it kept changing; try again shortly',
-    {
-      retryAfterMs: 1000,
-    },
+    { retryAfterMs: 1000 },
   )
 }
 
 /** `undefined` if the work for the command has itself changed the order. */
-async function decide(records: OrderRecords, order: OrderRecord, change: OrderChange): Promise<Outcome | undefined> {
-  if ('command' in change) return applyCommand(order, change.command, records.now())
-  const intent = typeof change.intent === 'function' ? change.intent(order) : change.intent
-  const early = decideEarly(order, intent, records.now())
+async function decide(order: OrderRecord, step: OrderStep, now: () => number): Promise<OrderOutcome | undefined> {
+  if (!('work' in step)) return applyCommand(order, step, now())
+  const early = decideEarly(order, step, now())
   if (early !== undefined) return early
-  const command = await change.complete(order)
+  const command = await step.work()
   // The work may have taken a while, so the time is read again.
-  return command && applyCommand(order, command, records.now())
+  return command && applyCommand(order, command, now())
 }
 
 function wrongCode(order: OrderRecord): CountersignError {
@@ -110,8 +116,8 @@ export interface ContractChecks extends RemoteChecks {
  */
 export function contractChecks(records: OrderRecords, orderId: string): ContractChecks {
   let counted = false
-  const change = async (type: 'beginContractCheck' | 'undoContractCheck'): Promise<void> => {
-    await changeOrder(records, orderId, { admit: () => {}, command: { type } })
+  const change = async (command: OrderCommand): Promise<void> => {
+    await changeOrder(records, orderId, () => command)
     counted = true
   }
   return {
@@ -119,13 +125,73 @@ export function contractChecks(records: OrderRecords, orderId: string): Contract
       return counted
     },
     async ask(ask) {
-      await change('beginContractCheck')
+      await change({ type: 'beginContractCheck' })
       try {
         return await ask()
       } catch (error) {
-        await change('undoContractCheck')
+        await change({ type: 'undoContractCheck' })
         throw error
       }
     },
   }
+}
+
+/** What happened to an order between two records of it, for the audit trail, in the order in which it happened. */
+export function orderFacts(before: OrderRecord, after: OrderRecord): AuditFacts[] {
+  const { orderId, kind } = after
+  const order = { orderId, kind }
+  const facts: AuditFacts[] = []
+  if (after.handOver !== undefined && after.handOver.ticketHash !== before.handOver?.ticketHash) {
+    facts.push({ type: 'order.handed_over', ...order })
+  }
+  if (after.handOver?.redeemedAt !== undefined && before.handOver?.redeemedAt === undefined) {
+    facts.push({ type: 'order.continued', ...order })
+  }
+  const wrongCode = (after.wrongReturnCodes ?? 0) > (before.wrongReturnCodes ?? 0)
+  if (wrongCode) facts.push({ type: 'order.code_refused', triesLeft: codeTriesLeft(after), ...order })
+  if (after.takenBack !== undefined && before.takenBack === undefined) {
+    facts.push({ type: 'order.taken_back', ...order, ...walletOf(after), ...subjectOf(after) })
+  }
+  if (claimedAgain(before, after)) facts.push({ type: 'order.claimed', ...order })
+  const step = after.status === before.status ? undefined : statusFacts(after, wrongCode)
+  return step === undefined ? facts : [...facts, step]
+}
+
+/** Whether another browser of the user has claimed an order of the inbox: it holds the order without a hand-over. */
+function claimedAgain(before: OrderRecord, after: OrderRecord): boolean {
+  if (before.status === 'created' || after.handOver !== undefined) return false
+  return after.challengeTokenHash !== before.challengeTokenHash
+}
+
+/** What it means that an order has come to its status. */
+function statusFacts(order: OrderRecord, byWrongCode: boolean): AuditFacts | undefined {
+  const { orderId, kind } = order
+  const named = { orderId, kind }
+  switch (order.status) {
+    case 'claimed':
+      return { type: 'order.claimed', ...named }
+    case 'waiting_user':
+      return { type: 'order.challenge_read', ...named }
+    case 'approved':
+      return { type: 'order.approved', ...named, ...walletOf(order) }
+    case 'rejected':
+      return { type: 'order.rejected', ...named, by: byWrongCode ? 'wrong codes' : 'phone' }
+    case 'cancelled':
+      return { type: 'order.cancelled', ...named }
+    case 'finalized':
+      return { type: 'order.finalized', ...named, ...walletOf(order), ...subjectOf(order) }
+    case 'created':
+    case 'expired':
+      // `StartOrder` reports the start itself; an expiry is no caller's act.
+      return undefined
+  }
+}
+
+function walletOf(order: OrderRecord): AuditWallet {
+  const { adapterId, address, publicKeyHex } = proofOf(order)
+  return { adapterId, address, publicKeyHex }
+}
+
+function subjectOf(order: OrderRecord): { readonly userId?: string; readonly sessionId?: string } {
+  return withRecipe(order, (recipe, order) => recipe.subject(order))
 }

@@ -8,6 +8,7 @@ import type { KnownComputer } from '../../shared/session.ts'
 import type { Store } from '../../store/store.ts'
 import type { Session } from '../users/host.ts'
 import { type ProvenIdentity, type WalletIdentity, walletOf } from '../wallet/wallet.ts'
+import { rulesOf } from './kinds/recipes.ts'
 import { identityOf, newestTransition, type OrderApproval, type OrderRecord } from './order.ts'
 import type { OrderSettings } from './start.ts'
 
@@ -246,7 +247,7 @@ export class OrderComputers {
 
   /** Whether the phone's user can let the computer be remembered. Only a login makes a computer known. */
   canRemember(order: OrderRecord): boolean {
-    return order.returnCodes === true && order.kind === 'login' && this.#counts(order)
+    return order.returnCodes === true && rulesOf(order).remembersComputer === true && this.#counts(order)
   }
 
   /** What is decided when an order with return codes is approved; `undefined` for any other order. */
@@ -259,7 +260,7 @@ export class OrderComputers {
     const id = this.#counts(order) ? this.#idFor(order, identity) : undefined
     if (this.#known === undefined || id === undefined) return { knownComputer: false, rememberComputer: false }
     const knownComputer = await this.#known.isKnown(identity, id)
-    return { knownComputer, rememberComputer: rememberComputer && order.kind === 'login' }
+    return { knownComputer, rememberComputer: rememberComputer && rulesOf(order).remembersComputer === true }
   }
 
   /** The id of the computer of an approved order, if it is known to the wallet or about to be. */

@@ -1,9 +1,9 @@
-import type { ErrorReason } from '../../shared/errors.ts'
+import { type ErrorReason, internalError } from '../../shared/errors.ts'
 import { given } from '../../shared/given.ts'
 import type { OrderChallenge, OrderEvent, OrderKind, OrderStatus } from '../../shared/orders.ts'
-import type { ChallengeAction } from '../challenge.ts'
 import type { PersonKey } from '../users/people.ts'
 import type { Proof, ProvenIdentity } from '../wallet/wallet.ts'
+import { rulesOf, withRecipe } from './kinds/recipes.ts'
 
 /** Status of an order that is over. */
 type TerminalStatus = 'finalized' | 'rejected' | 'cancelled' | 'expired'
@@ -40,8 +40,11 @@ export const contentFields = [
   'expectedAddress',
 ] as const satisfies readonly (keyof OrderChallenge)[]
 
-/** An order as it is stored, as JSON. Times are epoch milliseconds. Contains hashes of tokens, and no token. */
-export interface OrderRecord extends Pick<OrderChallenge, (typeof contentFields)[number]> {
+/**
+ * An order as it is stored, as JSON, whatever its recipe. Times are epoch milliseconds. Contains hashes of tokens, and
+ * no token.
+ */
+interface StoredOrder extends Pick<OrderChallenge, (typeof contentFields)[number]> {
   readonly orderId: string
   readonly kind: OrderKind
   /** Status of the last step of the history. */
@@ -102,6 +105,20 @@ export interface OrderRecord extends Pick<OrderChallenge, (typeof contentFields)
   /** Present once the phone has taken the finalized login or link order back. */
   readonly takenBack?: TakeBackOutcome
 }
+
+/** Records of orders by the recipe that they follow. One for an inbox is stored, and known to clients, as kind sign. */
+export interface OrdersByRecipe {
+  readonly login: StoredOrder & { readonly kind: 'login' }
+  readonly sign: StoredOrder & { readonly kind: 'sign'; readonly inboxUserId?: undefined }
+  readonly inbox: StoredOrder & { readonly kind: 'sign'; readonly inboxUserId: string }
+  readonly link: StoredOrder & { readonly kind: 'link'; readonly starter: OrderStarter }
+}
+
+/** Name of a recipe. */
+export type RecipeName = keyof OrdersByRecipe
+
+/** A stored order. */
+export type OrderRecord = OrdersByRecipe[RecipeName]
 
 /** The user who adds a wallet by an order, and the session that started it and has to finalize it. */
 export interface OrderStarter extends PersonKey {
@@ -205,7 +222,7 @@ export type OrderRefusal = Extract<
  * The result of a command. If `order` is another object than the one that was passed in, it must be stored before
  * anyone is told anything. A refusal can also change the order: it has expired, or a code was wrong.
  */
-export interface Outcome {
+export interface OrderOutcome {
   readonly order: OrderRecord
   readonly refusal?: OrderRefusal
 }
@@ -224,8 +241,6 @@ export function takesReturnCode(order: OrderRecord): boolean {
 const approvedLifeMs = 60_000
 /** The same if the user has to read the return code on the phone and to enter it. */
 const codeEntryMs = 180_000
-/** The same for an order for an inbox: its backend may be away for a while. */
-const inboxFinishMs = 10 * 60_000
 /** Lifetime of a ticket in ms. */
 export const ticketLifeMs = 60_000
 /** Time in ms for which a redeemed ticket gets the same answer again. */
@@ -241,18 +256,6 @@ const maxWrongCodes = 3
 /** Most times that an RPC answers about contract wallets' proofs for one order. */
 const maxContractChecks = 3
 
-/** What the signature of an order of this kind is for. */
-export function actionOf(kind: OrderKind): ChallengeAction {
-  switch (kind) {
-    case 'login':
-      return 'auth.login'
-    case 'sign':
-      return 'order.approve'
-    case 'link':
-      return 'auth.link'
-  }
-}
-
 /** Whether an order in this status is over. */
 export function isTerminal(status: OrderStatus): status is TerminalStatus {
   return Object.hasOwn(endings, status)
@@ -264,8 +267,9 @@ export function newestTransition(order: OrderRecord): OrderTransition {
 }
 
 /** The proof of an order that is approved or finalized. */
-export function proofOf(order: OrderRecord): StoredProof {
-  return order.proof as StoredProof
+export function proofOf({ orderId, proof }: OrderRecord): StoredProof {
+  if (proof !== undefined) return proof
+  throw internalError(new Error(`order ${orderId} has no proof`))
 }
 
 /** The identity that the proof of an approved or finalized order proves. */
@@ -276,16 +280,12 @@ export function identityOf(order: OrderRecord): ProvenIdentity {
 
 /**
  * When a live order expires. An approved one keeps at least {@link approvedLifeMs} from its approval,
- * {@link codeEntryMs} if it takes a return code, {@link inboxFinishMs} if it is for an inbox.
+ * {@link codeEntryMs} if it takes a return code, or what its recipe says.
  */
 export function deadlineOf(order: OrderRecord): number {
   if (order.status !== 'approved') return order.expiresAt
-  return Math.max(order.expiresAt, newestTransition(order).at + approvedLifeOf(order))
-}
-
-function approvedLifeOf(order: OrderRecord): number {
-  if (order.inboxUserId !== undefined) return inboxFinishMs
-  return takesReturnCode(order) ? codeEntryMs : approvedLifeMs
+  const { finishMs = takesReturnCode(order) ? codeEntryMs : approvedLifeMs } = rulesOf(order)
+  return Math.max(order.expiresAt, newestTransition(order).at + finishMs)
 }
 
 /** Time and tries that are left to finalize an approved order. */
@@ -300,13 +300,13 @@ export function forgottenAt(order: OrderRecord): number {
   return (isTerminal(order.status) ? newestTransition(order).at : deadlineOf(order)) + rememberedMs
 }
 
+const unread = 'ORDER_CHALLENGE_NOT_READ'
+const taken = 'ORDER_ALREADY_CLAIMED'
+const approved = 'ORDER_ALREADY_APPROVED'
+const pending = 'ORDER_NOT_APPROVED'
+
 /** An order that is not claimed has no ticket. */
-const handedOver = {
-  created: 'ORDER_CHALLENGE_NOT_READ',
-  claimed: 'moves',
-  waiting_user: 'moves',
-  approved: 'ORDER_ALREADY_APPROVED',
-} as const
+const handedOver = { created: unread, claimed: 'moves', waiting_user: 'moves', approved } as const
 
 /** What each status does with each intent: it `moves` on, gives the `same` answer as before, or refuses. */
 const answers: Readonly<
@@ -315,50 +315,15 @@ const answers: Readonly<
     Readonly<Record<LiveStatus, 'moves' | 'same' | OrderRefusal>>
   >
 > = {
-  claim: {
-    created: 'moves',
-    claimed: 'ORDER_ALREADY_CLAIMED',
-    waiting_user: 'ORDER_ALREADY_CLAIMED',
-    approved: 'ORDER_ALREADY_CLAIMED',
-  },
-  claimFromInbox: {
-    created: 'moves',
-    claimed: 'moves',
-    waiting_user: 'moves',
-    approved: 'ORDER_ALREADY_APPROVED',
-  },
-  preview: {
-    created: 'same',
-    claimed: 'ORDER_ALREADY_CLAIMED',
-    waiting_user: 'ORDER_ALREADY_CLAIMED',
-    approved: 'ORDER_ALREADY_CLAIMED',
-  },
-  readChallenge: { created: 'ORDER_CHALLENGE_NOT_READ', claimed: 'moves', waiting_user: 'same', approved: 'same' },
-  approve: {
-    created: 'ORDER_CHALLENGE_NOT_READ',
-    claimed: 'ORDER_CHALLENGE_NOT_READ',
-    waiting_user: 'moves',
-    approved: 'ORDER_ALREADY_APPROVED',
-  },
-  beginContractCheck: {
-    created: 'ORDER_CHALLENGE_NOT_READ',
-    claimed: 'ORDER_CHALLENGE_NOT_READ',
-    waiting_user: 'moves',
-    approved: 'ORDER_ALREADY_APPROVED',
-  },
-  reject: {
-    created: 'ORDER_CHALLENGE_NOT_READ',
-    claimed: 'moves',
-    waiting_user: 'moves',
-    approved: 'moves',
-  },
+  claim: { created: 'moves', claimed: taken, waiting_user: taken, approved: taken },
+  claimFromInbox: { created: 'moves', claimed: 'moves', waiting_user: 'moves', approved },
+  preview: { created: 'same', claimed: taken, waiting_user: taken, approved: taken },
+  readChallenge: { created: unread, claimed: 'moves', waiting_user: 'same', approved: 'same' },
+  approve: { created: unread, claimed: unread, waiting_user: 'moves', approved },
+  beginContractCheck: { created: unread, claimed: unread, waiting_user: 'moves', approved },
+  reject: { created: unread, claimed: 'moves', waiting_user: 'moves', approved: 'moves' },
   cancel: { created: 'moves', claimed: 'moves', waiting_user: 'moves', approved: 'moves' },
-  finalize: {
-    created: 'ORDER_NOT_APPROVED',
-    claimed: 'ORDER_NOT_APPROVED',
-    waiting_user: 'ORDER_NOT_APPROVED',
-    approved: 'moves',
-  },
+  finalize: { created: pending, claimed: pending, waiting_user: pending, approved: 'moves' },
   handOver: handedOver,
   redeem: handedOver,
 }
@@ -416,7 +381,7 @@ const endings: Readonly<Record<TerminalStatus, OrderRefusal>> = {
  * live one past its {@link deadlineOf | deadline} moves to expired, with the deadline as its time. `expire` does only
  * that, and no status refuses it.
  */
-export function applyCommand(order: OrderRecord, command: OrderCommand, now: number): Outcome {
+export function applyCommand(order: OrderRecord, command: OrderCommand, now: number): OrderOutcome {
   return decideEarly(order, command, now) ?? advance(order, command, now)
 }
 
@@ -424,7 +389,7 @@ export function applyCommand(order: OrderRecord, command: OrderCommand, now: num
  * The outcome of an intent if the order's status and the time decide it. `undefined` if it would move the order on, so
  * that the work for its command (checking a proof, resolving the user) is worth doing.
  */
-export function decideEarly(order: OrderRecord, intent: OrderIntent, now: number): Outcome | undefined {
+export function decideEarly(order: OrderRecord, intent: OrderIntent, now: number): OrderOutcome | undefined {
   if (now >= forgottenAt(order)) return { order, refusal: 'ORDER_NOT_FOUND' }
   if (!isTerminal(order.status) && now >= deadlineOf(order)) {
     // The same answer as later, when the expiry is stored.
@@ -450,7 +415,7 @@ export function decideEarly(order: OrderRecord, intent: OrderIntent, now: number
 /** Whether a desktop that finalized the order gets the result again, as far as time and finalize key decide. */
 function isFinalizeRetry(order: OrderRecord, { finalizeKeyHash }: FinalizeIntent, now: number): boolean {
   if (order.status !== 'finalized') return false
-  if (order.inboxUserId !== undefined) return order.finalizeKeyHash === finalizeKeyHash
+  if (rulesOf(order).takesFinalizeKey) return order.finalizeKeyHash === finalizeKeyHash
   return now < newestTransition(order).at + finalizeRetryMs && codeTriesLeft(order) > 0
 }
 
@@ -465,8 +430,12 @@ export function isUnsettled({ takenBack }: OrderRecord): boolean {
 }
 
 /** Whether the order has made a session or linked a wallet, or is about to, and is not taken back. */
-function canBeTakenBack({ status, kind, takenBack }: OrderRecord): boolean {
-  return status === 'finalized' && kind !== 'sign' && takenBack === undefined
+function canBeTakenBack(order: OrderRecord): boolean {
+  return (
+    order.status === 'finalized' &&
+    withRecipe(order, ({ takeBack }) => takeBack !== undefined) &&
+    order.takenBack === undefined
+  )
 }
 
 /** Whether the same caller has already carried out this intent. It then gets the same answer. */
@@ -496,13 +465,7 @@ function isRetry(order: OrderRecord, intent: OrderIntent, now: number): boolean 
       return order.status === 'cancelled'
     case 'finalize':
       return isFinalizeRetry(order, intent, now)
-    case 'preview':
-    case 'readChallenge':
-    case 'beginContractCheck':
-    case 'undoContractCheck':
-    case 'handOver':
-    case 'settleTakeBack':
-    case 'expire':
+    default:
       return false
   }
 }
@@ -531,7 +494,7 @@ function oneSpelling(signatureHex: string): string {
 }
 
 /** Carries out a command that moves the order on. */
-function advance(order: OrderRecord, command: OrderCommand, now: number): Outcome {
+function advance(order: OrderRecord, command: OrderCommand, now: number): OrderOutcome {
   switch (command.type) {
     case 'claim':
       return { order: { ...move(order, 'claimed', now), challengeTokenHash: command.challengeTokenHashes[0] } }
@@ -601,7 +564,7 @@ function withPhone(order: OrderRecord, challengeTokenHash: string, sessionId?: s
 }
 
 /** The outcome of a finalize if its return code decides it; `undefined` if none is needed, or it is right. */
-function checkReturnCode(order: OrderRecord, intent: FinalizeIntent, now: number): Outcome | undefined {
+function checkReturnCode(order: OrderRecord, intent: FinalizeIntent, now: number): OrderOutcome | undefined {
   const { returnCode } = intent
   const looked = order.status === 'approved' || isFinalizeRetry(order, intent, now)
   if (!looked || !takesReturnCode(order) || returnCode === 'right') return undefined

@@ -1,10 +1,10 @@
-import { type AuditTrail, noAudit, signedInFacts } from '../../base/audit.ts'
+import type { AuditCaller, AuditTrail } from '../../base/audit.ts'
 import { networkOfRequest, sameNetwork } from '../../base/networks.ts'
 import type { RequestContext } from '../../base/request.ts'
 import { equalInConstantTime, hashToken, type Keyring, newToken, tokenFromBytes } from '../../base/token.ts'
 import type { LiveCount } from '../../limits/concurrency.ts'
 import type { RateLimiter } from '../../limits/rate.ts'
-import { CountersignError, type ErrorReason, invalidField, refused } from '../../shared/errors.ts'
+import { CountersignError, type ErrorReason, internalError, invalidField, refused } from '../../shared/errors.ts'
 import { given, pick } from '../../shared/given.ts'
 import type {
   ApprovedOrder,
@@ -17,31 +17,31 @@ import type {
   OrderRequester,
   OrderState,
   PhoneOrder,
-  ProofArtifact,
   RejectedOrder,
   StartedOrder,
   StartOrderOptions,
 } from '../../shared/orders.ts'
 import { typedCode } from '../../shared/typed-code.ts'
 import type { OriginPolicy } from '../origin-policy.ts'
-import type { ListedWallet } from '../sign-in/user-wallets.ts'
-import type { CurrentSession, Host, IssuedSession, OrderSession } from '../users/host.ts'
+import type { WalletLinks } from '../sign-in/user-wallets.ts'
+import type { HeldWallet, Host } from '../users/host.ts'
+import type { SignInUsers, StandaloneHost } from '../users/standalone.ts'
+import type { WalletClaims } from '../users/user-records.ts'
+import type { Users } from '../users/users.ts'
 import type { StoredChallenge } from '../wallet/form.ts'
 import type { Proven, ProveOptions, Prover } from '../wallet/prover.ts'
-import type { Proof, ProvenIdentity, WalletIdentity, WalletNamed } from '../wallet/wallet.ts'
-import { Admission, callingDesktop, matchesAny, phoneHashes, requesterOf } from './admission.ts'
-import { changeOrder, contractChecks } from './change.ts'
-import type { InboxOrders } from './inbox-orders.ts'
+import type { Proof, ProvenIdentity, WalletNamed } from '../wallet/wallet.ts'
+import { Admission, matchesAny, phoneHashes } from './admission.ts'
+import { changeOrder, contractChecks, type OrderChange, type OrderStep, orderFacts } from './change.ts'
+import { type Inboxes, inboxClaimer, listInbox } from './kinds/inbox.ts'
+import { type OrderCall, type OrderParts, type OrderYield, recipeFor, rulesOf, withRecipe } from './kinds/recipes.ts'
 import { type KnownComputers, OrderComputers, requireComputerProof } from './known-computers.ts'
-import type { LinkOrders } from './link-orders.ts'
 import {
-  actionOf,
   contentFields,
   deadlinesOf,
   forgottenAt,
   identityOf,
   isUnsettled,
-  type OrderLogin,
   type OrderRecord,
   proofOf,
   type ReturnCodeCheck,
@@ -49,13 +49,20 @@ import {
   takesReturnCode,
   ticketLifeMs,
 } from './order.ts'
-import { addressedFacts, orderFacts, requesterIn, startedFacts, walletFacts } from './order-audit.ts'
 import type { OrderRecords } from './records.ts'
-import { claimUrl, newOrder, type OrderBeginning, type OrderSettings, type Requester } from './start.ts'
+import { claimUrl, newOrder, type OrderSettings } from './start.ts'
 import { OrderWatches, type WatchEvent } from './watch.ts'
 
-/** Rejects with LOGIN_REFUSED if an operator has blocked the wallet. */
-type RequireNotBlocked = (wallet: WalletIdentity) => Promise<void>
+/** Users whom the service keeps itself, with their wallets and inboxes. */
+export interface KeptUsers {
+  readonly host: Pick<StandaloneHost, 'currentSession' | 'peekSession' | 'findSession'>
+  readonly users: Pick<Users, 'find' | 'walletsOf' | 'admit' | 'requireLinkable' | 'link' | 'withdraw'>
+  /** Decides which sessions may add a wallet. */
+  readonly links: Pick<WalletLinks<HeldWallet>, 'freshSession'>
+  readonly inboxes: Inboxes
+  /** The address of the page on which a user approves an order. */
+  readonly approvalUrl: (orderId: string) => string
+}
 
 /** What {@link Orders} works with. */
 export interface OrdersOptions {
@@ -65,19 +72,14 @@ export interface OrdersOptions {
   readonly prover: Prover
   readonly origins: OriginPolicy
   readonly host: Host
-  /** Keeps which computers are known. Without it, none is. */
+  /** Without them, link orders and orders for an inbox are NOT_ENABLED. */
+  readonly keptUsers?: KeptUsers | undefined
+  /** Without them, no computer is known. */
   readonly computers?: KnownComputers | undefined
-  /** Adds the wallets of link orders. Without it, these are NOT_ENABLED. */
-  readonly links?: LinkOrders | undefined
-  /** Keeps the orders for inboxes. Without it, these are NOT_ENABLED. */
-  readonly inbox?: InboxOrders | undefined
-  /** Rejects with LOGIN_REFUSED if an operator has blocked the wallet. Without it, no wallet is blocked. */
-  readonly requireNotBlocked?: RequireNotBlocked
-  /**
-   * Rejects with LOGIN_REFUSED if a proven wallet is not on the list of those who may sign in. Asked before a login
-   * order is approved; the host asks it again when the order is finalized. Without it, there is no list.
-   */
-  readonly requireListed?: ((identity: ProvenIdentity) => Promise<void>) | undefined
+  /** Refuses wallets that an operator has blocked. Without it, none is blocked. */
+  readonly claims?: Pick<WalletClaims, 'requireNotBlocked'> | undefined
+  /** Refuses users who are not on the list of those who may sign in. Without it, there is no list. */
+  readonly list?: Pick<SignInUsers, 'requireListed'> | undefined
   /** Counts the orders that are stored, and refuses those beyond its ceiling. Without it, there is no ceiling. */
   readonly live?: LiveCount | undefined
   /**
@@ -85,8 +87,8 @@ export interface OrdersOptions {
    * orders that are started without one. Without it, there is no such limit.
    */
   readonly limiter?: RateLimiter | undefined
-  /** Receives audit events of orders. Default: none. */
-  readonly audit?: AuditTrail | undefined
+  /** Receives audit events of orders. */
+  readonly audit: AuditTrail
   /** Aborts when the server begins to stop. All watches then end with `reconnect`. */
   readonly shutdown: AbortSignal
 }
@@ -95,19 +97,15 @@ export interface OrdersOptions {
 type Plain<Answer> = Omit<Answer, 'ok'>
 
 /** The result of a finalized order. */
-export type OrderResult = Plain<OrderState> & { readonly redirectTo: string } & (
-    | { readonly kind: 'login'; readonly issued: IssuedSession }
-    | { readonly kind: 'sign'; readonly proofArtifact: ProofArtifact }
-    /** `cookies` are Set-Cookie header values. */
-    | { readonly kind: 'link'; readonly wallet: ListedWallet; readonly cookies: readonly string[] }
-  )
+export type OrderResult = Plain<OrderState> & { readonly redirectTo: string } & OrderYield
 
 /**
  * Cross-device orders: a phone approves with its wallet what a desktop started.
  *
- * Each method rejects with a `CountersignError`. For all but {@link start}, the checks are in this order:
- * ORDER_NOT_FOUND, also for an order of another service that shares the storage and for one whose origin is no longer
- * trusted; ORDER_TOKEN_INVALID for any token but the one that the method takes (HANDOVER_INVALID for a ticket);
+ * Each method finds the order, checks the caller's token, and leaves to the recipe of the order (`kinds/`) what differs.
+ * It rejects with a `CountersignError`. For all but {@link start}, the checks are in this order: ORDER_NOT_FOUND, also
+ * for an order of another service that shares the storage and for one whose origin is no longer trusted;
+ * ORDER_TOKEN_INVALID for any token but the one that the method takes (HANDOVER_INVALID for a ticket);
  * COMPUTER_PROOF_INVALID; ORIGIN_MISMATCH for a request from neither the order's origin nor the service's own;
  * NETWORK_MISMATCH, if networks are compared, for a phone that is not on the desktop's; SESSION_REQUIRED and
  * SESSION_INVALID for a link order that another session than its own finalizes; then the reasons of the order's status
@@ -115,18 +113,27 @@ export type OrderResult = Plain<OrderState> & { readonly redirectTo: string } & 
  * retry tells which.
  */
 export class Orders {
-  readonly #options: OrdersOptions
+  readonly #parts: OrderParts
   readonly #watches: OrderWatches
-  readonly #computers: OrderComputers
-  readonly #admission: Admission
-  readonly #audit: AuditTrail
 
-  constructor(options: OrdersOptions) {
-    this.#options = options
-    this.#audit = options.audit ?? noAudit
-    this.#watches = new OrderWatches(options.records, options.shutdown)
-    this.#computers = new OrderComputers(options.computers, options.settings, this.#audit)
-    this.#admission = new Admission(options.settings, options.origins)
+  constructor({ computers, shutdown, ...options }: OrdersOptions) {
+    const { settings, records, audit } = options
+    this.#watches = new OrderWatches(records, shutdown)
+    this.#parts = {
+      ...options,
+      admission: new Admission(options),
+      computers: new OrderComputers(computers, settings, audit),
+      async withdraw(orderId) {
+        await changeOrder(records, orderId, () => ({ type: 'cancel' }))
+      },
+      requireUsers() {
+        if (options.keptUsers !== undefined) return options.keptUsers
+        throw new CountersignError('NOT_ENABLED', 'The application keeps its users and their wallets itself')
+      },
+      async requireStanding(orderId) {
+        if ((await records.load(orderId))?.order.takenBack !== undefined) throw refused('ORDER_REJECTED')
+      },
+    }
   }
 
   /** Number of open watches. */
@@ -136,7 +143,7 @@ export class Orders {
 
   /** Whether orders are started by who has a start key, and by the service's own pages, only. */
   get startTakesKey(): boolean {
-    return this.#options.settings.orderStartKeys !== undefined
+    return this.#parts.settings.orderStartKeys !== undefined
   }
 
   /**
@@ -154,95 +161,44 @@ export class Orders {
     input: StartOrderOptions,
     request: RequestContext,
   ): Promise<StartedOrder & { readonly cookies?: readonly string[] }> {
-    const { settings, records, prover, live } = this.#options
-    const { cookies, ...beginning } = await this.#beginning(input, request)
-    const { requester } = beginning
+    const call = this.#call(request)
+    const { settings, records, prover, live, audit } = call.parts
     const { adapterId, expectedAddress, expectedPublicKeyHex } = input
+    const recipe = recipeFor(input)
+    const beginning = await recipe.begin(input, call)
+    const { startKeyId = '', ip: address } = beginning.requester
     if (adapterId !== undefined) prover.requireConfigured(adapterId)
-    const { order, claimToken, desktopToken } = newOrder(input, { ...beginning, issuedAt: records.now() }, settings)
+    const { order, claimToken, desktopToken } = newOrder(input, recipe, beginning, {
+      settings,
+      issuedAt: records.now(),
+    })
     if (adapterId !== undefined && expectedAddress !== undefined) {
       prover.requireAddress(adapterId, expectedAddress, 'expected_address')
     }
     if (adapterId !== undefined && expectedPublicKeyHex !== undefined) {
       prover.requireKeys(adapterId, 'expected_public_key_hex')
     }
+    const ip = address || undefined
     const slots = live?.slotsOf(Buffer.byteLength(JSON.stringify(order)))
     const countedUntil = countedUntilOf(order)
-    live?.add(countedUntil, order.issuedAt, requester.ip || undefined, slots)
+    live?.add(countedUntil, order.issuedAt, ip, slots)
     try {
-      await this.#create(order, requester)
+      await withRecipe(order, (recipe, order) => recipe.create?.(order, startKeyId, call) ?? records.create(order))
     } catch (error) {
       const notStored = error instanceof CountersignError && notStoredReasons.has(error.reason)
-      if (notStored) live?.remove(countedUntil, requester.ip || undefined, slots)
+      if (notStored) live?.remove(countedUntil, ip, slots)
       throw error
     }
     records.observe?.(order)
-    this.#audit.record(startedFacts(order), requesterIn(order))
-    const { orderId, kind, status, expiresAt, confirmationCode, inboxUserId } = order
-    const started = { orderId, claimToken, desktopToken, kind, status, expiresAt, confirmationCode }
-    if (inboxUserId === undefined) {
-      return { ...started, claimUrl: claimUrl(settings, orderId, claimToken), ...given({ cookies }) }
+    const { orderId, kind, status, expiresAt, confirmationCode, origin, requester } = order
+    const caller: AuditCaller = { ip, origin, userAgent: requester.userAgent }
+    audit.record({ type: 'order.started', orderId, kind, ...pick(requester, ['startedWithKey', 'startedBy']) }, caller)
+    return {
+      ...{ orderId, claimToken, desktopToken, kind, status, expiresAt, confirmationCode },
+      claimUrl: recipe.scanned ? claimUrl(settings, orderId, claimToken) : '',
+      ...given({ approvalUrl: withRecipe(order, (recipe, order) => recipe.announce?.(order, call)) }),
+      ...given({ cookies: beginning.cookies }),
     }
-    const approvalUrl = this.#requireInbox().approvalUrl(orderId)
-    this.#audit.record(addressedFacts(order, inboxUserId, approvalUrl), requesterIn(order))
-    return { ...started, claimUrl: '', approvalUrl }
-  }
-
-  /** Stores a new order. One for an inbox is entered there first. */
-  async #create(order: OrderRecord, { startKeyId = '' }: Requester): Promise<void> {
-    const { records } = this.#options
-    if (order.inboxUserId === undefined) return await records.create(order)
-    const inbox = this.#requireInbox()
-    await inbox.enter(order, startKeyId)
-    try {
-      await records.create(order)
-      // Asked after the write: a concurrent deletion of the user either finds this order, or is seen here.
-      await inbox.requireUser(order)
-    } catch (error) {
-      await Promise.allSettled([this.#withdraw(order), inbox.takeOut(order)])
-      throw error
-    }
-  }
-
-  /** Cancels an order that its starter is not told of. */
-  async #withdraw({ orderId }: OrderRecord): Promise<void> {
-    await changeOrder(this.#options.records, orderId, { admit: () => {}, command: { type: 'cancel' } })
-  }
-
-  /** The desktop that starts an order; of a link order, with its user. `cookies` are Set-Cookie header values. */
-  async #beginning(
-    input: StartOrderOptions,
-    request: RequestContext,
-  ): Promise<Omit<OrderBeginning, 'issuedAt'> & { readonly cookies?: readonly string[] }> {
-    const { settings, origins, limiter } = this.#options
-    if (input.inboxUserId !== undefined) this.#requireInbox()
-    if (input.kind !== 'link') {
-      const requester = requesterOf(input, request, { settings, origins })
-      // Calls of backends with start keys are not limited; without start keys, `start-order` counted the call already.
-      if (this.startTakesKey && requester.startedWithKey !== true) await limiter?.spend('start-order', request)
-      return { requester }
-    }
-    const links = this.#requireLinks()
-    const beginning = async () => ({ requester: callingDesktop(request, origins), ...(await links.starterOf(request)) })
-    // The session first: a call without one takes nothing from the users of its network, whose allowance is small.
-    const begun = await beginning().catch(async (refusal: unknown) => {
-      await limiter?.spend('session', request)
-      throw refusal
-    })
-    await limiter?.spend('start-link', request)
-    return begun
-  }
-
-  #requireLinks(): LinkOrders {
-    const { links } = this.#options
-    if (links !== undefined) return links
-    throw new CountersignError('NOT_ENABLED', 'The application keeps its users and their wallets itself')
-  }
-
-  #requireInbox(): InboxOrders {
-    const { inbox } = this.#options
-    if (inbox !== undefined) return inbox
-    throw new CountersignError('NOT_ENABLED', 'The application keeps its users itself, so they have no inbox here')
   }
 
   /** Returns who asks, for the page of a claim URL, as long as no phone has claimed the order. Changes nothing. */
@@ -251,10 +207,9 @@ export class Orders {
     request: RequestContext,
   ): Promise<OrderPreview> {
     const { orderId, claimToken } = input
-    const order = await changeOrder(this.#options.records, orderId, {
-      admit: (order) => this.#admission.fromPage(order, request, { token: claimToken, hashes: [order.claimTokenHash] }),
-      command: { type: 'preview' },
-      stored: this.#teller(request),
+    const { after: order } = await this.#change(orderId, request, (order) => {
+      this.#parts.admission.fromPage(order, request, { token: claimToken, hashes: [order.claimTokenHash] })
+      return { type: 'preview' }
     })
     const { ip: _ip, ...requester } = this.#shownRequester(order, request)
     return { kind: order.kind, expiresAt: order.expiresAt, ...requester, ...comparedCode(order) }
@@ -269,17 +224,14 @@ export class Orders {
     request: RequestContext,
   ): Promise<Plain<ClaimedOrder>> {
     const { orderId, claimToken, claimKey } = input
+    const { admission } = this.#parts
     const tokens = this.#challengeTokens(orderId, claimToken, claimKey)
-    const order = await changeOrder(this.#options.records, orderId, {
-      admit: (order) => {
-        this.#admission.fromPage(order, request, { token: claimToken, hashes: [order.claimTokenHash] })
-        this.#admission.requireNearby(order, request)
-      },
-      command: { type: 'claim', challengeTokenHashes: tokens.map(hashToken) as [string, ...string[]] },
-      stored: this.#teller(request),
+    const { after } = await this.#change(orderId, request, (order) => {
+      admission.fromPage(order, request, { token: claimToken, hashes: [order.claimTokenHash] })
+      admission.requireNearby(order, request)
+      return { type: 'claim', challengeTokenHashes: hashesOf(tokens) }
     })
-    const challengeToken = tokens.find((token) => matchesAny(token, phoneHashes(order))) as string
-    return { orderId, status: order.status, challengeToken }
+    return claimedOrder(after, tokens)
   }
 
   /**
@@ -287,7 +239,7 @@ export class Orders {
    * with a cookie, from the service's own origin.
    */
   async listInbox(request: RequestContext): Promise<readonly InboxOrder[]> {
-    return await this.#requireInbox().list(request)
+    return await listInbox(this.#call(request))
   }
 
   /**
@@ -299,25 +251,18 @@ export class Orders {
     { orderId, claimKey }: { readonly orderId: string; readonly claimKey: string },
     request: RequestContext,
   ): Promise<Plain<ClaimedOrder> & { readonly cookies: readonly string[] }> {
-    const inbox = this.#requireInbox()
-    const { session, cookies } = await inbox.claimer(request)
+    const { session, cookies, inboxes } = await inboxClaimer(this.#call(request))
     const tokens = this.#challengeTokens(orderId, session.id, claimKey)
-    const order = await changeOrder(this.#options.records, orderId, {
-      admit: (order) => this.#admission.ofUser(order, session.userId, request),
-      command: {
-        type: 'claimFromInbox',
-        challengeTokenHashes: tokens.map(hashToken) as [string, ...string[]],
-        sessionId: session.id,
-      },
-      stored: this.#teller(request),
+    const { after } = await this.#change(orderId, request, (order) => {
+      this.#parts.admission.ofUser(order, session.userId, request)
+      return { type: 'claimFromInbox', challengeTokenHashes: hashesOf(tokens), sessionId: session.id }
     }).catch(async (error: unknown) => {
       // The entry of an order that is over, or that was never stored.
       const isOver = error instanceof CountersignError && error.reason.startsWith('ORDER_')
-      if (isOver) await inbox.takeOut({ inboxUserId: session.userId, orderId })
+      if (isOver) await inboxes.takeOut(session.userId, orderId)
       throw error
     })
-    const challengeToken = tokens.find((token) => matchesAny(token, phoneHashes(order))) as string
-    return { orderId, status: order.status, challengeToken, cookies }
+    return { ...claimedOrder(after, tokens), cookies }
   }
 
   /**
@@ -325,13 +270,12 @@ export class Orders {
    * and takes the place of the one before it.
    */
   async handOver(input: PhoneOrder, request: RequestContext): Promise<HandOver> {
-    const { records, settings } = this.#options
+    const { records, settings } = this.#parts
     const ticket = newToken('hand-over') + input.orderId
     const expiresAt = records.now() + ticketLifeMs
-    await changeOrder(records, input.orderId, {
-      admit: this.#ofPhone(input, request),
-      command: { type: 'handOver', ticketHash: hashToken(ticket), expiresAt },
-      stored: this.#teller(request),
+    await this.#change(input.orderId, request, async (order) => {
+      await this.#admitPhone(order, input, request)
+      return { type: 'handOver', ticketHash: hashToken(ticket), expiresAt }
     })
     return { ticket, handoverUrl: settings.handOverUrl(ticket), expiresAt }
   }
@@ -345,28 +289,22 @@ export class Orders {
     request: RequestContext,
   ): Promise<Plain<ClaimedOrder>> {
     const { ticket, claimKey } = input
+    const { admission } = this.#parts
     const orderId = ticketForm.exec(ticket)?.[1]
     if (orderId === undefined) throw refused('HANDOVER_INVALID')
     const tokens = this.#challengeTokens(orderId, ticket, claimKey)
-    const order = await changeOrder(this.#options.records, orderId, {
-      admit: (order) => {
-        this.#admission.fromPage(order, request, {
-          token: ticket,
-          hashes: [order.handOver?.ticketHash],
-          refusal: 'HANDOVER_INVALID',
-        })
-        this.#admission.requireNearby(order, request)
-      },
-      command: { type: 'redeem', challengeTokenHashes: tokens.map(hashToken) as [string, ...string[]] },
-      stored: this.#teller(request),
+    const { after } = await this.#change(orderId, request, (order) => {
+      const hashes = [order.handOver?.ticketHash]
+      admission.fromPage(order, request, { token: ticket, hashes, refusal: 'HANDOVER_INVALID' })
+      admission.requireNearby(order, request)
+      return { type: 'redeem', challengeTokenHashes: hashesOf(tokens) }
     }).catch((error: unknown) => {
       // The caller has named no order.
       throw error instanceof CountersignError && error.reason === 'ORDER_NOT_FOUND'
         ? refused('HANDOVER_INVALID', { cause: error })
         : error
     })
-    const challengeToken = tokens.find((token) => matchesAny(token, [order.challengeTokenHash])) as string
-    return { orderId, status: order.status, challengeToken }
+    return claimedOrder(after, tokens)
   }
 
   /**
@@ -374,22 +312,21 @@ export class Orders {
    * text is for the wallet that is named (ADAPTER_UNKNOWN, INVALID_REQUEST): the plain text if none is.
    */
   async readChallenge(input: PhoneOrder & WalletNamed, request: RequestContext): Promise<OrderChallenge> {
-    const { prover } = this.#options
+    const { prover, computers } = this.#parts
     const { orderId: _orderId, challengeToken: _token, ...wallet } = input
-    const order = await changeOrder(this.#options.records, input.orderId, {
-      admit: this.#ofPhone(input, request),
-      command: { type: 'readChallenge' },
-      stored: this.#teller(request),
+    const { after: order } = await this.#change(input.orderId, request, async (order) => {
+      await this.#admitPhone(order, input, request)
+      return { type: 'readChallenge' }
     })
+    const challenge = storedChallengeOf(order)
     return {
-      action: actionOf(order.kind),
+      action: challenge.action,
       ...pick(order, ['challengeId', 'nonce', 'origin', 'issuedAt', 'expiresAt', 'kind', 'status']),
-      message: prover.textFor(storedChallengeOf(order), wallet, request.origin),
+      message: prover.textFor(challenge, wallet, request.origin),
       ...pick(order, contentFields),
-      ...given({ sessionAccount: order.starter?.address || undefined }),
-      ...(order.inboxUserId === undefined ? {} : { fromInbox: true }),
+      ...withRecipe(order, (recipe, order) => recipe.shown?.(order)),
       ...comparedCode(order),
-      canRememberComputer: this.#computers.canRemember(order),
+      canRememberComputer: computers.canRemember(order),
       ...this.#shownReturnCode(order),
       ...deadlinesOf(order),
       requester: this.#shownRequester(order, request),
@@ -411,18 +348,14 @@ export class Orders {
     },
     request: RequestContext,
   ): Promise<Plain<ApprovedOrder>> {
-    const { orderId, proof, rememberComputer = false } = input
-    const { records, requireNotBlocked, requireListed } = this.#options
-    const admitPhone = this.#admission.ofPhone(input, request)
+    const { orderId, challengeToken, proof, rememberComputer = false } = input
+    const call = this.#call(request)
+    const { admission, records, computers } = call.parts
     let proven: Proven | undefined
-    const order = await changeOrder(records, orderId, {
-      admit: (order) => {
-        admitPhone(order)
-        this.#admission.requireNearby(order, request)
-      },
-      intent: { type: 'approve', proof },
-      stored: this.#teller(request),
-      complete: async (order) => {
+    const { after } = await this.#change(orderId, request, (order) => {
+      admission.ofPhone(order, input, request)
+      admission.requireNearby(order, request)
+      const work = async () => {
         // Once, also after a lost race: nothing that it depends on changes.
         if (proven === undefined) {
           const checks = contractChecks(records, orderId)
@@ -430,67 +363,67 @@ export class Orders {
           if (checks.counted) return undefined
         }
         const { identity, text } = proven
-        await requireNotBlocked?.(identity)
-        if (order.kind === 'link') await this.#requireLinks().requireAddable(order, identity)
-        if (order.kind === 'login') await requireListed?.(identity)
-        if (order.inboxUserId !== undefined) await this.#requireInbox().requireApprover(order, identity)
+        await this.#requireApprover(order, identity, call)
         // Here, so that the refusal for a wallet that cannot approve comes first.
-        await this.#requireClaimer(order, input.challengeToken)
-        const approval = await this.#computers.decide(order, identity, rememberComputer)
+        await this.#requireHolder(order, challengeToken, call)
+        const approval = await computers.decide(order, identity, rememberComputer)
+        const message = rulesOf(order).keepsSignedText && text !== order.message ? { message: text } : {}
         const signatureHex = proof.signatureHex.toLowerCase()
-        const message = order.kind !== 'sign' || text === order.message ? {} : { message: text }
-        return { type: 'approve', proof: { ...identity, signatureHex, ...message }, approval }
-      },
+        return { type: 'approve', proof: { ...identity, signatureHex, ...message }, approval } as const
+      }
+      return { type: 'approve', proof, work }
     })
-    await this.#takeOut(order)
-    return { orderId, status: order.status, ...this.#shownReturnCode(order), ...pick(deadlinesOf(order), ['finishBy']) }
+    await this.#leave(after, call)
+    const { finishBy } = deadlinesOf(after)
+    return { orderId, status: after.status, ...this.#shownReturnCode(after), ...given({ finishBy }) }
   }
 
-  /** Admits who holds the order's challenge token. */
-  #ofPhone(input: PhoneOrder, request: RequestContext): (order: OrderRecord) => Promise<void> {
-    const admit = this.#admission.ofPhone(input, request)
-    return async (order) => {
-      admit(order)
-      await this.#requireClaimer(order, input.challengeToken)
-    }
+  /** Admits the holder of the order's challenge token. */
+  async #admitPhone(order: OrderRecord, input: PhoneOrder, request: RequestContext): Promise<void> {
+    this.#parts.admission.ofPhone(order, input, request)
+    await this.#requireHolder(order, input.challengeToken, this.#call(request))
   }
 
-  /** Refuses a token of an order for an inbox unless the session that claimed the order with it still counts. */
-  async #requireClaimer(order: OrderRecord, challengeToken: string): Promise<void> {
-    if (order.inboxUserId !== undefined) await this.#requireInbox().requireClaimer(order, hashToken(challengeToken))
+  /** Refuses a wallet that is blocked, or cannot approve the order by its recipe. */
+  async #requireApprover(order: OrderRecord, identity: ProvenIdentity, call: OrderCall): Promise<undefined> {
+    await call.parts.claims?.requireNotBlocked(identity)
+    await withRecipe(order, (recipe, order) => recipe.requireApprover?.(order, identity, call))
   }
 
-  /** Takes an order that is approved or over out of the inbox that it is in, if any. */
-  async #takeOut(order: OrderRecord): Promise<void> {
-    if (order.inboxUserId !== undefined) await this.#options.inbox?.takeOut(order)
+  /** Refuses a phone's token that does not count any more, by the order's recipe. */
+  async #requireHolder(order: OrderRecord, challengeToken: string, call: OrderCall): Promise<void> {
+    await withRecipe(order, (recipe, order) => recipe.requireHolder?.(order, hashToken(challengeToken), call))
+  }
+
+  /** To be called once the order is approved or over. */
+  async #leave(order: OrderRecord, call: OrderCall): Promise<void> {
+    await withRecipe(order, (recipe, order) => recipe.leave?.(order, call))
   }
 
   /** Ends the order, for the phone, or takes a finalized login or link order back: see {@link #takeBack}. */
   async reject(input: PhoneOrder, request: RequestContext): Promise<Plain<RejectedOrder>> {
     const { challengeToken, orderId } = input
-    const order = await changeOrder(this.#options.records, orderId, {
-      admit: async (order) => {
-        this.#admission.fromPage(order, request, { token: challengeToken, hashes: phoneHashes(order) })
-        await this.#requireClaimer(order, challengeToken)
-      },
-      command: { type: 'reject' },
-      stored: this.#teller(request),
+    const call = this.#call(request)
+    const { after } = await this.#change(orderId, request, async (order) => {
+      call.parts.admission.fromPage(order, request, { token: challengeToken, hashes: phoneHashes(order) })
+      await this.#requireHolder(order, challengeToken, call)
+      return { type: 'reject' }
     })
-    await this.#takeOut(order)
-    const { status, takenBack } = order
+    await this.#leave(after, call)
+    const { status, takenBack } = after
     if (takenBack === undefined) return { orderId, status }
-    return { orderId, status, ...(isUnsettled(order) ? await this.#takeBack(order, request) : takenBack) }
+    return { orderId, status, ...(isUnsettled(after) ? await this.#takeBack(after, call) : takenBack) }
   }
 
   /** Ends the order, for the desktop. */
   async cancel(input: DesktopOrder, request: RequestContext): Promise<Plain<OrderState>> {
-    const order = await changeOrder(this.#options.records, input.orderId, {
-      admit: this.#admission.ofDesktop(input, request),
-      command: { type: 'cancel' },
-      stored: this.#teller(request),
+    const { orderId } = input
+    const { after } = await this.#change(orderId, request, (order) => {
+      this.#parts.admission.ofDesktop(order, input, request)
+      return { type: 'cancel' }
     })
-    await this.#takeOut(order)
-    return { orderId: order.orderId, status: order.status }
+    await this.#leave(after, this.#call(request))
+    return { orderId, status: after.status }
   }
 
   /**
@@ -513,69 +446,31 @@ export class Orders {
     },
     request: RequestContext,
   ): Promise<OrderResult> {
-    const { records, keyring, host, limiter } = this.#options
     const { orderId, desktopToken, computerProof, finalizeKey } = input
+    const call = { ...this.#call(request), desktopToken }
     const returnCode = input.returnCode === undefined ? undefined : readReturnCode(input.returnCode)
-    const seeds = keyring.derive('finalize seed', [orderId, desktopToken])
-    const tellChange = this.#teller(request)
-    let repeated = true
-    const starting: { own?: CurrentSession } = {}
-    const admit = this.#admission.ofDesktop(input, request, (order) =>
-      requireComputerProof(order, computerProof, desktopToken),
-    )
     const finalizeKeyHash = finalizeKey === undefined ? undefined : hashToken(finalizeKey)
-    const intent = (order: OrderRecord) =>
-      ({ type: 'finalize', returnCode: this.#checkReturnCode(order, returnCode), finalizeKeyHash }) as const
-    const order = await changeOrder(records, orderId, {
-      admit: async (order) => {
-        admit(order)
-        requireFinalizeKey(order, finalizeKey)
-        if (order.kind === 'link') starting.own = await this.#requireLinks().requireStarter(order, request)
-      },
-      stored: (before, after) => {
-        repeated = false
-        tellChange?.(before, after)
-      },
-      intent,
-      complete: async (order) => {
-        switch (order.kind) {
-          case 'sign':
-            await this.#options.requireNotBlocked?.(identityOf(order))
-            if (order.inboxUserId !== undefined) {
-              await this.#requireInbox().requireApprover(order, identityOf(order))
-            }
-            return intent(order)
-          case 'login': {
-            await limiter?.countSignIn(identityOf(order))
-            const user = await host.resolveUser(identityOf(order), request)
-            const sessionId = await host.orderSessionId({ orderId, seed: seeds[0] })
-            return { ...intent(order), login: { userId: user.id, seedHash: hashSeed(seeds[0]), sessionId } }
-          }
-          case 'link': {
-            await this.#options.requireNotBlocked?.(identityOf(order))
-            await this.#requireLinks().requireAddable(order, identityOf(order))
-            return intent(order)
-          }
-        }
-      },
+    const { after, changed, step } = await this.#change(orderId, request, async (order) => {
+      call.parts.admission.ofDesktop(order, input, request, () => {
+        requireComputerProof(order, computerProof, desktopToken)
+      })
+      requireFinalizeKey(order, finalizeKey)
+      const finish = await withRecipe(order, (recipe, order) => recipe.finalize(order, call))
+      const intent = {
+        type: 'finalize',
+        returnCode: this.#checkReturnCode(order, returnCode),
+        finalizeKeyHash,
+      } as const
+      const work = async () => {
+        const identity = identityOf(order)
+        const resolved = withRecipe(order, (recipe, order) => recipe.resolve?.(order, identity, call))
+        return { ...intent, ...given({ login: await (resolved ?? this.#requireApprover(order, identity, call)) }) }
+      }
+      return { ...intent, finish, work }
     })
-    const { status, kind, returnTo: redirectTo } = order
-    switch (kind) {
-      case 'sign':
-        await this.#computers.note(order, request)
-        return { orderId, status, kind, redirectTo, proofArtifact: artifactOf(order) }
-      case 'login': {
-        const issued = await this.#makeSession(order, seeds, request)
-        this.#audit.record(signedInFacts(issued.session, { orderId, repeated }), request)
-        await this.#computers.note(order, request, issued.session)
-        return { orderId, status, kind, redirectTo, issued }
-      }
-      case 'link': {
-        const own = starting.own as CurrentSession
-        const wallet = await this.#addWallet(order, own, request)
-        return { orderId, status, kind, redirectTo, wallet, cookies: own.cookies }
-      }
-    }
+    const { status, returnTo: redirectTo } = after
+    const finalized = { order: after, proof: proofOf(after), identity: identityOf(after), repeated: !changed }
+    return { orderId, status, redirectTo, ...(await step.finish(finalized)) }
   }
 
   /**
@@ -588,102 +483,41 @@ export class Orders {
     signal: AbortSignal,
   ): AsyncGenerator<WatchEvent, void, undefined> {
     const { orderId, afterSequence } = input
-    return this.#watches.watch({ orderId, admit: this.#admission.ofDesktop(input, request), afterSequence, signal })
+    const admit = (order: OrderRecord): void => this.#parts.admission.ofDesktop(order, input, request)
+    return this.#watches.watch({ orderId, admit, afterSequence, signal })
   }
 
-  /** Records a change by a request in the audit trail. */
-  #teller(request: RequestContext): ((before: OrderRecord, after: OrderRecord) => void) | undefined {
-    if (!this.#audit.hasSinks) return undefined
-    return (before, after) => {
-      for (const facts of orderFacts(before, after)) this.#audit.record(facts, request)
-    }
+  #call(request: RequestContext): OrderCall {
+    return { request, parts: this.#parts }
   }
 
-  async #makeSession(
-    order: OrderRecord,
-    seeds: readonly Uint8Array[],
+  /** {@link changeOrder} by a request, recorded in the audit trail. */
+  async #change<const Step extends OrderStep>(
+    orderId: string,
     request: RequestContext,
-  ): Promise<IssuedSession> {
-    const { records, host } = this.#options
-    const { orderId, login } = order
-    const { userId, seedHash } = login as OrderLogin
-    // Not the first one if the server's secret has changed since the first try.
-    const seed = seeds.find((candidate) => hashSeed(candidate) === seedHash)
-    if (seed === undefined) throw refused('ORDER_FINALIZED')
-    const grant = { orderId, seed, computerId: this.#computers.idOf(order) }
-    try {
-      return await host.createSession({ id: userId }, identityOf(order), request, grant)
-    } catch (error) {
-      const ended = error instanceof CountersignError && error.reason === 'ORDER_FINALIZED'
-      if (ended && (await records.load(orderId))?.order.takenBack !== undefined) throw refused('ORDER_REJECTED')
-      throw error
-    }
-  }
-
-  /** Adds the wallet of a finalized link order, for its starter's session `own`. */
-  async #addWallet(order: OrderRecord, own: CurrentSession, request: RequestContext): Promise<ListedWallet> {
-    const { records } = this.#options
-    const { orderId } = order
-    const requireStanding = async (): Promise<void> => {
-      if ((await records.load(orderId))?.order.takenBack !== undefined) throw refused('ORDER_REJECTED')
-    }
-    const before = records.now()
-    const wallet = await this.#requireLinks().add(order, { own, requireStanding })
-    // A repeated call finds it added, and changes nothing.
-    if (wallet.linkedAt >= before) this.#audit.record(walletFacts('wallet.linked', order), request)
-    return wallet
+    stepOn: (order: OrderRecord) => Step | Promise<Step>,
+  ): Promise<OrderChange<Step>> {
+    const { records, audit } = this.#parts
+    return await changeOrder(records, orderId, stepOn, (before, after) => {
+      for (const facts of orderFacts(before, after)) audit.record(facts, request)
+    })
   }
 
   /**
-   * Carries out a take-back that is stored: ends the session that the order has made or is about to make and forgets
-   * the computer, or unlinks the wallet that it has added or is about to add. A crash in between leaves it to the
-   * phone's retry; the desktop cannot finalize in the meantime.
+   * Carries out a take-back that is stored: what the order has made, or is about to make, is undone. A crash in between
+   * leaves it to the phone's retry; the desktop cannot finalize in the meantime.
    */
-  async #takeBack(order: OrderRecord, request: RequestContext): Promise<TakeBackOutcome> {
-    const outcome: TakeBackOutcome =
-      order.kind === 'link'
-        ? { walletUnlinked: await this.#unlinkWallet(order, request) }
-        : { sessionEnded: await this.#endLogin(order, request) }
+  async #takeBack(order: OrderRecord, call: OrderCall): Promise<TakeBackOutcome> {
+    const { orderId } = order
+    const outcome = await withRecipe(order, (recipe, order) => recipe.takeBack?.(order, identityOf(order), call))
     try {
-      const change = { admit: () => {}, command: { type: 'settleTakeBack', ...outcome } } as const
-      return (await changeOrder(this.#options.records, order.orderId, change)).takenBack ?? outcome
+      const { after } = await changeOrder(call.parts.records, orderId, () => ({ type: 'settleTakeBack', ...outcome }))
+      return after.takenBack ?? {}
     } catch (error) {
       // The order's ten minutes ended in between. What had to be done is done.
-      if (error instanceof CountersignError && error.reason === 'ORDER_NOT_FOUND') return outcome
+      if (error instanceof CountersignError && error.reason === 'ORDER_NOT_FOUND') return outcome ?? {}
       throw error
     }
-  }
-
-  /** Takes the wallet of an order from its user again. Resolves with whether it was added by the order. */
-  async #unlinkWallet(order: OrderRecord, request: RequestContext): Promise<boolean> {
-    const unlinked = await this.#requireLinks().takeBack(order)
-    if (unlinked) this.#audit.record(walletFacts('wallet.unlinked', order), request)
-    return unlinked
-  }
-
-  /**
-   * Ends the session of a login order that is taken back, and forgets its computer. Resolves with whether the session
-   * was still live.
-   */
-  async #endLogin(order: OrderRecord, request: RequestContext): Promise<boolean> {
-    const { orderId, login } = order
-    const { userId, sessionId } = login as OrderLogin
-    const session = { userId, sessionId, orderId }
-    const [end, forgotten] = await Promise.allSettled([
-      this.#endSession(session, request),
-      // Also if the host fails: it may stay away for longer than the phone tries again.
-      this.#computers.forget(order),
-    ])
-    if (forgotten.status === 'rejected') throw forgotten.reason
-    if (end.status === 'rejected') throw end.reason
-    return end.value
-  }
-
-  /** Ends the session of an order that is taken back. Resolves with whether it was still live. */
-  async #endSession(session: OrderSession, request: RequestContext): Promise<boolean> {
-    const ended = await this.#options.host.endOrderSession(session)
-    if (ended) this.#audit.record({ type: 'session.ended', by: 'take-back', ...session }, request)
-    return ended
   }
 
   /** The return code, for answers to the phone. */
@@ -703,21 +537,15 @@ export class Orders {
   #returnCodes(order: OrderRecord): [string, ...string[]] {
     const { adapterId, subject, signatureHex } = proofOf(order)
     const parts = [order.orderId, adapterId, subject, signatureHex]
-    return this.#options.keyring.derive('return code', parts).map(sixDigits) as [string, ...string[]]
+    const [newest, ...older] = this.#parts.keyring.derive('return code', parts)
+    return [sixDigits(newest), ...older.map(sixDigits)]
   }
 
   #shownRequester(order: OrderRecord, request: RequestContext): OrderRequester {
-    const { ip, userAgent, network, startedWithKey = false, startedBy } = order.requester
-    const compares = this.#options.settings.proximity !== 'off' && order.inboxUserId === undefined
+    const { network, startedWithKey = false, ...requester } = order.requester
+    const compares = this.#parts.settings.proximity !== 'off' && rulesOf(order).scanned
     const near = compares ? sameNetwork(network, networkOfRequest(request)) : undefined
-    return {
-      origin: order.origin,
-      ip,
-      userAgent,
-      ...given({ sameNetwork: near }),
-      startedWithKey,
-      ...given({ startedBy }),
-    }
+    return { origin: order.origin, ...requester, ...given({ sameNetwork: near }), startedWithKey }
   }
 
   /**
@@ -726,7 +554,7 @@ export class Orders {
    */
   #challengeTokens(orderId: string, grant: string, claimKey: string | undefined): [string, ...string[]] {
     if (claimKey === undefined) return [newToken('challenge')]
-    const [newest, ...older] = this.#options.keyring.derive('challenge token', [orderId, grant, claimKey])
+    const [newest, ...older] = this.#parts.keyring.derive('challenge token', [orderId, grant, claimKey])
     return [tokenFromBytes('challenge', newest), ...older.map((bytes) => tokenFromBytes('challenge', bytes))]
   }
 
@@ -735,7 +563,7 @@ export class Orders {
       const message = `proof.adapter_id must be ${order.adapterId}, as the order asks`
       throw invalidField('adapter_id', message, { expected: order.adapterId })
     }
-    const { prover } = this.#options
+    const { prover } = this.#parts
     const named = { ...proof, adapterId: order.adapterId ?? proof.adapterId }
     const proven = await prover.prove(storedChallengeOf(order), named, options)
     const { identity } = proven
@@ -748,7 +576,7 @@ export class Orders {
 
 /** An order's challenge, of which the text for a wallet is made. */
 function storedChallengeOf(order: OrderRecord): StoredChallenge {
-  return { ...order, action: actionOf(order.kind) }
+  return { ...order, action: rulesOf(order).action }
 }
 
 /** A ticket ends with the identifier of its order, so that it can be redeemed without naming one. */
@@ -759,13 +587,16 @@ function sixDigits(bytes: Uint8Array): string {
   return String(Buffer.from(bytes).readUIntBE(0, 6) % 1_000_000).padStart(6, '0')
 }
 
-function artifactOf(order: OrderRecord): ProofArtifact {
-  const { adapterId, publicKeyHex, address, signatureHex, message = order.message } = proofOf(order)
-  return { adapterId, publicKeyHex, address, signatureHex, message, ...pick(order, ['payloadHash', 'payload']) }
+/** The hashes of tokens that a claim may get. */
+function hashesOf([newest, ...older]: readonly [string, ...string[]]): readonly [string, ...string[]] {
+  return [hashToken(newest), ...older.map(hashToken)]
 }
 
-function hashSeed(seed: Uint8Array): string {
-  return hashToken(Buffer.from(seed).toString('base64url'))
+/** The answer to a claim that may have got one of these tokens. */
+function claimedOrder(order: OrderRecord, tokens: readonly string[]): Plain<ClaimedOrder> {
+  const challengeToken = tokens.find((token) => matchesAny(token, phoneHashes(order)))
+  if (challengeToken === undefined) throw internalError(new Error('an order was claimed without a token'))
+  return { orderId: order.orderId, status: order.status, challengeToken }
 }
 
 /** Throws INVALID_REQUEST for a text that cannot be a return code, which is no try. */
@@ -789,15 +620,15 @@ const countedStepMs = 60_000
 /** Until when the ceiling counts a new order. */
 function countedUntilOf(order: OrderRecord): number {
   const end = forgottenAt(order)
-  return order.inboxUserId === undefined ? end : Math.ceil(end / countedStepMs) * countedStepMs
+  return rulesOf(order).scanned ? end : Math.ceil(end / countedStepMs) * countedStepMs
 }
 
-/** Refuses a finalize of an order for an inbox without a key, and of any other order with one. */
-function requireFinalizeKey({ inboxUserId }: OrderRecord, finalizeKey: string | undefined): void {
-  if ((inboxUserId === undefined) === (finalizeKey === undefined)) return
-  const message =
-    inboxUserId === undefined
-      ? 'finalize_key is for orders with inbox_user_id only'
-      : 'finalize_key is required for an order with inbox_user_id'
+/** Refuses a finalize without a key of an order whose recipe takes one, and with a key of any other. */
+function requireFinalizeKey(order: OrderRecord, finalizeKey: string | undefined): void {
+  const { takesFinalizeKey } = rulesOf(order)
+  if ((takesFinalizeKey === true) === (finalizeKey !== undefined)) return
+  const message = takesFinalizeKey
+    ? 'finalize_key is required for an order with inbox_user_id'
+    : 'finalize_key is for orders with inbox_user_id only'
   throw invalidField('finalize_key', message)
 }

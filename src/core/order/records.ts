@@ -1,11 +1,12 @@
 import type { Observer } from '../../base/observer.ts'
 import { parseRecord, recordText } from '../../base/record.ts'
 import type { OpenOrders } from '../../limits/concurrency.ts'
-import { internalError } from '../../shared/errors.ts'
+import { CountersignError, internalError } from '../../shared/errors.ts'
 import { isSameAddressText } from '../../shared/wallet-address.ts'
 import type { Life, Store } from '../../store/store.ts'
 import type { ProvenIdentity } from '../wallet/wallet.ts'
-import { applyCommand, forgottenAt, isTerminal, type OrderRecord } from './order.ts'
+import { changeOrder } from './change.ts'
+import { forgottenAt, isTerminal, type OrderRecord } from './order.ts'
 
 /**
  * Where orders are kept. Each method is one atomic step, also between the processes that share the orders.
@@ -121,12 +122,11 @@ export async function ordersOf(scan: NonNullable<Store['scan']>, party: OrderPar
 
 /** Cancels an order unless it is over, so that it leaves the store within ten minutes, and notifies its watchers. */
 export async function cancelOrder(store: Store, orderId: string): Promise<void> {
-  const records = storedOrders(store)
-  for (;;) {
-    const loaded = await records.load(orderId)
-    if (loaded === undefined || isTerminal(loaded.order.status)) return
-    const { order } = applyCommand(loaded.order, { type: 'cancel' }, records.now())
-    if (await records.compareAndSet(order, loaded.version)) return
+  try {
+    await changeOrder(storedOrders(store), orderId, () => ({ type: 'cancel' }))
+  } catch (error) {
+    const isOver = error instanceof CountersignError && error.reason.startsWith('ORDER_')
+    if (!isOver) throw error
   }
 }
 

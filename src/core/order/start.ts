@@ -7,8 +7,9 @@ import { orderingMarks, requirePlainLine } from '../../shared/plain-line.ts'
 import { isReturnPath } from '../../shared/return-path.ts'
 import { type Challenge, challengeMessage } from '../challenge.ts'
 import { canonicalPayload } from './canonical-payload.ts'
+import type { OrderBeginning, OrderRules } from './kinds/recipes.ts'
 import { requireComputerKey } from './known-computers.ts'
-import { actionOf, type OrderRecord, type OrderStarter, type StoredRequester } from './order.ts'
+import type { OrderRecord, StoredRequester } from './order.ts'
 
 /** Settings of orders. */
 export interface OrderSettings {
@@ -44,15 +45,6 @@ export interface Requester extends StoredRequester {
   readonly startKeyId?: string
 }
 
-/** What an order is started with, in addition to its options. */
-export interface OrderBeginning {
-  readonly requester: Requester
-  /** Of a link order: who adds a wallet. */
-  readonly starter?: OrderStarter | undefined
-  /** Epoch milliseconds. */
-  readonly issuedAt: number
-}
-
 /** A new order and its tokens, of which the order has hashes only. */
 export interface NewOrder {
   readonly order: OrderRecord
@@ -67,12 +59,12 @@ export interface NewOrder {
  */
 export function newOrder(
   input: StartOrderOptions,
-  { requester: { origin, startKeyId: _startKeyId, ...requester }, starter, issuedAt }: OrderBeginning,
-  settings: OrderSettings,
+  rules: OrderRules,
+  { requester: { origin, startKeyId: _startKeyId, ...requester }, own }: OrderBeginning,
+  { settings, issuedAt }: { readonly settings: OrderSettings; readonly issuedAt: number },
 ): NewOrder {
-  const { kind, adapterId, computerKey, expectedAddress, inboxUserId } = input
-  requireTogether(input)
-  const returnTo = input.returnTo ?? '/'
+  const { kind, adapterId, computerKey, expectedAddress, returnTo = '/' } = input
+  requireTogether(input, rules)
   requireReturnPath(returnTo)
   const displayTitle = oneLine('display_title', input.displayTitle)
   const displaySummary = oneLine('display_summary', input.displaySummary)
@@ -82,18 +74,18 @@ export function newOrder(
   const { payload, asWritten, payloadHash = input.payloadHash } = read ?? {}
   const expectedPublicKeyHex = input.expectedPublicKeyHex?.toLowerCase()
   const orderId = newId()
+  const { ttlSeconds = rules.ttlSeconds ?? settings.orderTtlSeconds } = input
   const challenge: Challenge = {
-    action: actionOf(kind),
+    action: rules.action,
     challengeId: newId(),
     nonce: randomText(32),
     origin,
     issuedAt,
-    expiresAt: issuedAt + ttlSecondsOf(input, settings) * 1000,
+    expiresAt: issuedAt + ttlSeconds * 1000,
   }
-  const scanned = inboxUserId === undefined
-  // Always for a link: a relayed one would lead every later sign-in of the wallet to the attacker's account.
-  const returnCodes = kind === 'link' || (settings.confirmationCode === 'return' && scanned)
-  const confirmationCode = returnCodes || !scanned ? '' : newCode()
+  const returnCodes = rules.alwaysReturnCode === true || (settings.confirmationCode === 'return' && rules.scanned)
+  const confirmationCode = returnCodes || !rules.scanned ? '' : newCode()
+  const { starter } = own
   const message = challengeMessage(settings.appName, challenge, {
     order: {
       orderId,
@@ -106,11 +98,10 @@ export function newOrder(
     },
     link: starter && { userId: starter.userId, sessionAddress: starter.address || undefined },
   })
-  const claimToken = scanned ? newToken('claim') : ''
+  const claimToken = rules.scanned ? newToken('claim') : ''
   const desktopToken = newToken('desktop')
   const order: OrderRecord = {
     orderId,
-    kind,
     status: 'created',
     history: [{ sequence: 1, status: 'created', at: issuedAt }],
     origin,
@@ -119,7 +110,8 @@ export function newOrder(
     returnTo,
     ...given({ adapterId, displayTitle, displaySummary, payloadHash, payload }),
     ...given({ payloadAsWritten: asWritten === payload ? undefined : asWritten }),
-    ...given({ expectedPublicKeyHex, expectedAddress, computerKey, starter, inboxUserId }),
+    ...given({ expectedPublicKeyHex, expectedAddress, computerKey }),
+    ...own,
     challengeId: challenge.challengeId,
     nonce: challenge.nonce,
     issuedAt,
@@ -127,17 +119,10 @@ export function newOrder(
     message,
     confirmationCode,
     ...(returnCodes ? { returnCodes } : {}),
-    ...given({ claimTokenHash: scanned ? hashToken(claimToken) : undefined }),
+    ...(rules.scanned ? { claimTokenHash: hashToken(claimToken) } : {}),
     desktopTokenHash: hashToken(desktopToken),
   }
   return { order, claimToken, desktopToken }
-}
-
-/** Lifetime in seconds of an order for an inbox, unless its backend says another. */
-const inboxTtlSeconds = 3600
-
-function ttlSecondsOf({ inboxUserId, ttlSeconds = inboxTtlSeconds }: StartOrderOptions, settings: OrderSettings) {
-  return inboxUserId === undefined ? settings.orderTtlSeconds : ttlSeconds
 }
 
 /** The address for the QR code. */
@@ -149,47 +134,38 @@ export function claimUrl(settings: OrderSettings, orderId: string, claimToken: s
   )
 }
 
-/** Refuses what an order of this kind cannot have, and fields that need or exclude each other. */
-function requireTogether({ kind, adapterId, payload, payloadHash, ...input }: StartOrderOptions): void {
-  const notOfLink = {
-    display_title: input.displayTitle,
-    display_summary: input.displaySummary,
-    payload_hash: payloadHash,
-    computer_key: input.computerKey,
-    requester: input.requester,
+/** Fields that not every recipe takes, with their names in the protos. */
+const optionalFields = [
+  ['displayTitle', 'display_title'],
+  ['displaySummary', 'display_summary'],
+  ['payloadHash', 'payload_hash'],
+  ['payload', 'payload'],
+  ['expectedPublicKeyHex', 'expected_public_key_hex'],
+  ['expectedAddress', 'expected_address'],
+  ['computerKey', 'computer_key'],
+  ['requester', 'requester'],
+  ['inboxUserId', 'inbox_user_id'],
+  ['ttlSeconds', 'ttl_seconds'],
+] as const satisfies readonly (readonly [keyof StartOrderOptions, string])[]
+
+/** A field of StartOrder that not every recipe takes. */
+export type OptionalField = (typeof optionalFields)[number][0]
+
+/** Refuses fields that the order's recipe does not take, and fields that need or exclude each other. */
+function requireTogether(input: StartOrderOptions, { takes, label }: OrderRules): void {
+  for (const [name, field] of optionalFields) {
+    if (input[name] === undefined) continue
+    if (!takes.includes(name)) throw invalidField(field, `${field} is not for ${label}`)
+    if (name.startsWith('expected') && input.adapterId === undefined) {
+      throw invalidField('adapter_id', `${field} needs adapter_id`)
+    }
   }
-  for (const [field, value] of Object.entries(notOfLink)) {
-    if (kind === 'link' && value !== undefined) throw invalidField(field, `${field} is not for orders of kind link`)
-  }
-  const signOnly = {
-    payload,
-    expected_public_key_hex: input.expectedPublicKeyHex,
-    expected_address: input.expectedAddress,
-  }
-  for (const [field, value] of Object.entries(signOnly)) {
-    if (value === undefined) continue
-    if (kind !== 'sign') throw invalidField(field, `${field} is for orders of kind sign only`)
-    if (field !== 'payload' && adapterId === undefined) throw invalidField('adapter_id', `${field} needs adapter_id`)
-  }
-  requireFitsInbox({ kind, payload, ...input })
-  if (payload !== undefined && payloadHash !== undefined) {
+  if (input.payload !== undefined && input.payloadHash !== undefined) {
     throw invalidField(
       'payload_hash',
       'payload and payload_hash exclude each other: the hash of the payload is computed',
     )
   }
-}
-
-/** Refuses what an order for an inbox cannot have or lacks, and what is for such an order only. */
-function requireFitsInbox({ kind, payload, inboxUserId, ttlSeconds, computerKey }: StartOrderOptions): void {
-  if (inboxUserId === undefined) {
-    if (ttlSeconds !== undefined) throw invalidField('ttl_seconds', 'ttl_seconds needs inbox_user_id')
-    return
-  }
-  requirePlainLine('inbox_user_id', inboxUserId)
-  if (kind !== 'sign') throw invalidField('inbox_user_id', 'inbox_user_id is for orders of kind sign only')
-  if (payload === undefined) throw invalidField('payload', 'inbox_user_id needs payload')
-  if (computerKey !== undefined) throw invalidField('computer_key', 'computer_key is not for orders with inbox_user_id')
 }
 
 /**

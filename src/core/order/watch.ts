@@ -4,6 +4,7 @@ import { CountersignError, invalidField } from '../../shared/errors.ts'
 import { pick } from '../../shared/given.ts'
 import type { OrderEvent, OrderStatus } from '../../shared/orders.ts'
 import { changeOrder } from './change.ts'
+import { rulesOf } from './kinds/recipes.ts'
 import {
   deadlineOf,
   deadlinesOf,
@@ -164,7 +165,11 @@ export class OrderWatches {
 
   /** Reads an order. If it has passed its deadline, it is first stored as expired. */
   async #read(orderId: string, admit: (order: OrderRecord) => void): Promise<OrderRecord> {
-    return await changeOrder(this.#records, orderId, { admit, command: { type: 'expire' } })
+    const { after } = await changeOrder(this.#records, orderId, (order) => {
+      admit(order)
+      return { type: 'expire' }
+    })
+    return after
   }
 
   /** Reads an order again. While the storage does not answer, it is the known one: nothing says that it was changed. */
@@ -205,7 +210,7 @@ function eventOf(order: OrderRecord, status: OrderStatus): Omit<WatchEvent, 'seq
     returnCodeRequired: status === 'approved' && takesReturnCode(order),
     // Of an approved order only: one that has gone on since has no deadline any more.
     ...(status === 'approved' && order.status === 'approved' ? deadlinesOf(order) : {}),
-    ...(status === 'approved' && order.kind === 'link' ? pick(proofOf(order), ['adapterId', 'address']) : {}),
+    ...(status === 'approved' && rulesOf(order).showsWallet ? pick(proofOf(order), ['adapterId', 'address']) : {}),
     heartbeat: false,
     reconnect: false,
   }

@@ -68,7 +68,7 @@ async function sessionTokenOf({ orderId, claimToken, desktopToken, secret }: Inp
 async function storeCopy(
   store: Awaited<ReturnType<typeof open>>,
   orderId: string,
-  fields: Partial<OrderRecord>,
+  fields: Pick<OrderRecord, 'orderId' | 'claimTokenHash' | 'desktopTokenHash'>,
 ): Promise<void> {
   const records = storedOrders(store)
   const { order } = (await records.load(orderId)) as { order: OrderRecord }

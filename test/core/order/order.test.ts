@@ -311,7 +311,8 @@ describe('what a move leaves in the order', () => {
   })
 
   test('that a link was taken back, and then what became of the wallet', () => {
-    const { order } = applyCommand({ ...finalized, kind: 'link' }, commands.reject, start + 5000)
+    const starter = { userId: 'user', sessionId: 'session', adapterId: 'nimiq', address: '', firstWallet: undefined }
+    const { order } = applyCommand({ ...finalized, kind: 'link', starter }, commands.reject, start + 5000)
     expect(order.takenBack).toEqual({})
     const settled = applyCommand(order, { type: 'settleTakeBack', walletUnlinked: false }, start + 5000).order
     expect(settled.takenBack).toEqual({ walletUnlinked: false })

@@ -1,12 +1,10 @@
 import { createHash, generateKeyPairSync, hash, type KeyObject, sign } from 'node:crypto'
 import { vi } from 'vitest'
-import type { AuditTrail } from '../../../src/base/audit.ts'
+import { type AuditTrail, noAudit } from '../../../src/base/audit.ts'
 import type { RequestContext } from '../../../src/base/request.ts'
 import { Keyring } from '../../../src/base/token.ts'
-import { Inboxes } from '../../../src/core/order/inbox.ts'
-import { InboxOrders } from '../../../src/core/order/inbox-orders.ts'
+import { Inboxes } from '../../../src/core/order/kinds/inbox.ts'
 import { KnownComputers } from '../../../src/core/order/known-computers.ts'
-import { LinkOrders } from '../../../src/core/order/link-orders.ts'
 import { type OrderResult, Orders } from '../../../src/core/order/orders.ts'
 import { type OrderRecords, storedOrders } from '../../../src/core/order/records.ts'
 import type { OrderSettings } from '../../../src/core/order/start.ts'
@@ -94,14 +92,13 @@ export function makeInstance(store: Store, options: InstanceOptions = {}): Insta
   const nonces = new Nonces({ appName: 'Example', ttlSeconds: 300, store })
   const wallets = new UserWallets({ nonces, prover, origins, host, users, audit: options.audit })
   const keepsUsers = options.host?.resolveLogin === undefined
-  const inbox = new InboxOrders({
-    appName: options.settings?.appName ?? 'Example',
-    approvalUrl: (orderId) => `${ownOrigin}/inbox?order=${orderId}`,
-    inboxes: new Inboxes(store),
+  const keptUsers = {
     host,
     users,
-    origins,
-  })
+    links: wallets.links,
+    inboxes: new Inboxes(store),
+    approvalUrl: (orderId: string) => `${ownOrigin}/inbox?order=${orderId}`,
+  }
   const orders = new Orders({
     settings: {
       appName: 'Example',
@@ -121,10 +118,10 @@ export function makeInstance(store: Store, options: InstanceOptions = {}): Insta
     origins,
     host,
     computers: options.computers ?? new KnownComputers(store),
-    ...(keepsUsers ? { links: new LinkOrders({ links: wallets.links, host, users }), inbox } : {}),
-    audit: options.audit,
+    keptUsers: keepsUsers ? keptUsers : undefined,
+    audit: options.audit ?? noAudit,
     live: options.live,
-    ...(claims === undefined ? {} : { requireNotBlocked: (wallet) => claims.requireNotBlocked(wallet) }),
+    claims,
     shutdown: stop.signal,
   })
   return { orders, host, signIn: new SignIn({ nonces, prover, origins, host }), wallets, stop }
