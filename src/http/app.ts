@@ -1,17 +1,15 @@
 import { METHODS } from 'node:http'
 import type { Logger } from '../base/log.ts'
-import { headerOf, proxyHeaderOf, type RequestContext } from '../base/request.ts'
 import type { OriginPolicy } from '../core/origin-policy.ts'
 import { toFailure } from '../rpc/errors.ts'
 import type { CallObserver, CallOutcome, Invoker, PartLabel, RouteName } from '../rpc/invoke.ts'
 import { isUnary, type Method } from '../rpc/methods.ts'
 import { CountersignError, refused } from '../shared/errors.ts'
-import { serviceOptionsPath } from '../shared/rest-paths.ts'
 import type { WireMethod } from '../wire/contract.ts'
 import { type Output, ResponseOutput, StreamOutput } from '../wire/output.ts'
 import { serveRpc } from '../wire/serve-rpc.ts'
 import { wireOf } from '../wire/wire.ts'
-import { applyCors, letAnyPageRead } from './cors.ts'
+import { applyCors } from './cors.ts'
 import {
   type Exchange,
   HttpCall,
@@ -24,13 +22,14 @@ import {
 } from './exchange.ts'
 import { addressOf, type FetchHandler, FetchOutput, fetchExchange } from './fetch.ts'
 import { forwardAuth, forwardAuthPath, type PeekSession } from './forward-auth.ts'
-import { mountedBody, mountNotice, originalTarget } from './mount.ts'
-import { documentPath, type OpenApiSettings, openApiRoutes } from './openapi.ts'
-import { type OptionsSettings, optionsRoute } from './options.ts'
+import { mountedBody, originalTarget } from './mount.ts'
+import { forwardedNotice, mountNotice, refusedPageNotice, unknownClientNotice } from './notices.ts'
+import { documentPath, type OpenApiSettings } from './openapi.ts'
 import type { PageFiles } from './page-files.ts'
 import { createPages, type PageSettings } from './pages.ts'
 import { defaultTimeouts } from './port/limits.ts'
 import type { PortHandlers } from './port/port.ts'
+import { type KeySetHolder, type OptionsSettings, publicDocuments } from './public-documents.ts'
 import { refusals } from './refusals.ts'
 import { type RestEndpoint, restEndpoints } from './rest/endpoints.ts'
 import { serveEvents } from './rest/events.ts'
@@ -93,8 +92,7 @@ export interface App {
 /** Makes the application from its parts. */
 export function createApp(parts: AppParts): App {
   const routing = createRouting(parts)
-  const notice = forwardedNotice(parts.settings, parts.log)
-  const serve = exchangeServer(parts, notice)
+  const serve = exchangeServer(parts, routing.publicPaths)
   return {
     port: portHandlers(routing, serve, parts),
     handler: mountedHandler(routing, serve, parts),
@@ -105,16 +103,13 @@ export function createApp(parts: AppParts): App {
 /** Serves a request by its route. `read` reads the request; its errors are answered too. */
 type ServeExchange = (output: Output, read: () => Exchange, find: (path: string) => Route) => void
 
-/** Checks each request for signs of a wrong setting. */
-type Notice = (request: RequestContext) => void
-
 /** Makes browsers take the content type as it is. */
 const noGuesses = { 'x-content-type-options': 'nosniff' } as const
 
-function exchangeServer({ settings, origins, part, log }: AppParts, notice: Notice): ServeExchange {
+function exchangeServer({ settings, origins, part, log }: AppParts, publicPaths: ReadonlySet<string>): ServeExchange {
   const askedByProxies = settings.basePath + forwardAuthPath
   const isTrusted = (origin: string): boolean => origins.isTrusted(origin)
-  const publicPaths = publicDocuments(settings.basePath)
+  const notice = forwardedNotice(settings.trustProxy, log)
   const noticeRefused = refusedPageNotice(log)
   const serve = (output: Output, read: () => Exchange, find: (path: string) => Route): void | Promise<void> => {
     const exchange = read()
@@ -140,25 +135,6 @@ function exchangeServer({ settings, origins, part, log }: AppParts, notice: Noti
     } catch (thrown) {
       failed(thrown)
     }
-  }
-}
-
-/** Most origins that are logged as refused: any client can send one. */
-const maxRefusedOrigins = 100
-
-/**
- * Warns once for each origin that its pages cannot call the service. Browsers send nothing after a refused preflight.
- */
-function refusedPageNotice(log: Logger): (origin: string | undefined) => void {
-  const said = new Set<string>()
-  return (origin = 'malformed') => {
-    if (said.has(origin) || said.size >= maxRefusedOrigins) return
-    said.add(origin)
-    log.warn(
-      'a page of an origin that is not trusted tried to call the service; if the page is yours, add its origin ' +
-        'to trustedOrigins (COUNTERSIGN_TRUSTED_ORIGINS)',
-      { origin },
-    )
   }
 }
 
@@ -199,20 +175,14 @@ function mountedHandler(routing: Routing, serve: ServeExchange, { settings, log 
 
 function fetchHandler(routing: Routing, serve: ServeExchange, { settings, log }: AppParts): FetchHandler {
   const trustedProxies = settings.trustProxy
-  let isSaid = !settings.rateLimit
+  const notice = settings.rateLimit ? unknownClientNotice(log) : undefined
   return async (request, client) => {
     const remoteAddress = addressOf(client)
     const url = new URL(request.url)
     const output = new FetchOutput(request)
     const read = (): Exchange => {
       const exchange = fetchExchange(request, { url, remoteAddress, trustedProxies }, output)
-      if (exchange.context.ip === undefined && !isSaid) {
-        isSaid = true
-        log.warn(
-          'countersign.fetch does not know the address of its clients, so no rate limit counts; pass { ' +
-            'remoteAddress }, or set trustProxy if there is a proxy in front that writes X-Forwarded-For',
-        )
-      }
+      notice?.(exchange.context)
       return exchange
     }
     serve(output, read, (path) => findMounted(routing, path) ?? routing.notFound)
@@ -235,6 +205,8 @@ interface Routing {
   readonly notFound: Route
   /** The service's own paths when it is mounted; `*` at the end stands for any continuation. */
   readonly places: readonly string[]
+  /** Paths of the documents that pages of all origins may read. */
+  readonly publicPaths: ReadonlySet<string>
 }
 
 /**
@@ -265,10 +237,8 @@ function createRouting(parts: AppParts): Routing {
     health((exchange) => serveReadiness(parts, exchange)),
   )
   add(settings.basePath + forwardAuthPath, observed('forward-auth', observe, forwardAuth(settings, parts.peekSession)))
-  for (const [path, route] of keySetRoutes(parts.signingKeys, settings.basePath))
-    add(path, observed('key set', observe, route))
-  for (const [path, route] of openApiRoutes(settings)) add(path, observed('openapi', observe, route))
-  add(settings.basePath + serviceOptionsPath, observed('options', observe, optionsRoute(settings)))
+  const documents = publicDocuments(settings, parts.signingKeys)
+  for (const [path, { label, serve }] of documents) add(path, observed(label, observe, serve))
   const { peekSession } = parts
   const pages = createPages(settings, parts.log, {
     files: parts.pageFiles,
@@ -298,34 +268,29 @@ function createRouting(parts: AppParts): Routing {
     (path) => !isUnderBase(path) && !applicationPaths.has(path) && !methods.some(({ name }) => path === `/${name}`),
   )
   const base = basePath === '' ? [] : [`${basePath}/*`]
-  return { find, notFound, places: [...services, ...base, ...others] }
+  return { find, notFound, places: [...services, ...base, ...others], publicPaths: new Set(documents.keys()) }
 }
 
 /** An RPC at its own path. */
 function rpcRoute(method: Method, { invoker, observe }: AppParts): Route {
-  const { name } = method
   const served = wireMethodOf(method, invoker)
-  const refuseAs = (exchange: Exchange, message: string, status?: number): void => {
-    refuse(exchange, { name, failure: new CountersignError('INVALID_REQUEST', message), observe, status })
-  }
-  return (exchange) => {
+  return beginning(method.name, observe, (exchange) => {
     const { headers, authority, body, context, output } = exchange
-    if (refuseHttpMethod(exchange, ['POST'], { name, observe })) return
+    requireHttpMethod(exchange, ['POST'])
     const wire = wireOf(headers['content-type'])
     if (wire === undefined || (wire.protocol === 'connect' && wire.enveloped === isUnary(method))) {
       output.setHeaders({ 'accept-post': isUnary(method) ? unaryTypes : streamTypes })
-      return refuseAs(exchange, 'No call of this RPC has this content type', 415)
+      throw new UnsupportedType('No call of this RPC has this content type')
     }
     if (wire.protocol === 'grpc' && !output.takesTrailers) {
       output.setHeaders({ 'accept-post': 'application/json, application/proto, application/grpc-web' })
-      const message = 'gRPC needs trailers, which this server cannot send: use Connect or gRPC-Web here'
-      return refuseAs(exchange, message, 415)
+      throw new UnsupportedType('gRPC needs trailers, which this server cannot send: use Connect or gRPC-Web here')
     }
-    if (!isAuthority(authority)) return refuseAs(exchange, 'The Host header is malformed')
+    if (!isAuthority(authority)) throw new CountersignError('INVALID_REQUEST', 'The Host header is malformed')
     const callOf = (timeoutMs: number | undefined): HttpCall =>
       new HttpCall({ protocol: wire.protocol, request: context, answering: output.answering, timeoutMs })
     return serveRpc(served, { wire, headers, body, output, refusals, callOf })
-  }
+  })
 }
 
 /** An RPC as `wire` serves it: all its calls pass the invoker. */
@@ -359,11 +324,10 @@ function restRoute(path: string, endpoints: readonly RestEndpoint[], { methods, 
       return [endpoint.httpMethod, ...(isRead ? ['HEAD'] : [])].map((httpMethod) => [httpMethod, serve])
     }),
   )
-  return (exchange) => {
-    const serve = byHttpMethod.get(exchange.method)
-    if (serve !== undefined) return serve(exchange)
-    refuseHttpMethod(exchange, [...byHttpMethod.keys()], { name: path, observe })
-  }
+  return beginning(path, observe, (exchange) => {
+    requireHttpMethod(exchange, [...byHttpMethod.keys()])
+    return byHttpMethod.get(exchange.method)?.(exchange)
+  })
 }
 
 async function serveReadiness({ ready, shutdownSignal }: AppParts, { output }: Exchange): Promise<void> {
@@ -405,122 +369,37 @@ function httpMethodOf(method: string): string {
   return METHODS.includes(method) ? method : 'other'
 }
 
-/** The HTTP status of a refusal: 501 for an unknown method (RFC 9110, 15.6.2). */
+/** A refusal of a body's content type, answered with 415. */
+class UnsupportedType extends CountersignError {
+  constructor(message: string) {
+    super('INVALID_REQUEST', message)
+  }
+}
+
+/** The HTTP status of a refusal: 501 for an unknown method (RFC 9110, 15.6.2), 415 for a content type. */
 function statusOf(failure: CountersignError, method: string): number {
+  if (failure instanceof UnsupportedType) return 415
   return failure.reason === 'METHOD_NOT_ALLOWED' && !METHODS.includes(method) ? 501 : failure.httpStatus
 }
 
-/** Why a call does not begin, and how that is answered. */
-interface RefusedCall {
-  readonly name: string
-  readonly failure: CountersignError
-  readonly observe: CallObserver
-  /** Default: that of the reason. */
-  readonly status?: number | undefined
-}
-
-/** Refuses a call before its RPC begins. Its path is one of the service's own. */
-function refuse({ method, path, context, output }: Exchange, { name, failure, observe, status }: RefusedCall): void {
-  const httpMethod = httpMethodOf(method)
-  observe({ method: name, protocol: 'http', httpMethod, path, request: context, outcome: failure, durationMs: 0 })
-  sendFailure(output, failure, status)
-}
-
-function refuseHttpMethod(
-  exchange: Exchange,
-  allowed: readonly string[],
-  { name, observe }: Pick<RefusedCall, 'name' | 'observe'>,
-): boolean {
-  try {
-    requireHttpMethod(exchange, allowed)
-    return false
-  } catch (thrown) {
-    const failure = toFailure(thrown)
-    refuse(exchange, { name, failure, observe, status: statusOf(failure, exchange.method) })
-    return true
+/** A route whose calls the invoker reports. What is refused before a call begins is answered and reported here. */
+function beginning(name: string, observe: CallObserver, serve: Route): Route {
+  return (exchange) => {
+    try {
+      return serve(exchange)
+    } catch (thrown) {
+      const { method, path, context: request, output } = exchange
+      const outcome = toFailure(thrown)
+      observe({
+        method: name,
+        protocol: 'http',
+        httpMethod: httpMethodOf(method),
+        path,
+        request,
+        outcome,
+        durationMs: 0,
+      })
+      sendFailure(output, outcome, statusOf(outcome, method))
+    }
   }
 }
-
-/** Shortest time between two warnings, in ms: any client can send the headers, and none may fill the log with them. */
-const forwardedNoticeEveryMs = 3_600_000
-
-/**
- * Warns at most once an hour that a request's forwarded headers do not fit `trustProxy`: there seems to be an
- * undeclared proxy in front, or the proxies do not send the expected headers. No value of a header is logged.
- *
- * A request without any of these headers is in order behind trusted proxies, too: backends and health checks go around
- * them.
- */
-function forwardedNotice({ trustProxy }: AppSettings, log: Logger): (request: RequestContext) => void {
-  let quietUntil: number | undefined
-  return (request) => {
-    if (quietUntil !== undefined && performance.now() < quietUntil) return
-    const text = trustProxy === 0 ? ignoredHeader(request) : missingAddress(request, trustProxy)
-    if (text === undefined) return
-    quietUntil = performance.now() + forwardedNoticeEveryMs
-    log.warn(text, { ip: request.ip })
-  }
-}
-
-function ignoredHeader(request: RequestContext): string | undefined {
-  const name = proxyHeaderOf(request)
-  if (name === undefined) return undefined
-  return (
-    `a request with the header ${name} came, which is ignored: if a proxy wrote it, set trustProxy ` +
-    '(COUNTERSIGN_TRUST_PROXY) to the number of proxies in front, or all their clients count as one; if there is ' +
-    'no proxy, a client made it up, and there is nothing to do'
-  )
-}
-
-function missingAddress(request: RequestContext, trustProxy: number): string | undefined {
-  if (request.behindUnknownProxy) {
-    return (
-      `a request with the header ${proxyHeaderOf(request)} came without an address of its client in ` +
-      `X-Forwarded-For, so the proxy's address counts: let the proxy append its client's address to X-Forwarded-For`
-    )
-  }
-  const addresses = headerOf(request, 'x-forwarded-for')?.split(',').length
-  if (addresses === undefined || addresses >= trustProxy) return undefined
-  return (
-    'a request came with fewer addresses in X-Forwarded-For than trustProxy (COUNTERSIGN_TRUST_PROXY) says ' +
-    `that there are proxies (${trustProxy}), so clients could make up their own: set it to the number of proxies ` +
-    'that every request passes'
-  )
-}
-
-/** Holder of the key set, which changes with the secrets. */
-interface KeySetHolder {
-  readonly keySet: { readonly keys: readonly object[] }
-}
-
-/** Paths of documents that pages of all origins may read. */
-function publicDocuments(basePath: string): ReadonlySet<string> {
-  const both = [wellKnownPath, documentPath].flatMap((path) => [path, basePath + path])
-  return new Set([...both, basePath + serviceOptionsPath])
-}
-
-/** The usual path of key sets, served at the root and under the base path. */
-const wellKnownPath = '/.well-known/jwks.json'
-
-/**
- * Routes of the key set for access tokens, by path. None if the service issues no access tokens: an application that
- * mounts it can have a key set of its own.
- */
-function keySetRoutes(keys: KeySetHolder | undefined, basePath: string): (readonly [path: string, Route])[] {
-  if (keys === undefined) return []
-  const route: Route = (exchange) => {
-    requireHttpMethod(exchange, ['GET', 'HEAD'])
-    // The keys are public.
-    letAnyPageRead(exchange)
-    const headers = { 'content-type': 'application/json', 'cache-control': `public, max-age=${keySetMaxAgeSeconds}` }
-    exchange.output.send({ status: 200, headers, body: JSON.stringify(keys.keySet) })
-  }
-  // The same path if the base path is empty.
-  return [...new Set([wellKnownPath, basePath + wellKnownPath])].map((path) => [path, route])
-}
-
-/**
- * Time for which the key set may be cached, in seconds. A new secret must be in the list of every instance for this
- * long before the first token is signed with it.
- */
-const keySetMaxAgeSeconds = 300

@@ -1,5 +1,4 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Logger } from '../base/log.ts'
 import { isBytes } from '../shared/hex.ts'
 import { type RequestBody, streamBody } from '../wire/body.ts'
 import { wireOf } from '../wire/wire.ts'
@@ -7,7 +6,7 @@ import type { NodeRequest } from './exchange.ts'
 import { alreadyRead, isForm, isJson, nestedForm, notJson, refusals } from './refusals.ts'
 
 /** Fields that Express, Connect and similar frameworks add to a request. Behind a mount path, `url` lacks that path. */
-interface MountedRequest {
+export interface MountedRequest {
   readonly originalUrl?: unknown
   readonly baseUrl?: unknown
 }
@@ -16,36 +15,6 @@ interface MountedRequest {
 export function originalTarget(request: NodeRequest & MountedRequest): string {
   const { originalUrl, url = '/' } = request
   return typeof originalUrl === 'string' ? originalUrl : url
-}
-
-/** The path at which a framework has mounted the handler; empty if that is the root. */
-function mountPathOf(request: NodeRequest & MountedRequest): string {
-  const { baseUrl, url = '/' } = request
-  if (typeof baseUrl === 'string') return baseUrl
-  const target = originalTarget(request)
-  return target.endsWith(url) ? target.slice(0, target.length - url.length) : ''
-}
-
-/**
- * Warns once, at the first request through a mount path, of the service's paths outside of it. They are unreachable
- * unless the handler is also mounted at the root. `places` are all paths of the service; `*` at the end stands for any
- * continuation.
- */
-export function mountNotice(places: readonly string[], log: Logger): (request: NodeRequest) => void {
-  let isSaid = false
-  return (request) => {
-    if (isSaid) return
-    const mountPath = mountPathOf(request)
-    if (mountPath === '') return
-    isSaid = true
-    const outside = places.filter((place) => !`${place}/`.startsWith(`${mountPath}/`))
-    if (outside.length === 0) return
-    log.warn(
-      'countersign.handler is mounted at a path, where some paths of the service cannot be reached; mount it at ' +
-        'the root, as app.use(countersign.handler): it passes on what is not its own',
-      { mountPath: mountPath.slice(0, 200), outside: outside.join(', ') },
-    )
-  }
 }
 
 /** Fields in which body parsers of Express, Connect, Next.js and cloud functions leave a body. */

@@ -23,19 +23,18 @@ export const documentPath = '/openapi.json'
 /** Time in seconds for which the document may be cached without asking again. */
 const maxAgeSeconds = 300
 
-/** Routes of the OpenAPI document of the REST calls, by path. It is made at the first request for it. */
-export function openApiRoutes(settings: OpenApiSettings): (readonly [path: string, Route])[] {
+/** The route of the OpenAPI document of the REST calls, which is made at the first request for it. */
+export function openApiRoute(settings: OpenApiSettings): Route {
   let file: Promise<ServedFile> | undefined
   const serve = fileRoute(() => {
     file ??= documentFile(settings)
     return file
   })
-  const route: Route = (exchange) => {
+  return (exchange) => {
     // It says what is public in the package, and where the calls are.
     letAnyPageRead(exchange)
     return serve(exchange)
   }
-  return [documentPath, settings.basePath + documentPath].map((path) => [path, route])
 }
 
 async function documentFile(settings: OpenApiSettings): Promise<ServedFile> {
