@@ -11,7 +11,7 @@ import { hostUnavailable } from '../shared/errors.ts'
 import { mayUse } from './clients.ts'
 import { type Loaded, requestState, type SharedParts } from './parts.ts'
 
-export type AccountParts = Pick<SharedParts, 'host' | 'users' | 'offline' | 'settings' | 'log' | 'library'>
+export type AccountParts = Pick<SharedParts, 'host' | 'users' | 'apps' | 'settings' | 'log' | 'library'>
 
 /** Finds the account of a token or of the browser: that of a session, which is read at each use. */
 export function accountsOf(parts: AccountParts, { clients, people }: Pick<Loaded, 'clients' | 'people'>): FindAccount {
@@ -33,17 +33,17 @@ export function accountsOf(parts: AccountParts, { clients, people }: Pick<Loaded
 }
 
 /** The session of a token, and whether the token ends with it. */
-type BoundToken = Partial<Pick<AdapterPayload, 'kind' | 'sessionUid' | 'expiresWithSession'>>
+type BoundToken = Partial<Pick<AdapterPayload, 'kind' | 'accountId' | 'clientId' | 'sessionUid' | 'expiresWithSession'>>
 
 /**
  * The session that a token acts for, if it still may: with offline access, if its user still has its wallet. The
  * library has checked the grant.
  */
-async function sessionOf({ host, users, offline }: AccountParts, token: BoundToken): Promise<PastSession | undefined> {
-  const { sessionUid, expiresWithSession } = token
+async function sessionOf({ host, users, apps }: AccountParts, token: BoundToken): Promise<PastSession | undefined> {
+  const { accountId, clientId, sessionUid, expiresWithSession } = token
   if (sessionUid === undefined) return undefined
   if (expiresWithSession === true) return await host.findSession(sessionUid)
-  const session = await offline.find(sessionUid)
+  const session = await apps.findOffline(String(accountId), String(clientId), sessionUid)
   return session !== undefined && (await users.holds(session.userId, session)) ? session : undefined
 }
 

@@ -26,7 +26,7 @@ interface StoredPayload {
 type LoadedClients = Pick<Loaded, 'clients' | 'scopes' | 'resources' | 'people'>
 
 type AdapterParts = GrantableParts &
-  Pick<SharedParts, 'records' | 'grants' | 'apps' | 'offline' | 'store' | 'host' | 'limiter' | 'live' | 'audit'>
+  Pick<SharedParts, 'records' | 'grants' | 'sessionClients' | 'store' | 'host' | 'limiter' | 'live' | 'audit'>
 
 /**
  * What a model does that has nothing else. None needs lists of a grant's tokens, which end with the grant itself, and
@@ -173,9 +173,10 @@ async function requireRequest(payload: AdapterPayload, parts: AdapterParts, load
  * Whether what was issued still has what it goes by. The library checks what is bound to a session. The rest counts
  * while the session has offline access, and its user may sign in.
  */
-async function isHeld({ sessionUid, expiresWithSession }: AdapterPayload, parts: AdapterParts): Promise<boolean> {
+async function isHeld(payload: AdapterPayload, parts: AdapterParts): Promise<boolean> {
+  const { accountId, clientId, sessionUid, expiresWithSession } = payload
   if (sessionUid === undefined || expiresWithSession === true) return true
-  const session = await parts.offline.find(sessionUid)
+  const session = await parts.apps.findOffline(String(accountId), String(clientId), sessionUid)
   return session !== undefined && parts.host.admits(session)
 }
 
@@ -189,10 +190,9 @@ function deviceCodes(parts: AdapterParts, loaded: LoadedClients): Partial<Adapte
   const codes = new DeviceCodes(parts)
   return {
     async find(id) {
-      const payload = await codes.find(id)
-      if (payload === undefined) return undefined
-      if (!(await codes.takeTurn(id))) throw new SlowDown()
-      return (await isHeld(payload, parts)) ? { ...payload, jti: id } : undefined
+      const payload = await codes.poll(id)
+      if (payload === 'too early') throw new SlowDown()
+      return payload !== undefined && (await isHeld(payload, parts)) ? { ...payload, jti: id } : undefined
     },
     async upsert(id, { jti: _jti, ...payload }) {
       await count(parts, { kind: deviceCode, record: payload, lifeMs: 2 * deviceSeconds * 1000 })
@@ -268,13 +268,13 @@ function usedUp(payload: AdapterPayload): AdapterPayload {
  * The library's session, which is a view of ours: nothing of it is stored. The library replaces a session's id by
  * destroying it; ours ends by sign-out.
  */
-function sessionView({ host, grants }: AdapterParts): Partial<Adapter> {
+function sessionView({ host, sessionClients }: AdapterParts): Partial<Adapter> {
   const find = async (id: string): Promise<AdapterPayload | undefined> => {
     const session = await host.findSession(id)
     if (session === undefined) return undefined
     const { userId, createdAt, expiresAt } = session
     const beganAt = Math.floor(createdAt / 1000)
-    const authorizations = Object.entries(await grants.idsOf(id)).map(
+    const authorizations = [...(await sessionClients.of(id))].map(
       ([clientId, grantId]) => [clientId, { sid: sidOf(id, clientId), grantId }] as const,
     )
     return {

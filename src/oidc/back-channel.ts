@@ -89,7 +89,8 @@ export class BackChannel {
       const { id: sessionId, userId, app } = ended
       const lives = app === undefined ? host.hasSession(sessionId) : apps.find(userId, app)
       if (await lives) continue
-      for (const clientId of app === undefined ? await sessionClients.of(sessionId) : [app.clientId]) {
+      const ids = app === undefined ? (await sessionClients.of(sessionId)).keys() : [app.clientId]
+      for (const clientId of ids) {
         if (clients.get(clientId)?.metadata.backchannel_logout_uri === undefined) continue
         const id = hashToken(`${sessionId}\n${clientId}`)
         const { queue, line } = this.#lineOf(clientId)

@@ -1,7 +1,6 @@
 import type { Store } from '../store/store.ts'
 import { openClientsIn, readClientsFile } from './clients.ts'
 import { ConnectedApps, type StoredConnection } from './connected-apps.ts'
-import { OfflineAccess } from './session-ends.ts'
 
 export { sessionEnds } from './session-ends.ts'
 
@@ -36,14 +35,16 @@ export const adminCommand = {
   },
 } as const
 
-/** A connected application, without the name of its connection. */
-export type ExportedApp = Omit<StoredConnection, 'connection'>
+/** A connected application, without the name of its connection and the sessions with offline access. */
+export type ExportedApp = Omit<StoredConnection, 'connection' | 'offline'>
 
 /** What the issuer keeps of a user: connected applications, and sessions with offline access. */
 export async function exportUser(store: Store, userId: string) {
-  const connected = await new ConnectedApps(store).of(userId)
-  const apps = connected.map(({ connection: _, ...app }): ExportedApp => app)
-  return { apps, offlineAccess: await new OfflineAccess(store).of(userId) }
+  const connected = new ConnectedApps(store)
+  const found = await connected.of(userId)
+  const apps = found.map(({ connection: _, offline: _offline, ...app }): ExportedApp => app)
+  const sessions = found.flatMap((app) => connected.offlineOf(app))
+  return { apps, offlineAccess: [...new Map(sessions.map((each) => [each.id, each])).values()] }
 }
 
 /** Erases what the issuer keeps of a user whose sessions have ended. */
@@ -56,10 +57,10 @@ export async function eraseUser(store: Store, userId: string): Promise<void> {
  * for them: in a copy of the past, it may have been used, ended or delivered since. What users have allowed and the key
  * that signs stay.
  */
-export const begunKeys = 'offline|offline-of|logout|oidc:(?!signing-keys:)[A-Za-z-]+'
+export const begunKeys = 'logout|oidc:(?!signing-keys:)[A-Za-z-]+'
 
 /** The same of what is kept for sessions, and goes with them. */
-export const sessionKeys = 'session-clients'
+export const sessionKeys = 'clients-of'
 
 /** What the check of `countersign doctor` uses. */
 interface Checked {

@@ -1,9 +1,8 @@
 import { parseRecord, recordText, replaceFound } from '../base/record.ts'
 import { hashToken, randomText } from '../base/token.ts'
-import type { Session } from '../core/users/host.ts'
-import { CountersignError } from '../shared/errors.ts'
+import type { PastSession, TakenSessions } from '../core/users/sessions.ts'
+import { pick } from '../shared/given.ts'
 import type { Life, Store, VersionedValue } from '../store/store.ts'
-import type { SharedParts } from './parts.ts'
 
 /** A connection of an application, by a user. Times are epoch milliseconds. */
 export interface StoredConnection {
@@ -22,7 +21,37 @@ export interface StoredConnection {
   readonly connectedAt: number
   /** To the hour. */
   readonly lastUsedAt: number
+  /**
+   * Sessions in which the user has given offline access (`offline_access` of OpenID Connect), soonest end first: 50 at
+   * most, one more ends the first. Signing out and a session's expiry leave them; taking a session away from its user
+   * ends its offline access. Absent: none.
+   */
+  readonly offline?: readonly OfflineSession[]
 }
+
+/** A session with offline access. */
+interface OfflineSession {
+  readonly session: PastSession
+  /** When it ends, in epoch milliseconds. */
+  readonly until: number
+  /**
+   * It has not begun: {@link ConnectedApps.beginOffline} does that, once the session was seen alive after this was
+   * stored. Taking the session away removes it in any case, so that nothing begins afterwards.
+   */
+  readonly isPending?: true
+}
+
+/** Time in ms for which applications may act for a user who has signed out: 90 days. */
+export const offlineMs: number = 90 * 86_400_000
+
+/** Most sessions of a connection with offline access. */
+const maxOffline = 50
+
+/** What is kept of a session that can have ended. */
+const pastFields = [
+  ...(['id', 'userId', 'adapterId', 'subject', 'publicKeyHex', 'address', 'createdAt', 'orderId'] as const),
+  'firstWallet',
+] as const satisfies (keyof PastSession)[]
 
 /** What a grant finds its connection by. */
 type ConnectionKey = Pick<StoredConnection, 'clientId' | 'connection'>
@@ -31,6 +60,8 @@ type ConnectionKey = Pick<StoredConnection, 'clientId' | 'connection'>
 export interface NewConnection extends Pick<StoredConnection, 'clientId' | 'isOfOrder' | 'scopes'> {
   /** Whether the user has been asked, and has allowed it. */
   readonly isAllowed: boolean
+  /** Session whose offline access is about to begin. Absent: none is given. */
+  readonly offline?: PastSession | undefined
 }
 
 /** What is done when an application ends to make room for another. */
@@ -59,11 +90,6 @@ interface AppList {
   readonly names: readonly string[]
 }
 
-/** All connections of a user in one value, as earlier releases stored them. */
-interface FormerRecord {
-  readonly apps: readonly StoredConnection[]
-}
-
 /** Most applications of a user. */
 const maxApps = 100
 
@@ -80,7 +106,8 @@ const emptyLife: Life = { ttlMs: 3_600_000 }
 /**
  * The applications that users have connected by OpenID Connect, in a record for each user and application, so that a
  * use reads one, however many there are. All that an application holds counts only while its connection is in its
- * record, so one write ends it: also what is just being made.
+ * record, and offline access only while its session is there, so one write ends it: also what is just being made. The
+ * records hold no secret, so that an operator's command can end what they give.
  *
  * A list names the applications of a user, 100 at most. An application is named while its record is empty, and only
  * then connected; a name leaves the list once its record is found or made empty, by a write that a connection in
@@ -95,15 +122,13 @@ export class ConnectedApps {
 
   /** The connections of a user. */
   async of(userId: string): Promise<readonly StoredConnection[]> {
-    await this.#takeOver(userId)
-    const names = namesIn(await this.#store.get(listKeyOf(userId)))
-    const records = await Promise.all(names.map((name) => this.#store.get(keyOf(userId, name))))
-    return records.flatMap(connectionsIn)
+    const keys = await this.#keysOf(userId)
+    return (await Promise.all(keys.map((key) => this.#store.get(key)))).flatMap(connectionsIn)
   }
 
   /** The connections of one application of a user. */
   async ofClient(userId: string, clientId: string): Promise<readonly StoredConnection[]> {
-    return connectionsIn(await this.#read(userId, clientId))
+    return connectionsIn(await this.#store.get(keyOf(userId, nameOf(clientId))))
   }
 
   /** The connection of a user with this name, or `undefined`. */
@@ -116,23 +141,55 @@ export class ConnectedApps {
     return new Set((await this.ofClient(userId, clientId)).flatMap(({ allowed }) => allowed))
   }
 
+  /** The session in which a user gave an application offline access; `undefined` if there is none. */
+  async findOffline(userId: string, clientId: string, sessionId: string): Promise<PastSession | undefined> {
+    const sessions = (await this.ofClient(userId, clientId)).flatMap((each) => this.offlineOf(each))
+    return sessions.find(({ id }) => id === sessionId)
+  }
+
+  /** The sessions in which a connection has offline access. */
+  offlineOf({ offline = [] }: StoredConnection): readonly PastSession[] {
+    const counting = offline.filter(({ until, isPending }) => isPending !== true && until > this.#store.now())
+    return counting.map(({ session }) => session)
+  }
+
+  /** Begins the offline access of a session, for 90 days from now. Resolves with false if that has ended meanwhile. */
+  async beginOffline(userId: string, { clientId, connection }: ConnectionKey, id: string): Promise<boolean> {
+    return await this.#change(keyOf(userId, nameOf(clientId)), (found, now) =>
+      found.map((each) => {
+        const { offline = [] } = each
+        const own = each.connection === connection ? offline.find(({ session }) => session.id === id) : undefined
+        if (own === undefined) return each
+        const others = offline.filter((one) => one !== own)
+        return { ...each, offline: [...others, { session: own.session, until: now + offlineMs }] }
+      }),
+    )
+  }
+
+  /** Ends the offline access of sessions that are taken away. */
+  async endOffline({ userId, id, fits = () => true }: TakenSessions): Promise<void> {
+    const stays = ({ session }: OfflineSession): boolean => (id !== undefined && session.id !== id) || !fits(session)
+    const end = (key: string) => this.#change(key, (found) => found.map((each) => withOffline(each, stays)))
+    if (userId !== undefined) return void (await Promise.all((await this.#keysOf(userId)).map(end)))
+    for await (const { key, value } of this.#store.scan?.(keyBeginning) ?? []) {
+      if (!connectionsIn({ value }).every(({ offline = [] }) => offline.every(stays))) await end(key)
+    }
+  }
+
   /**
    * Connects an application, or gives a connected one more. Resolves with the name of the connection. If the user has
    * 100 others, the one that was used longest ago ends first. A session that an order made ends only applications
    * without a connection of direct sign-ins; if there are none, it is refused with {@link GrantsFull}.
    */
-  async connect(
-    userId: string,
-    { clientId, isOfOrder, scopes, isAllowed }: NewConnection,
-    eviction: Eviction,
-  ): Promise<string> {
+  async connect(userId: string, wanted: NewConnection, eviction: Eviction): Promise<string> {
+    const { clientId, isOfOrder } = wanted
     const name = nameOf(clientId)
     const key = keyOf(userId, name)
     for (;;) {
-      const stored = await this.#read(userId, clientId)
+      const stored = await this.#store.get(key)
       const before = connectionsIn(stored)
       const app = before.find((each) => each.isOfOrder === isOfOrder)
-      const own = connected(app, { clientId, isOfOrder, scopes, isAllowed }, this.#store.now())
+      const own = connected(app, wanted, this.#store.now())
       if (own === app) return own.connection
       if (stored === undefined) await this.#store.create(key, recordOf([]), emptyLife)
       if (before.length === 0) await this.#enter(userId, name, { ...eviction, isOfOrder })
@@ -143,19 +200,19 @@ export class ConnectedApps {
 
   /** Notes that a connection was used. */
   async use(userId: string, { clientId, connection }: ConnectionKey): Promise<void> {
-    await this.#change(userId, clientId, (found, now) =>
+    await this.#change(keyOf(userId, nameOf(clientId)), (found, now) =>
       found.map((each) => (each.connection === connection ? noted(each, now) : each)),
     )
   }
 
   /** Ends a connection, if it is there. */
   async disconnect(userId: string, { clientId, connection }: ConnectionKey): Promise<void> {
-    await this.#change(userId, clientId, (found) => found.filter((each) => each.connection !== connection))
+    const key = keyOf(userId, nameOf(clientId))
+    await this.#change(key, (found) => found.filter((each) => each.connection !== connection))
   }
 
   /** Ends all connections of a user. */
   async disconnectAll(userId: string): Promise<void> {
-    await this.#store.take(formerKeyOf(userId))
     const takeThose = async (names: readonly string[]): Promise<void> => {
       for (const name of names) await this.#store.take(keyOf(userId, name))
     }
@@ -165,28 +222,24 @@ export class ConnectedApps {
     if (value !== undefined) await takeThose(namesIn({ value }))
   }
 
-  /** The record of an application. */
-  async #read(userId: string, clientId: string): Promise<VersionedValue | undefined> {
-    const key = keyOf(userId, nameOf(clientId))
-    const found = await this.#store.get(key)
-    return found === undefined && (await this.#takeOver(userId)) ? await this.#store.get(key) : found
+  /** Keys of the records of a user's applications. */
+  async #keysOf(userId: string): Promise<readonly string[]> {
+    return namesIn(await this.#store.get(listKeyOf(userId))).map((name) => keyOf(userId, name))
   }
 
-  /** Changes a record, if it is there. */
+  /** Changes a record. Resolves with false if it is not there, or stays the same. */
   async #change(
-    userId: string,
-    clientId: string,
+    key: string,
     change: (found: readonly StoredConnection[], now: number) => readonly StoredConnection[],
-  ): Promise<void> {
+  ): Promise<boolean> {
     for (;;) {
-      const stored = await this.#read(userId, clientId)
-      if (stored === undefined) return
+      const stored = await this.#store.get(key)
+      if (stored === undefined) return false
       const before = connectionsIn(stored)
       const after = change(before, this.#store.now())
-      if (after.length === before.length && after.every((each, index) => each === before[index])) return
+      if (after.length === before.length && after.every((each, index) => each === before[index])) return false
       const life = after.length === 0 ? emptyLife : 'forever'
-      const key = keyOf(userId, nameOf(clientId))
-      if (await this.#store.compareAndSet(key, stored.version, recordOf(after), life)) return
+      if (await this.#store.compareAndSet(key, stored.version, recordOf(after), life)) return true
     }
   }
 
@@ -241,69 +294,6 @@ export class ConnectedApps {
     }
     return found.flatMap((each) => (leaving.includes(each) ? [] : [each.name]))
   }
-
-  /**
-   * Takes over what an earlier release stored, as far as there is room. Resolves with whether there was something. It
-   * is taken first, so that nothing that ends meanwhile comes back; what a crash then loses has ended.
-   */
-  async #takeOver(userId: string): Promise<boolean> {
-    const key = formerKeyOf(userId)
-    if ((await this.#store.get(key)) === undefined) return false
-    const former = await this.#store.take(key)
-    if (former === undefined) return false
-    const { apps } = parseRecord<FormerRecord>('list of applications', former)
-    const oldestFirst = apps.toSorted((a, b) => a.lastUsedAt - b.lastUsedAt)
-    for (const [clientId, connections] of [...Map.groupBy(oldestFirst, (each) => each.clientId)].slice(-maxApps)) {
-      const name = nameOf(clientId)
-      const isNew = await this.#store.create(keyOf(userId, name), recordOf([]), emptyLife)
-      if (!isNew) continue
-      await this.#enter(userId, name, { isOfOrder: false, ending: async () => {}, ended: () => {} })
-      await this.#store.compareAndSet(keyOf(userId, name), 1, recordOf(connections), 'forever')
-    }
-    return true
-  }
-}
-
-/**
- * Ends what an application holds of the user of a session, in one step for each of its connections, and notes for the
- * back channel that the application is to be logged out. Resolves with whether there was something to end. Rejects with
- * SESSION_NOT_FRESH if an order made the session, and all that there is was connected directly.
- */
-export async function disconnect(
-  parts: Pick<SharedParts, 'apps' | 'host' | 'offline' | 'sessionClients'>,
-  own: Session,
-  clientId: string,
-): Promise<boolean> {
-  const { apps } = parts
-  const { userId } = own
-  const connected = await apps.ofClient(userId, clientId)
-  const reached = connected.filter(({ isOfOrder }) => isOfOrder || own.orderId === undefined)
-  if (connected.length > 0 && reached.length === 0) {
-    throw new CountersignError(
-      'SESSION_NOT_FRESH',
-      'You signed in with another device, which is not enough to disconnect this application; sign in on this ' +
-        'device, then try again',
-    )
-  }
-  for (const app of reached) {
-    await noteEnding(parts, userId, app)
-    await apps.disconnect(userId, app)
-  }
-  return reached.length > 0
-}
-
-/**
- * Notes for the back channel, before a connection ends, that its application is to be logged out: after a crash in
- * between, the note waits for the end of the connection.
- */
-export async function noteEnding(
-  { host, offline, sessionClients }: Pick<SharedParts, 'host' | 'offline' | 'sessionClients'>,
-  userId: string,
-  app: StoredConnection,
-): Promise<void> {
-  const sessions = [...(await host.listSessions(userId)), ...(await offline.of(userId))]
-  const its = sessions.filter(({ orderId }) => (orderId !== undefined) === app.isOfOrder)
-  for (const { id } of its) await sessionClients.noteEnd({ id, userId, app })
 }
 
 /** A list with what it lacks of another; the same list if it lacks nothing. */
@@ -315,15 +305,26 @@ function union(list: readonly string[], others: readonly string[]): readonly str
 /** A connection with what it gets; the same one if that is no change. */
 function connected(
   app: StoredConnection | undefined,
-  { clientId, isOfOrder, scopes, isAllowed }: NewConnection,
+  { clientId, isOfOrder, scopes, isAllowed, offline }: NewConnection,
   now: number,
 ): StoredConnection {
   const { scopes: before = [], allowed = [] } = app ?? {}
   const all = union(before, scopes)
   const allAllowed = isAllowed ? union(allowed, scopes) : allowed
-  if (app !== undefined && all === before && allAllowed === allowed) return noted(app, now)
+  const kept = (app?.offline ?? []).filter(({ until }) => until > now)
+  const isNew = offline !== undefined && !kept.some(({ session }) => session.id === offline.id)
+  if (app !== undefined && all === before && allAllowed === allowed && !isNew) return noted(app, now)
   const made = { clientId, isOfOrder, connection: randomText(22), connectedAt: now }
-  return { ...made, ...app, scopes: all, allowed: allAllowed, lastUsedAt: now }
+  const own = { ...made, ...app, scopes: all, allowed: allAllowed, lastUsedAt: now }
+  if (!isNew) return own
+  const pending = { session: pick(offline, pastFields), until: now + offlineMs, isPending: true } as const
+  return { ...own, offline: [...kept, pending].slice(-maxOffline) }
+}
+
+/** A connection without the offline access that ends; the same one if that is none. */
+function withOffline(app: StoredConnection, stays: (each: OfflineSession) => boolean): StoredConnection {
+  const { offline = [] } = app
+  return offline.every(stays) ? app : { ...app, offline: offline.filter(stays) }
 }
 
 function noted(app: StoredConnection, now: number): StoredConnection {
@@ -347,14 +348,12 @@ function nameOf(clientId: string): string {
   return hashToken(clientId)
 }
 
+const keyBeginning = 'app:'
+
 function keyOf(userId: string, name: string): string {
-  return `app:${hashToken(userId)}:${name}`
+  return `${keyBeginning}${hashToken(userId)}:${name}`
 }
 
 function listKeyOf(userId: string): string {
   return `apps-of:${hashToken(userId)}`
-}
-
-function formerKeyOf(userId: string): string {
-  return `apps:${hashToken(userId)}`
 }

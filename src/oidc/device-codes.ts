@@ -34,8 +34,10 @@ export function terminalOf(request: RequestContext): Terminal {
 }
 
 /** A code, as the library has it. */
-export interface StoredCode {
+interface StoredCode {
   readonly payload: AdapterPayload
+  /** When its device looked at it last, in epoch milliseconds. */
+  readonly polledAt?: number
 }
 
 /** A code that has not been decided on. */
@@ -43,12 +45,10 @@ export interface PendingCode {
   readonly id: string
   readonly userCode: string
   readonly payload: AdapterPayload
-  readonly found: ReadRecord<StoredCode>
 }
 
 const codeKind = 'DeviceCode'
 const userCodeKind = 'DeviceUserCode'
-const turnKind = 'device-turn'
 
 /**
  * The codes of devices (RFC 8628): each by the device's own code, a secret, and while it waits for a decision also by
@@ -76,9 +76,19 @@ export class DeviceCodes {
     return (await this.#read(id))?.record.payload
   }
 
-  /** Whether a device may look at its code now: no poll came in the last four seconds. */
-  async takeTurn(id: string): Promise<boolean> {
-    return await this.#parts.records.create({ kind: turnKind, id, record: {}, life: { ttlMs: turnMs } })
+  /**
+   * The code of a device that looks whether it has been decided on; `too early` if it looked in the last four seconds.
+   * `undefined` if it is used.
+   */
+  async poll(id: string): Promise<AdapterPayload | 'too early' | undefined> {
+    for (;;) {
+      const found = await this.#read(id)
+      if (found === undefined) return undefined
+      const { payload, polledAt = 0 } = found.record
+      const now = this.#parts.store.now()
+      if (Math.abs(now - polledAt) < turnMs) return 'too early'
+      if (await this.#replace(found, id, { payload, polledAt: now })) return payload
+    }
   }
 
   /** Uses a code. Of any number of callers at once exactly one gets it; the others get `undefined`. */
@@ -91,25 +101,38 @@ export class DeviceCodes {
   async findPending(userCode: string): Promise<PendingCode | undefined> {
     const typed = await this.#parts.records.find<{ readonly id: string }>(userCodeKind, userCode)
     const id = typed?.record.id
-    const found = id === undefined ? undefined : await this.#read(id)
-    if (id === undefined || found === undefined) return undefined
-    const { payload } = found.record
-    const isDecided = payload.accountId !== undefined || payload.error !== undefined
-    const isOver = (payload.exp ?? 0) * 1000 <= this.#parts.store.now()
-    return isDecided || isOver ? undefined : { id, userCode, payload, found }
+    const found = id === undefined ? undefined : await this.#readPending(id)
+    return id === undefined || found === undefined ? undefined : { id, userCode, payload: found.record.payload }
   }
 
   /** Writes a decision into a code, once. Resolves with false if there was another meanwhile. */
-  async decide({ id, userCode, payload, found }: PendingCode, decision: AdapterPayload): Promise<boolean> {
-    const { records, store } = this.#parts
-    const record: StoredCode = { payload: { ...payload, ...decision } }
-    const ttlMs = Math.max(1, (payload.exp ?? 0) * 1000 - store.now()) + expiredMs
-    if (!(await records.replace(found, { kind: codeKind, id, record, life: { ttlMs } }))) return false
-    await records.remove(userCodeKind, userCode)
+  async decide({ id, userCode }: PendingCode, decision: AdapterPayload): Promise<boolean> {
+    for (;;) {
+      const found = await this.#readPending(id)
+      if (found === undefined) return false
+      const { payload, ...others } = found.record
+      // Its device can look meanwhile, which changes the record, too.
+      if (await this.#replace(found, id, { ...others, payload: { ...payload, ...decision } })) break
+    }
+    await this.#parts.records.remove(userCodeKind, userCode)
     return true
   }
 
   async #read(id: string): Promise<ReadRecord<StoredCode> | undefined> {
     return await this.#parts.records.find<StoredCode>(codeKind, id)
+  }
+
+  /** A code that waits for a decision. */
+  async #readPending(id: string): Promise<ReadRecord<StoredCode> | undefined> {
+    const found = await this.#read(id)
+    const { accountId, error, exp = 0 } = found?.record.payload ?? {}
+    const isDecided = accountId !== undefined || error !== undefined
+    return isDecided || exp * 1000 <= this.#parts.store.now() ? undefined : found
+  }
+
+  async #replace(found: ReadRecord<StoredCode>, id: string, record: StoredCode): Promise<boolean> {
+    const { records, store } = this.#parts
+    const ttlMs = Math.max(1, (record.payload.exp ?? 0) * 1000 - store.now()) + expiredMs
+    return await records.replace(found, { kind: codeKind, id, record, life: { ttlMs } })
   }
 }

@@ -3,10 +3,10 @@ import type { RequestContext } from '../base/request.ts'
 import { randomText } from '../base/token.ts'
 import type { Session } from '../core/users/host.ts'
 import type { Offered } from './clients.ts'
-import { GrantsFull, noteEnding } from './connected-apps.ts'
+import { GrantsFull, offlineMs } from './connected-apps.ts'
 import type { SharedParts } from './parts.ts'
 import type { ReadRecord } from './sealed-records.ts'
-import { maxGrants, offlineMs } from './session-ends.ts'
+import { noteEnding } from './session-ends.ts'
 
 /** A grant, with the session that it belongs to. */
 export interface GrantRecord {
@@ -35,22 +35,16 @@ interface RemovedGrant {
   readonly removed: true
 }
 
-/** Ids of a session's grants, by client. */
-interface SessionGrants {
-  readonly grants: Readonly<Record<string, string>>
-}
+/** Most grants of a session, one for each client. */
+const maxGrants = 100
 
 const offlineLife = { ttlMs: offlineMs } as const
 
 const fullSession = `the session has ${maxGrants} applications, which is the most; sign out, then sign in again`
 
-const sessionKind = 'session-grants'
 const grantKind = 'Grant'
 
-type GrantParts = Pick<
-  SharedParts,
-  'records' | 'store' | 'apps' | 'offline' | 'sessionClients' | 'host' | 'settings' | 'audit'
->
+type GrantParts = Pick<SharedParts, 'records' | 'store' | 'apps' | 'sessionClients' | 'host' | 'settings' | 'audit'>
 
 /**
  * The grants of sessions: one for each session and client, so that two tabs of a client share it. Its random id is
@@ -76,13 +70,7 @@ export class Grants {
 
   /** The id that a session's list has for a client. The grant itself may be gone. */
   async idOf(sessionId: string, clientId: string): Promise<string | undefined> {
-    const ids = await this.idsOf(sessionId)
-    return Object.hasOwn(ids, clientId) ? ids[clientId] : undefined
-  }
-
-  /** All ids that a session's list has, by client. */
-  async idsOf(sessionId: string): Promise<Readonly<Record<string, string>>> {
-    return (await this.#parts.records.find<SessionGrants>(sessionKind, sessionId))?.record.grants ?? {}
+    return (await this.#parts.sessionClients.of(sessionId)).get(clientId)
   }
 
   async read(id: string): Promise<GrantRecord | undefined> {
@@ -100,25 +88,24 @@ export class Grants {
    */
   async give(session: Session, { clientId, asked, isAllowed, request }: Gift): Promise<string | undefined> {
     if (asked.size === 0) return undefined
-    const { records, store, offline, sessionClients, host } = this.#parts
+    const { records, store, apps, host } = this.#parts
     const { id: sessionId, userId: accountId } = session
     for (;;) {
       // A session that has ended connects nothing, and so ends no other application either.
       if ((await host.findSession(sessionId)) === undefined) return undefined
       const id = await this.#idFor(sessionId, clientId)
-      await sessionClients.add(sessionId, clientId, this.#life)
       const connection = await this.#connect(session, { clientId, asked, isAllowed, request }).catch(async (thrown) => {
-        if (thrown instanceof GrantsFull) await sessionClients.remove(sessionId, clientId)
+        if (thrown instanceof GrantsFull) await this.#leave(sessionId, clientId)
         throw thrown
       })
       const found = await this.#find(id)
-      if (found !== undefined && 'removed' in found.record) continue
-      const before = found?.record as GrantRecord | undefined
-      // What was given under a connection that has ended counts no more.
-      const former = before?.connection === connection ? before.allowed : []
+      const before = found?.record
+      // A grant that was taken away, or whose connection has ended, has a successor of another id.
+      if (before !== undefined && ('removed' in before || before.connection !== connection)) continue
+      const former = before?.allowed ?? []
+      const isOffline = asked.has('offline_access')
       const all = new Set([...former, ...asked])
-      const isOffline = all.has('offline_access')
-      const life = isOffline ? offlineLife : this.#life
+      const life = all.has('offline_access') ? offlineLife : this.#life
       const iat = Math.floor(store.now() / 1000)
       const times = { iat, exp: iat + life.ttlMs / 1000 }
       const record: GrantRecord = { accountId, clientId, sessionId, ...times, allowed: [...all], connection }
@@ -126,20 +113,23 @@ export class Grants {
       const isKept = all.size === former.length && !isOffline
       // Otherwise another tab was faster, or the grant was taken away.
       if (!isKept && !(await records.put(found, { kind: grantKind, id, record, life }))) continue
-      if (isOffline) await offline.keep(session)
       // After the grant is stored: who ends the session finds the grant in its list, or is seen here.
-      if ((await host.findSession(sessionId)) !== undefined) return id
+      if ((await host.findSession(sessionId)) !== undefined) {
+        if (!isOffline || (await apps.beginOffline(accountId, { clientId, connection }, sessionId))) return id
+        continue
+      }
       await this.remove(id)
-      await offline.end(accountId, sessionId)
+      await apps.endOffline({ userId: accountId, id: sessionId })
       return undefined
     }
   }
 
-  /** Connects the application, for which another of the user's may have to end. */
+  /** Connects the application, with offline access if asked for. Another of the user's may have to end for it. */
   async #connect(session: Session, { clientId, asked, isAllowed, request }: Gift): Promise<string> {
     const { apps, audit } = this.#parts
     const { userId, id: sessionId, orderId } = session
-    const wanted = { clientId, isOfOrder: orderId !== undefined, scopes: [...asked], isAllowed }
+    const offline = asked.has('offline_access') ? session : undefined
+    const wanted = { clientId, isOfOrder: orderId !== undefined, scopes: [...asked], isAllowed, offline }
     return await apps.connect(userId, wanted, {
       ending: (app) => noteEnding(this.#parts, userId, app),
       ended: (each) => audit.record({ type: 'app.disconnected', userId, sessionId, clientId: each }, request ?? {}),
@@ -159,37 +149,45 @@ export class Grants {
 
   /**
    * The id of the grant of a session for a client, which is in the session's list from then on: that of the list,
-   * unless its grant was taken away. An id without a grant is of another tab, which is about to store it. Of a full
-   * list, ids of grants that count no more make room.
+   * unless its grant counts no more. An id without a grant is of another tab, which is about to store it. In a full
+   * list, clients whose grants count no more make room.
    */
   async #idFor(sessionId: string, clientId: string): Promise<string> {
-    const { records } = this.#parts
+    const { sessionClients } = this.#parts
     for (;;) {
-      const found = await records.find<SessionGrants>(sessionKind, sessionId)
-      const grants = found?.record.grants ?? {}
-      const known = Object.hasOwn(grants, clientId) ? grants[clientId] : undefined
-      const isRemoved = known !== undefined && 'removed' in ((await this.#find(known))?.record ?? {})
-      if (known !== undefined && !isRemoved) return known
-      const others = Object.entries(grants).filter(([each]) => each !== clientId)
-      const kept = others.length < maxGrants ? others : await this.#counting(sessionId, others)
+      const { grants, found } = await sessionClients.read(sessionId)
+      const known = grants.get(clientId)
+      if (known !== undefined && !(await this.#isOver(known))) return known
+      const others = [...grants].filter(([each]) => each !== clientId)
+      const kept = others.length < maxGrants ? others : await this.#counting(others)
       if (kept.length >= maxGrants) throw new GrantsFull(fullSession)
       const id = randomText(32)
-      const record: SessionGrants = { grants: Object.fromEntries([...kept, [clientId, id]]) }
-      if (await records.put(found, { kind: sessionKind, id: sessionId, record, life: offlineLife })) return id
+      const next = new Map([...kept, [clientId, id]])
+      if (await sessionClients.replace(sessionId, { grants: next, found }, this.#life)) return id
     }
   }
 
-  /**
-   * Those of a session's ids whose grants count, or are about to be stored. The clients of the others have nothing of
-   * the session any more.
-   */
-  async #counting(sessionId: string, ids: readonly [string, string][]): Promise<[string, string][]> {
-    const isOver = await Promise.all(
-      ids.map(async ([, id]) => (await this.#find(id)) !== undefined && (await this.read(id)) === undefined),
-    )
-    const over = ids.filter((_, index) => isOver[index])
-    for (const [clientId] of over) await this.#parts.sessionClients.remove(sessionId, clientId)
-    return ids.filter((_, index) => !isOver[index])
+  /** Takes a client that gets nothing off a session's list, unless it has had a grant before. */
+  async #leave(sessionId: string, clientId: string): Promise<void> {
+    const { sessionClients } = this.#parts
+    for (;;) {
+      const { grants, found } = await sessionClients.read(sessionId)
+      const id = grants.get(clientId)
+      if (id === undefined || (await this.#find(id)) !== undefined) return
+      const others = new Map([...grants].filter(([each]) => each !== clientId))
+      if (await sessionClients.replace(sessionId, { grants: others, found }, this.#life)) return
+    }
+  }
+
+  /** Whether a grant has been stored, and counts no more. */
+  async #isOver(id: string): Promise<boolean> {
+    return (await this.#find(id)) !== undefined && (await this.read(id)) === undefined
+  }
+
+  /** Those of a session's clients that have something of it, or are about to get it. */
+  async #counting(clients: readonly [string, string][]): Promise<[string, string][]> {
+    const isOver = await Promise.all(clients.map(([, id]) => this.#isOver(id)))
+    return clients.filter((_, index) => !isOver[index])
   }
 
   async #find(id: string): Promise<ReadRecord<GrantRecord | RemovedGrant> | undefined> {

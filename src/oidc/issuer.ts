@@ -22,7 +22,7 @@ import { haveEmail } from './claims.ts'
 import { ClientDirectory } from './client-directory.ts'
 import { hostOf, openClientsIn, readClientsFile, shownClient, usesDevices } from './clients.ts'
 import { discoveryPaths, keyTimes } from './commands.ts'
-import { ConnectedApps, disconnect } from './connected-apps.ts'
+import { ConnectedApps } from './connected-apps.ts'
 import { DevicePage } from './device.ts'
 import { devicePath } from './device-codes.ts'
 import { Grants, scopeOf, sidOf } from './grants.ts'
@@ -47,7 +47,7 @@ import {
   type SharedParts,
 } from './parts.ts'
 import { SealedRecords } from './sealed-records.ts'
-import { OfflineAccess, SessionClients } from './session-ends.ts'
+import { disconnect, SessionClients } from './session-ends.ts'
 
 /** Makes the issuer. Rejects with a `TypeError` of one line if the clients file or a client does not fit. */
 export async function createIssuer(parts: IssuerParts): Promise<Issuer> {
@@ -85,7 +85,6 @@ export class Issuer implements PartRoutes, SessionApps {
     const kept = {
       records: new SealedRecords(store, keyring),
       apps: new ConnectedApps(store),
-      offline: new OfflineAccess(store),
       sessionClients: new SessionClients(store),
     }
     const grants = new Grants({ ...given, ...kept })

@@ -6,13 +6,13 @@ import { answerWith, reportFailure } from './bridge.ts'
 import { claimsOfScopes, furtherClaims } from './claims.ts'
 import { documentHostOf } from './client-documents.ts'
 import { deviceGrant, type FileClient, longestShown, shownClient, shownUri } from './clients.ts'
+import { offlineMs } from './connected-apps.ts'
 import { devicePath, deviceSeconds, pollSeconds, type Terminal, terminalOf } from './device-codes.ts'
 import { type Interactions, languageQuery } from './interaction.ts'
 import { postAnywhere, postToPublic } from './outgoing.ts'
 import { interactionSeconds, type Library, type Loaded, requestState, type SharedParts } from './parts.ts'
 import { policyOf } from './policy.ts'
 import { requireScope, resourceIndicators, tokenSeconds } from './resources.ts'
-import { offlineMs } from './session-ends.ts'
 
 /** What {@link makeProvider} needs in addition to the loaded files. */
 export interface LibraryParts extends SharedParts {

@@ -20,7 +20,7 @@ import type { Grants } from './grants.ts'
 import type { SigningJwk } from './keys.ts'
 import type { ShowPage } from './pages.ts'
 import type { SealedRecords } from './sealed-records.ts'
-import type { OfflineAccess, SessionClients } from './session-ends.ts'
+import type { SessionClients } from './session-ends.ts'
 
 /** Settings of the service that the issuer uses. */
 export interface IssuerSettings {
@@ -98,7 +98,6 @@ export interface SharedParts extends IssuerParts {
   readonly directory: ClientDirectory
   readonly records: SealedRecords
   readonly apps: ConnectedApps
-  readonly offline: OfflineAccess
   readonly sessionClients: SessionClients
   readonly grants: Grants
   readonly page: ShowPage

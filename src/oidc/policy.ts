@@ -14,7 +14,7 @@ export interface OwnResult extends InteractionResults {
 
 type PolicyParts = Pick<
   SharedParts,
-  'apps' | 'grants' | 'host' | 'users' | 'library' | 'offline' | 'settings' | 'log' | 'readWallet' | 'directory'
+  'apps' | 'grants' | 'host' | 'users' | 'library' | 'settings' | 'log' | 'readWallet' | 'directory'
 >
 
 /**

@@ -15,7 +15,7 @@ import { ConnectedApps, GrantsFull } from '../../src/oidc/connected-apps.ts'
 import { Grants } from '../../src/oidc/grants.ts'
 import type { IssuerSettings, Library } from '../../src/oidc/parts.ts'
 import { SealedRecords } from '../../src/oidc/sealed-records.ts'
-import { OfflineAccess, SessionClients } from '../../src/oidc/session-ends.ts'
+import { SessionClients } from '../../src/oidc/session-ends.ts'
 import { mapStore } from '../../src/store/map-store.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/store.ts'
@@ -37,15 +37,11 @@ async function open(secrets = ['one '.repeat(10)], store = openStore('sqlite::me
   const opened = await store
   onTestFinished(() => opened.close())
   const records = new SealedRecords(opened, new Keyring(secrets))
-  const [apps, offline, sessionClients] = [
-    new ConnectedApps(opened),
-    new OfflineAccess(opened),
-    new SessionClients(opened),
-  ]
+  const [apps, sessionClients] = [new ConnectedApps(opened), new SessionClients(opened)]
   const findSession = async () => ((await isLive()) ? session : undefined)
   const host = { findSession, admits: () => true, listSessions: async () => [session] } as unknown as StandaloneHost
   const users = { holds: async () => true, walletsOf: async () => [] }
-  const parts = { records, store: opened, apps, offline, sessionClients, host, users, audit: noAudit }
+  const parts = { records, store: opened, apps, sessionClients, host, users, audit: noAudit }
   const grants = new Grants({ ...parts, settings: { sessionAbsoluteTtlSeconds: 60 } as IssuerSettings })
   const patient = { refreshGraceSeconds: 30 } as FileClient
   const clients = new Map([['patient', patient]])
@@ -72,19 +68,6 @@ async function open(secrets = ['one '.repeat(10)], store = openStore('sqlite::me
   )
   return { store, opened, records, grants, adapters }
 }
-
-test('a session has the latest 100 clients', async () => {
-  const { opened } = await open()
-  const clients = new SessionClients(opened)
-  vi.useFakeTimers({ toFake: ['Date'] })
-  onTestFinished(() => void vi.useRealTimers())
-  for (let index = 0; index < 130; index++) {
-    await clients.add(session.id, `client ${index}`, { ttlMs: 60_000 })
-    vi.setSystemTime(Date.now() + 1)
-  }
-  const kept = Array.from({ length: 100 }, (_unused, index) => `client ${index + 30}`)
-  expect((await clients.of(session.id)).toSorted()).toEqual(kept.toSorted())
-})
 
 const exp = Math.floor(Date.now() / 1000) + 60
 
@@ -160,7 +143,7 @@ test('a grant of nothing is none, and connects nothing', async () => {
   const { grants, opened } = await open()
   expect(await grants.give(session, { clientId: 'shop', asked: new Set(), isAllowed: true })).toBeUndefined()
   expect(await new ConnectedApps(opened).of(session.userId)).toEqual([])
-  expect(await new SessionClients(opened).of(session.id)).toEqual([])
+  expect(await new SessionClients(opened).of(session.id)).toEqual(new Map())
 })
 
 test('a session that ends while it gives a grant keeps none', async () => {
@@ -175,7 +158,7 @@ test('a session that has ended connects nothing, for which another application w
   const { grants, opened } = await open(undefined, undefined, async () => false)
   expect(await grants.give(session, { clientId: 'shop', asked: new Set(['openid']), isAllowed: true })).toBeUndefined()
   expect(await new ConnectedApps(opened).of(session.userId)).toEqual([])
-  expect(await new SessionClients(opened).of(session.id)).toEqual([])
+  expect(await new SessionClients(opened).of(session.id)).toEqual(new Map())
 })
 
 test('a session that an order made, and that may end none of 100 applications, gets and notes nothing', async () => {
@@ -186,7 +169,7 @@ test('a session that an order made, and that may end none of 100 applications, g
   const relayed = { ...session, id: 'relayed', orderId: 'an order' }
   await expect(give(relayed, 'one more')).rejects.toThrow(GrantsFull)
   expect(await grants.liveIdOf(relayed, 'one more')).toBeUndefined()
-  expect(await new SessionClients(opened).of(relayed.id)).toEqual([])
+  expect(await new SessionClients(opened).of(relayed.id)).toEqual(new Map())
   expect(await give(session, 'client 5')).toBeDefined()
 })
 

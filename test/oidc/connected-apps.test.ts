@@ -2,9 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import * as client from 'openid-client'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { hashToken } from '../../src/base/token.ts'
-import { eraseUser } from '../../src/oidc/commands.ts'
 import { ConnectedApps, type Eviction, GrantsFull, type StoredConnection } from '../../src/oidc/connected-apps.ts'
-import { mapStore, type StoreOperation } from '../../src/store/map-store.ts'
+import { mapStore } from '../../src/store/map-store.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/store.ts'
 import { rest } from '../support/rest.ts'
@@ -49,42 +48,6 @@ async function expectListed(store: Store): Promise<void> {
   )
 }
 
-/** A store whose process ends before or after its nth write. */
-function crashing(store: Store, at: number, when: 'before' | 'after'): { store: Store; wasReached: () => boolean } {
-  const writes: readonly StoreOperation[] = ['create', 'compareAndSet', 'take', 'addMember', 'removeMember']
-  let count = 0
-  const crash = new Error('the process has ended')
-  return {
-    store: mapStore(store, {
-      async around(operation, step) {
-        if (count > at) throw crash
-        if (!writes.includes(operation) || count++ < at) return await step()
-        if (when === 'after') await step()
-        throw crash
-      },
-    }),
-    wasReached: () => count > at,
-  }
-}
-
-/** Does something once for each write of it, after which the process ends. `prepare` makes what is there before. */
-async function crashAtEach(
-  prepare: (store: Store) => Promise<unknown>,
-  act: (store: Store) => Promise<unknown>,
-  check: (store: Store) => Promise<unknown>,
-): Promise<number> {
-  for (let at = 0; ; at++) {
-    for (const when of ['before', 'after'] as const) {
-      const store = await open()
-      await prepare(store)
-      const crashed = crashing(store, at, when)
-      await act(crashed.store).catch(() => {})
-      if (!crashed.wasReached()) return at
-      await check(store)
-    }
-  }
-}
-
 /** Connects 100 applications, the first of which was used longest ago. */
 async function fill(store: Store, apps = new ConnectedApps(store)): Promise<void> {
   vi.useFakeTimers({ toFake: ['Date'] })
@@ -93,18 +56,6 @@ async function fill(store: Store, apps = new ConnectedApps(store)): Promise<void
     vi.setSystemTime(Date.now() + 1)
   }
   vi.useRealTimers()
-}
-
-/** The value that earlier releases stored for a user. */
-async function storeFormer(store: Store, count: number): Promise<void> {
-  const apps = Array.from({ length: count }, (_unused, index) => ({
-    ...app(`former ${index}`),
-    connection: `connection ${index}`,
-    allowed: ['openid'],
-    connectedAt: 1,
-    lastUsedAt: index,
-  }))
-  await store.create(`apps:${hashToken(user)}`, JSON.stringify({ v: 1, apps }), 'forever')
 }
 
 describe('the applications of a user', () => {
@@ -227,74 +178,6 @@ describe('the applications of a user', () => {
     await Promise.all(names.map((name, index) => handles[index % 2]!.connect(user, app(name), quietly)))
     await expectListed(store)
   })
-})
-
-describe('a crash leaves no connection that its user does not see', () => {
-  test('between the steps of a connection that another one makes room for', async () => {
-    const steps = await crashAtEach(
-      fill,
-      (store) => new ConnectedApps(store).connect(user, app('one more'), quietly),
-      async (store) => {
-        await expectListed(store)
-        const apps = new ConnectedApps(store)
-        await apps.connect(user, app('one more'), quietly)
-        expect(await apps.ofClient(user, 'one more')).toHaveLength(1)
-        await expectListed(store)
-      },
-    )
-    expect(steps).toBe(4)
-  })
-
-  test('between the steps of the end of all', async () => {
-    const steps = await crashAtEach(
-      async (store) => {
-        for (const each of ['a', 'b', 'c']) await new ConnectedApps(store).connect(user, app(each), quietly)
-      },
-      (store) => eraseUser(store, user),
-      async (store) => {
-        await expectListed(store)
-        await eraseUser(store, user)
-        for await (const { key } of store.scan!('app')) throw new Error(`${key} is left`)
-      },
-    )
-    expect(steps).toBeGreaterThan(4)
-  })
-
-  test('between the steps that take over what an earlier release stored, nor one that the user has ended', async () => {
-    const steps = await crashAtEach(
-      (store) => storeFormer(store, 3),
-      (store) => new ConnectedApps(store).of(user),
-      async (store) => {
-        const apps = new ConnectedApps(store)
-        await expectListed(store)
-        for (const each of await apps.of(user)) await apps.disconnect(user, each)
-        for (let index = 0; index < 3; index++) {
-          const former = { clientId: `former ${index}`, connection: `connection ${index}` }
-          expect(await apps.find(user, former)).toBeUndefined()
-        }
-      },
-    )
-    expect(steps).toBe(10)
-  })
-})
-
-test('what an earlier release stored is taken over at its next use, the 100 that were used last', async () => {
-  const store = await open()
-  const apps = new ConnectedApps(store)
-  await storeFormer(store, 300)
-  expect(await apps.find(user, { clientId: 'former 299', connection: 'connection 299' })).toBeDefined()
-  expect(await apps.allowed(user, 'former 200')).toEqual(new Set(['openid']))
-  expect(await apps.find(user, { clientId: 'former 199', connection: 'connection 199' })).toBeUndefined()
-  expect((await apps.of(user)).length).toBe(100)
-  await expectListed(store)
-  expect(await store.get(`apps:${hashToken(user)}`)).toBeUndefined()
-})
-
-test('what an earlier release stored goes with its user', async () => {
-  const store = await open()
-  await storeFormer(store, 3)
-  await eraseUser(store, user)
-  expect(await new ConnectedApps(store).of(user)).toEqual([])
 })
 
 describe('at an issuer with more applications than a user can have', () => {

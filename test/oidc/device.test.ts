@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { expect, onTestFinished, test } from 'vitest'
 import { openStore, type Store } from '../../src/index.ts'
 import { type CountersignError, type ErrorReason, reasons, refused } from '../../src/shared/errors.ts'
+import { mapStore } from '../../src/store/map-store.ts'
 import type { Navigation } from '../support/navigate.ts'
 import { freePort } from '../support/redis-server.ts'
 import { rest } from '../support/rest.ts'
@@ -201,25 +202,25 @@ test.each(stores)('of twenty polls at once one wins, and nothing is revoked, on 
   expect((await refresh(url, won[0]?.json.refresh_token)).status).toBe(200)
 })
 
-/** A store in which a poll's turn to look at its code is what `turn` says. */
+/** A store in which a poll's turn to look at its code, once that is decided, is what `turn` says. */
 async function storeWithTurns(turn: () => Promise<boolean>): Promise<Store> {
   const store = await openStore('sqlite::memory:')
   onTestFinished(() => store.close())
-  return new Proxy(store, {
-    get(target, name) {
-      const value = Reflect.get(target, name)
-      if (typeof value !== 'function') return value
-      const own = value.bind(target)
-      if (name !== 'create') return own
-      return (key: string, ...rest: unknown[]) => (key.startsWith('oidc:device-turn:') ? turn() : own(key, ...rest))
+  let isDecided = false
+  return {
+    ...mapStore(store, {}),
+    compareAndSet(key, ...change) {
+      if (isDecided && key.startsWith('oidc:DeviceCode:')) return turn()
+      isDecided ||= key.startsWith('oidc:DeviceCode:')
+      return store.compareAndSet(key, ...change)
     },
-  })
+  }
 }
 
 const secret = 'a secret of 32 characters or more'
 
 test('of twenty polls that all look at the code at once one wins, and nothing is revoked', async () => {
-  // Those that the mark would keep apart all look.
+  // Those that the time of the last look would keep apart all look.
   const { url } = await startDevices({ store: await storeWithTurns(async () => true), secret })
   const { userCode, deviceCode } = await askCode(url)
   await allowCode(url, userCode)

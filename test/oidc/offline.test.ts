@@ -337,11 +337,15 @@ describe('connected applications', () => {
   })
 
   test('ask again once they are disconnected', async () => {
-    const { url, token, config, browser } = await connected()
+    const { url, token, config, browser, fates } = await connected()
     const open = async () => await browser.open((await request(config, { scope: 'openid' })).address)
     expect((await open()).address.searchParams.has('code')).toBe(true)
     await rest(url, '/apps/disconnect', { clientId: 'shop' }, bearer(token))
-    expect(contentOf((await open()).text).kind).toBe('consent')
+    const page = await open()
+    expect(contentOf(page.text).kind).toBe('consent')
+    // Tokens of before stay dead, in the same session too.
+    await decide(browser, page)
+    expect(await fates()).toEqual({ bound: 'invalid_grant', offline: 'invalid_grant' })
   })
 
   test('connected applications that were connected directly are out of reach of a session that an order made, which ends its own', async () => {

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import * as client from 'openid-client'
 import { describe, expect, test } from 'vitest'
+import { SessionClients } from '../../src/oidc/session-ends.ts'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { openStore } from '../../src/store/open.ts'
 import { rest } from '../support/rest.ts'
@@ -142,7 +143,7 @@ describe('nothing is connected before it is decided', () => {
       expect(await issuer.ask({ scope, prompt })).toMatchObject({ isAsked: false, error: expect.any(String) })
     }
     expect(await connected(issuer)).toEqual([])
-    expect(await store.members(`session-clients:${issuer.session.id}`)).toEqual([])
+    expect(await new SessionClients(store).of(issuer.session.id)).toEqual(new Map())
   })
 
   test.each([
@@ -156,7 +157,7 @@ describe('nothing is connected before it is decided', () => {
     const { address } = await request(issuer.config, { scope: 'openid', ...parameters })
     expect((await issuer.browser.open(address)).address.pathname).toBe('/api/auth/sign-in')
     expect(await connected(issuer)).toEqual([])
-    expect(await store.members(`session-clients:${issuer.session.id}`)).toEqual([])
+    expect(await new SessionClients(store).of(issuer.session.id)).toEqual(new Map())
   })
 })
 
