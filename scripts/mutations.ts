@@ -192,9 +192,9 @@ const rows: Readonly<
     ['tryTake', 'this.#held.of(network) + slots > this.mostOfNetwork', 'false', 'http/port/ceilings e2e/ceilings'],
     ['takeRequest', 'reserve?.tryTake(site)', 'reserve?.tryTake(undefined)', 'http/port/ceilings'],
     ['add', 'this.#groupOf(site)', 'undefined', 'limits/live-count'],
-    ['upsert', 'if (found === undefined) await count(parts, { kind, record, lifeMs })', '', 'oidc/requests'],
+    ['authorize', 'if (!isAnonymous) await counts.ofNavigation(exchange)', '', 'oidc/requests'],
     ['slotsOf', 'Math.ceil(bytes / bytesOfSlot)', '1', 'oidc/requests'],
-    ['callerOf', "'unknown' : { clientId }", "'unknown' : 'unknown'", 'oidc/requests'],
+    ['ofBackend', "&& clientAuthMethod !== 'none'", '', 'oidc/requests'],
     ['requireShort', '<= maxParameterBytes', '< Number.POSITIVE_INFINITY', 'oidc/requests'],
     ['addMember', 'count > 2 * most', 'false', 'store/redis/redis.small'],
     [
@@ -482,7 +482,8 @@ const rows: Readonly<
       'oidc/navigations',
     ],
     ['decide', '|| session.id !== sessionId', '', 'oidc/security'],
-    ['isGranted', '!keepsConsent(client) || ', '', 'oidc/security'],
+    ['permissionOf', '!keepsConsent(client) || ', '', 'oidc/security'],
+    ['grantLoader', '|| (await hasQuestion(policy, ctx))', '', 'oidc/scopes'],
     [
       'isHintOfAnother',
       'if (wallet === undefined) return isMadeUserId(hint)',

@@ -1,9 +1,9 @@
 import type { Adapter, AdapterPayload, KoaContextWithOIDC } from 'oidc-provider'
-import { browsersOf, isOfBrowser } from './browser.ts'
+import { browsersOf, interactionSeconds, isOfBrowser } from './browser.ts'
 import { DocumentInvalid, DocumentNotFetched, DocumentUnavailable } from './client-documents.ts'
-import { DeviceCodes, deviceSeconds } from './device-codes.ts'
+import { DeviceCodes } from './device-codes.ts'
 import { grantOf, sidOf, stillOffered } from './grants.ts'
-import { interactionSeconds, type Loaded, requestState, type SharedParts } from './parts.ts'
+import { type Loaded, requestState, type SharedParts } from './parts.ts'
 import { type GrantableParts, leaveOutUnknown, requireGrantable } from './resources.ts'
 
 /** Stored interaction: the library's payload, and the browser that began it. */
@@ -26,7 +26,7 @@ interface StoredPayload {
 type LoadedClients = Pick<Loaded, 'clients' | 'scopes' | 'resources' | 'people'>
 
 type AdapterParts = GrantableParts &
-  Pick<SharedParts, 'records' | 'grants' | 'sessionClients' | 'store' | 'host' | 'limiter' | 'live' | 'audit'>
+  Pick<SharedParts, 'records' | 'grants' | 'sessionClients' | 'store' | 'host' | 'audit'>
 
 /**
  * What a model does that has nothing else. None needs lists of a grant's tokens, which end with the grant itself, and
@@ -116,7 +116,6 @@ function usedOnce(kind: string, parts: AdapterParts, loaded: LoadedClients): Par
       const record: StoredPayload = { payload }
       // A pushed request counts until the last interaction that it began may be answered: a sign-in, then consent.
       const lifeSeconds = kind === pushedRequest ? expiresIn + 2 * interactionSeconds : expiresIn
-      await count(parts, { kind, record, lifeMs: lifeSeconds * 1000 })
       if (await records.create({ kind, id, record, life: lifeOf(lifeSeconds * 1000) })) return
       // Of ids that the library makes, none comes twice: this is a proof or an assertion, sent by two requests at once.
       throw new InvalidRequest('the proof was already used')
@@ -195,7 +194,6 @@ function deviceCodes(parts: AdapterParts, loaded: LoadedClients): Partial<Adapte
       return payload !== undefined && (await isHeld(payload, parts)) ? { ...payload, jti: id } : undefined
     },
     async upsert(id, { jti: _jti, ...payload }) {
-      await count(parts, { kind: deviceCode, record: payload, lifeMs: 2 * deviceSeconds * 1000 })
       if (!(await codes.add(id, payload))) throw new InvalidGrant('the code is that of another device; try again')
     },
     async consume(id) {
@@ -209,44 +207,8 @@ function deviceCodes(parts: AdapterParts, loaded: LoadedClients): Partial<Adapte
   }
 }
 
-const deviceCode = 'DeviceCode'
-const interaction = 'Interaction'
-const code = 'AuthorizationCode'
 const pushedRequest = 'PushedAuthorizationRequest'
 const usedRequestText = 'request_uri is invalid, expired, or was already used'
-
-interface NewRecord {
-  readonly kind: string
-  readonly record: object
-  readonly lifeMs: number
-}
-
-/** Counts a record before it is stored, if its sender need not be known. */
-async function count(parts: AdapterParts, { kind, record, lifeMs }: NewRecord): Promise<void> {
-  const { limiter, live, library, store } = parts
-  const request = requestState.getStore()?.request
-  const caller = request && callerOf(kind, library.Provider.ctx?.oidc)
-  if (caller === undefined || request === undefined) return
-  if (caller === 'navigation') await limiter?.spendNavigation('sign-in', request)
-  else if (caller === 'unknown') await limiter?.spend('sign-in', request)
-  else if (caller !== 'counted') await limiter?.spendOfClient('sign-in', caller.clientId)
-  const now = store.now()
-  const bytes = Buffer.byteLength(JSON.stringify(record))
-  live.add(now + lifeMs, now, typeof caller === 'string' ? request.ip : undefined, live.slotsOf(bytes))
-}
-
-/**
- * Caller that a new record counts for: the network of a navigation, a client that has proven who it is, or the network
- * of any other sender. `counted`: a record that was counted has led to it. `undefined` for tokens, whose client had a
- * code that was counted.
- */
-function callerOf(kind: string, context: KoaContextWithOIDC['oidc'] | undefined) {
-  if (kind === interaction) return 'navigation'
-  if (kind === code) return context?.entities.Interaction === undefined ? 'navigation' : 'counted'
-  if (kind !== pushedRequest && kind !== deviceCode) return undefined
-  const { clientId, clientAuthMethod = 'none' } = context?.client ?? {}
-  return clientId === undefined || clientAuthMethod === 'none' ? 'unknown' : { clientId }
-}
 
 function lifeOf(ms: number): { readonly ttlMs: number } {
   // A client's assertion ends at any fraction of a second.
@@ -328,7 +290,7 @@ async function removeGrant({ grants, audit, library }: AdapterParts, id: string)
 /** Interactions, each of which is found by the browser that began it and by no other, and goes on once. */
 function interactions(parts: AdapterParts): Partial<Adapter> {
   const { records, store, library } = parts
-  const kind = interaction
+  const kind = 'Interaction'
   const secrets = (): readonly string[] => requestState.getStore()?.browserSecrets ?? []
   return {
     async find(id) {
@@ -341,9 +303,7 @@ function interactions(parts: AdapterParts): Partial<Adapter> {
       const begun = found?.record ?? { browsers: browsersOf(secrets()), startedAt: store.now() }
       if (!isOfBrowser(begun, secrets())) throw new TypeError('an interaction needs its browser')
       const record: StoredInteraction = { ...begun, payload }
-      const lifeMs = expiresIn * 1000
-      if (found === undefined) await count(parts, { kind, record, lifeMs })
-      if (await records.put(found, { kind, id, record, life: lifeOf(lifeMs) })) return
+      if (await records.put(found, { kind, id, record, life: lifeOf(expiresIn * 1000) })) return
       throw new library.errors.InvalidRequest('the interaction has changed meanwhile')
     },
     async destroy(id) {

@@ -1,6 +1,8 @@
 import { equalInConstantTime, hashToken, randomText } from '../base/token.ts'
 import { cookiesBeginning } from '../shared/header-text.ts'
-import { interactionSeconds } from './parts.ts'
+
+/** Life of an interaction in seconds. */
+export const interactionSeconds = 10 * 60
 
 /** A cookie with a secret of a browser. */
 export interface BrowserCookie {

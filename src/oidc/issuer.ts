@@ -46,6 +46,7 @@ import {
   requestState,
   type SharedParts,
 } from './parts.ts'
+import { RequestCounts } from './request-counts.ts'
 import { SealedRecords } from './sealed-records.ts'
 import { disconnect, SessionClients } from './session-ends.ts'
 
@@ -97,7 +98,7 @@ export class Issuer implements PartRoutes, SessionApps {
       validate: (metadata) => validateMetadata(this.#current.provider, metadata),
     })
     const parts: SharedParts = { ...given, ...shared, directory, loaded: () => this.#loaded }
-    this.#parts = { ...parts, interactions: new Interactions(parts) }
+    this.#parts = { ...parts, interactions: new Interactions(parts), counts: new RequestCounts(given) }
     this.#navigations = new Navigations(parts)
     this.#backChannel = new BackChannel(parts, (logout) => this.#sendLogout(logout))
     const forBackends = (...methods: readonly string[]): Route => {
@@ -294,13 +295,15 @@ export class Issuer implements PartRoutes, SessionApps {
 
   /** Begins with a request for authorization, or goes on with that of an interaction. */
   async #authorize(exchange: Exchange, uid?: string): Promise<void> {
-    const { host, store, base } = this.#parts
+    const { host, store, base, counts } = this.#parts
     const session = await host.browserSession(exchange.context)
     const cookies = this.#cookies.in(exchange.headers.cookie)
     const own = cookies[0] ?? this.#cookies.make(store.now())
     const browserSecrets = (cookies.length === 0 ? [own] : cookies).map(({ secret }) => secret)
     const isAnonymous = session === undefined && isQuiet(exchange)
     const state = { session, browserSecrets, request: exchange.context, isAnonymous }
+    // The answer without a question to a user who is not signed in stores nothing.
+    if (!isAnonymous) await counts.ofNavigation(exchange)
     const answer = await this.#ask(exchange, state, uid)
     if (answer.failure !== undefined) throw answer.failure
     const begins = String(answer.headers.location).startsWith(`${base}/interaction/`)

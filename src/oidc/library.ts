@@ -3,6 +3,7 @@ import { CountersignError, internalError, reasons } from '../shared/errors.ts'
 import { accountsOf, resourceClaims } from './accounts.ts'
 import { adaptersOver } from './adapter.ts'
 import { answerWith, reportFailure } from './bridge.ts'
+import { interactionSeconds } from './browser.ts'
 import { claimsOfScopes, furtherClaims } from './claims.ts'
 import { documentHostOf } from './client-documents.ts'
 import { deviceGrant, type FileClient, longestShown, shownClient, shownUri } from './clients.ts'
@@ -10,13 +11,15 @@ import { offlineMs } from './connected-apps.ts'
 import { devicePath, deviceSeconds, pollSeconds, type Terminal, terminalOf } from './device-codes.ts'
 import { type Interactions, languageQuery } from './interaction.ts'
 import { postAnywhere, postToPublic } from './outgoing.ts'
-import { interactionSeconds, type Library, type Loaded, requestState, type SharedParts } from './parts.ts'
-import { policyOf } from './policy.ts'
+import { type Library, type Loaded, requestState, type SharedParts } from './parts.ts'
+import { grantLoader, policyOf } from './policy.ts'
+import type { RequestCounts } from './request-counts.ts'
 import { requireScope, resourceIndicators, tokenSeconds } from './resources.ts'
 
 /** What {@link makeProvider} needs in addition to the loaded files. */
 export interface LibraryParts extends SharedParts {
   readonly interactions: Interactions
+  readonly counts: RequestCounts
 }
 
 /** Name of the library's session cookie, which exists inside the process only. */
@@ -56,7 +59,7 @@ export async function loadLibrary(): Promise<Library> {
  */
 export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts): Provider {
   const { clients, scopes, keys, people } = loaded
-  const { library, store, keyring, grants, apps, interactions, page, base, directory, settings } = parts
+  const { library, store, keyring, grants, apps, interactions, page, base, directory, settings, counts } = parts
   const { Provider, errors, interactionPolicy } = library
   const privateAddresses = new Set(
     [...clients.values()]
@@ -65,6 +68,7 @@ export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts
   )
   const rotates = (client: { readonly clientId: string } | undefined): boolean =>
     clients.get(client?.clientId ?? '')?.rotatesRefreshTokens !== false
+  const policy = policyOf(interactionPolicy, parts, loaded)
   const off = { enabled: false } as const
   const isIssuedTo = (_ctx: unknown, client: { clientId: string }, token: { clientId?: string }): boolean =>
     token.clientId === client.clientId
@@ -112,11 +116,14 @@ export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts
       short: { signed: false },
     },
     enabledJWA: { idTokenSigningAlgValues: ['RS256', 'ES256'] },
-    // Called for each request, pushed and of a device too, whether it has this parameter or not.
+    // Called for each request, pushed and of a device too, whether it has this parameter or not, once the library has
+    // checked the client and all else.
     extraParams: {
-      ui_locales: (ctx) => {
+      ui_locales: async (ctx) => {
         requireShort(ctx.oidc.params, errors)
         requireScope(ctx, loaded, parts)
+        const request = requestState.getStore()?.request
+        if (request !== undefined) await counts.ofBackend(ctx.oidc, request)
       },
     },
     // All that is issued ends with the session that it was issued in, but for offline access.
@@ -166,12 +173,11 @@ export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts
     },
     findAccount: accountsOf(parts, loaded),
     interactions: {
-      policy: policyOf(interactionPolicy, parts, loaded),
+      policy,
       url: ({ oidc }, { uid }) => `${base}/interaction/${uid}${languageQuery(oidc.params?.ui_locales)}`,
     },
     issueRefreshToken: async (_ctx, client) => client.grantTypeAllowed('refresh_token'),
-    // The policy finds it, once nothing else is left to ask.
-    loadExistingGrant: async () => undefined,
+    loadExistingGrant: grantLoader(policy, parts, loaded),
     pairwiseIdentifier: async () => {
       throw new TypeError('subjects are public')
     },

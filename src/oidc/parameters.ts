@@ -3,8 +3,7 @@ import type { Exchange } from '../http/exchange.ts'
 import { isForm } from '../http/refusals.ts'
 import { maxFormBytes } from '../limits/limits.ts'
 import { CountersignError } from '../shared/errors.ts'
-import { canonicalAddress } from './canonical-address.ts'
-import type { ClientsFile } from './clients.ts'
+import { type ClientsFile, canonicalAddress } from './clients.ts'
 
 /** Most parameters of a query. The library's framework reads each of them by a search through all. */
 const mostParameters = 100

@@ -77,9 +77,6 @@ export interface IssuerParts {
   readonly log: Logger
 }
 
-/** Life of an interaction in seconds. */
-export const interactionSeconds = 10 * 60
-
 /** The exports of the library that are used. */
 export type Library = Pick<typeof import('oidc-provider'), 'Provider' | 'errors' | 'interactionPolicy'>
 

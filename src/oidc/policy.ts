@@ -1,9 +1,8 @@
-import type { InteractionResults, interactionPolicy, KoaContextWithOIDC } from 'oidc-provider'
-import { equalInConstantTime } from '../base/token.ts'
+import type { Grant, InteractionResults, interactionPolicy, KoaContextWithOIDC } from 'oidc-provider'
 import { isHintOfAnother } from './accounts.ts'
-import { keepsConsent, mayUse, offeredTo } from './clients.ts'
+import { keepsConsent, mayUse } from './clients.ts'
 import { GrantsFull } from './connected-apps.ts'
-import { permissionsIn, sidOf } from './grants.ts'
+import { type Permission, permissionsIn, sidOf } from './grants.ts'
 import { type Loaded, requestState, type SharedParts } from './parts.ts'
 
 /** What our interaction adds to the result that the library keeps. */
@@ -19,8 +18,8 @@ type PolicyParts = Pick<
 
 /**
  * The prompts of the issuer. Who is signed in is asked of the request's live session alone: the library's own checks,
- * which use what an interaction says of an account, are taken out. The last prompt decides on consent, so a client
- * gets its grant once nothing else is left to ask.
+ * which use what an interaction says of an account, are taken out. Checks change nothing. The last prompt is that of
+ * consent, for a request to which {@link grantLoader} has given no grant.
  */
 export function policyOf({ base, Check, Prompt }: typeof interactionPolicy, parts: PolicyParts, loaded: Loaded) {
   const policy = base()
@@ -72,49 +71,77 @@ export function policyOf({ base, Check, Prompt }: typeof interactionPolicy, part
   )
   consent.checks.clear()
   consent.checks.add(
-    new Check('not_allowed', 'the user has not allowed this', 'consent_required', async (ctx) => {
-      return !(await isGranted(ctx, parts, loaded))
+    new Check('not_allowed', 'the user has not allowed this', 'consent_required', ({ oidc }) => {
+      // The library refuses a request that asks for nothing.
+      return oidc.entities.Grant?.jti === undefined && askedIn(oidc, parts, loaded).size > 0
     }),
   )
   return policy
 }
 
 /**
- * Whether a request goes on without a question, which gives the client its grant: the user has just allowed it, or has
- * allowed as much before, or the client is the operator's own. The session that gives it is the live one, even if an
- * interaction names another.
+ * Loads the grant of a request, and first gives it what the user, or the operator, has allowed: once the policy has
+ * nothing left to ask, which it is asked before anything is given. Otherwise there is none, and the last prompt asks.
  */
-async function isGranted(
-  { oidc }: KoaContextWithOIDC,
-  { apps, grants, directory, library }: PolicyParts,
-  offered: Loaded,
-): Promise<boolean> {
+export function grantLoader(policy: ReturnType<typeof policyOf>, parts: PolicyParts, loaded: Loaded) {
+  return async (ctx: KoaContextWithOIDC): Promise<Grant | undefined> => {
+    const { oidc } = ctx
+    const { session, request } = requestState.getStore() ?? {}
+    if (session === undefined || (await hasQuestion(policy, ctx))) return undefined
+    const permission = await permissionOf(ctx, parts, loaded)
+    if (permission === undefined) return undefined
+    const { grants, library } = parts
+    const { clientId, asked, isGiven } = permission
+    if (!isGiven) {
+      await grants.give(session, { clientId, asked, isAllowed: false, request }).catch((thrown: unknown) => {
+        throw thrown instanceof GrantsFull ? new library.errors.AccessDenied(thrown.message) : thrown
+      })
+    }
+    const grantId = await grants.liveIdOf(session, clientId)
+    const grant = grantId && (await oidc.provider.Grant.find(grantId))
+    if (!grant) return undefined
+    oidc.session?.sidFor(clientId, sidOf(session.id, clientId))
+    return grant
+  }
+}
+
+/** Whether a prompt before that of consent asks the user something. */
+async function hasQuestion(policy: ReturnType<typeof policyOf>, ctx: KoaContextWithOIDC): Promise<boolean> {
+  for (const { name, checks } of policy) {
+    if (name === 'consent') continue
+    for (const { check } of checks) if (await check(ctx)) return true
+  }
+  return false
+}
+
+/**
+ * What a request may have without a question: what the user has just allowed, which is given then, or has allowed
+ * before, or anything if the client is the operator's own. `undefined`: the user is to be asked. Changes nothing. The
+ * session that gives it is the live one, even if an interaction names another.
+ */
+async function permissionOf({ oidc }: KoaContextWithOIDC, parts: PolicyParts, loaded: Loaded) {
+  const { apps, grants, directory } = parts
   const { session, request } = requestState.getStore() ?? {}
   const clientId = String(oidc.client?.clientId)
   const client = await directory.find(clientId, { request, route: oidc.route })
-  if (session === undefined || client === undefined) return false
-  const asked = permissionsIn(oidc.params ?? {}, offeredTo(client, offered))
-  // The library refuses a request that asks for nothing.
-  if (asked.size === 0) return true
+  const asked = askedIn(oidc, parts, loaded)
+  if (session === undefined || client === undefined || asked.size === 0) return undefined
   const given = oidc.result?.consent?.grantId
-  const current = await grants.idOf(session.id, clientId)
   // What the user gave in this interaction counts if it is the grant of this session and client.
-  if (given === undefined || current === undefined || !equalInConstantTime(given, current)) {
-    if (!keepsConsent(client) || oidc.prompts.has('consent')) return false
-    const allowed = await apps.allowed(session.userId, clientId)
-    if (!client.isFirstParty && ![...asked].every((each) => allowed.has(each))) return false
-    await grants.give(session, { clientId, asked, isAllowed: false, request }).catch((thrown: unknown) => {
-      throw thrown instanceof GrantsFull ? new library.errors.AccessDenied(thrown.message) : thrown
-    })
+  if (given !== undefined && given === (await grants.idOf(session.id, clientId))) {
+    return { clientId, asked, isGiven: true }
   }
-  const grantId = await grants.liveIdOf(session, clientId)
-  const grant = grantId && (await oidc.provider.Grant.find(grantId))
-  if (!grant) return false
-  oidc.entity('Grant', grant)
-  oidc.session?.ensureClientContainer(clientId)
-  oidc.session?.grantIdFor(clientId, grantId)
-  oidc.session?.sidFor(clientId, sidOf(session.id, clientId))
-  return true
+  if (!keepsConsent(client) || oidc.prompts.has('consent')) return undefined
+  const allowed = await apps.allowed(session.userId, clientId)
+  return client.isFirstParty || [...asked].every((each) => allowed.has(each))
+    ? { clientId, asked, isGiven: false }
+    : undefined
+}
+
+/** What a request asks for, of what its client may have. */
+function askedIn({ client, params }: KoaContextWithOIDC['oidc'], { directory }: PolicyParts, loaded: Loaded) {
+  const offered = directory.offeredTo(String(client?.clientId), loaded)
+  return offered === undefined ? new Set<Permission>() : permissionsIn(params ?? {}, offered)
 }
 
 /** What the user confirmed during the interaction, if it was with the session of this request. */

@@ -7,7 +7,6 @@ import { Keyring } from '../../src/base/token.ts'
 import type { Session } from '../../src/core/users/host.ts'
 import { People } from '../../src/core/users/people.ts'
 import type { StandaloneHost } from '../../src/core/users/standalone.ts'
-import type { LiveCount } from '../../src/limits/concurrency.ts'
 import { adaptersOver } from '../../src/oidc/adapter.ts'
 import { ClientDirectory } from '../../src/oidc/client-directory.ts'
 import type { FileClient } from '../../src/oidc/clients.ts'
@@ -59,8 +58,6 @@ async function open(secrets = ['one '.repeat(10)], store = openStore('sqlite::me
       grants,
       directory,
       library: { errors } as Library,
-      limiter: undefined,
-      live: {} as LiveCount,
       settings: { oidc: {} } as IssuerSettings,
       log: silentLogger,
     },

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { canonicalAddress } from '../../src/oidc/canonical-address.ts'
+import { canonicalAddress } from '../../src/oidc/clients.ts'
 
 test.each([
   [

@@ -90,7 +90,7 @@ test('error pages are limited, whichever address makes them, and those of frames
   expect([refused.status, contentOf(await refused.text())]).toEqual([429, { kind: 'failure', reason: 'RATE_LIMITED' }])
 })
 
-describe('what is stored for a sender that need not be known counts', () => {
+describe('a request that is stored before anyone has signed in counts', () => {
   const limits = { rateLimit: true, limits: { rates: { 'sign-in': 6 } } } as const
 
   /** Answers to navigations to an address, one after the other. */
@@ -100,7 +100,7 @@ describe('what is stored for a sender that need not be known counts', () => {
     return all
   }
 
-  test('where it is stored: an interaction that goes on to the next one does, as its request did', async () => {
+  test('at each of its steps', async () => {
     const { url } = await startIssuer([shop], limits)
     const browser = new Browser(url)
     await browser.signIn()

@@ -1,0 +1,60 @@
+import type { KoaContextWithOIDC } from 'oidc-provider'
+import type { RequestContext } from '../base/request.ts'
+import type { Exchange } from '../http/exchange.ts'
+import type { LiveCount } from '../limits/concurrency.ts'
+import type { RateLimiter } from '../limits/rate.ts'
+import type { Store } from '../store/store.ts'
+import { interactionSeconds } from './browser.ts'
+import { deviceSeconds } from './device-codes.ts'
+
+/** Bytes of a stored request beside its parameters. */
+const beside = 512
+
+/** Life in seconds of what is stored of a request of a backend, by the library's endpoint. */
+const backendSeconds: Readonly<Record<string, number>> = {
+  // Two interactions can go on from it: a sign-in, then consent.
+  pushed_authorization_request: 60 + 2 * interactionSeconds,
+  device_authorization: 2 * deviceSeconds,
+}
+
+interface CountParts {
+  /** Absent if the rate limits are off. */
+  readonly limiter: RateLimiter | undefined
+  readonly live: LiveCount
+  readonly store: Store
+}
+
+/** Limits on requests that are stored before anyone has signed in, and the count of what is stored of them. */
+export class RequestCounts {
+  readonly #parts: CountParts
+
+  constructor(parts: CountParts) {
+    this.#parts = parts
+  }
+
+  /** Counts a step of a request for authorization for the browser's network, before the library has it. */
+  async ofNavigation({ context, query }: Exchange): Promise<void> {
+    await this.#parts.limiter?.spendNavigation('sign-in', context)
+    this.#hold(Buffer.byteLength(query), interactionSeconds, context.ip)
+  }
+
+  /**
+   * Counts a pushed request or a request for a code of a device, which the library is about to store: for its client if
+   * that has proven who it is, else for the network. An id that was only sent is no proof.
+   */
+  async ofBackend({ route, client, params }: KoaContextWithOIDC['oidc'], request: RequestContext): Promise<void> {
+    const seconds = backendSeconds[route]
+    if (seconds === undefined) return
+    const { clientId, clientAuthMethod = 'none' } = client ?? {}
+    const isProven = clientId !== undefined && clientAuthMethod !== 'none'
+    const { limiter } = this.#parts
+    await (isProven ? limiter?.spendOfClient('sign-in', clientId) : limiter?.spend('sign-in', request))
+    this.#hold(Buffer.byteLength(JSON.stringify(params ?? {})), seconds, isProven ? undefined : request.ip)
+  }
+
+  #hold(bytes: number, seconds: number, ip: string | undefined): void {
+    const { live, store } = this.#parts
+    const now = store.now()
+    live.add(now + seconds * 1000, now, ip, live.slotsOf(beside + bytes))
+  }
+}
