@@ -1,5 +1,5 @@
+import { isGroup, type Option } from '../../src/service/config/option-types.ts'
 import { sections } from '../../src/service/config/options.ts'
-import { isGroup, type Option } from '../../src/service/config/tree.ts'
 import { fileVariable } from '../../src/service/config.ts'
 import { boundsOf, defaultOf } from './settings.ts'
 

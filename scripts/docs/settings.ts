@@ -1,5 +1,5 @@
+import type { Option } from '../../src/service/config/option-types.ts'
 import { sections } from '../../src/service/config/options.ts'
-import type { Option } from '../../src/service/config/tree.ts'
 import { allOptions, fileVariable, type NamedOption } from '../../src/service/config.ts'
 import { code, markdownTable } from './markdown.ts'
 

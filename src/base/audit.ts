@@ -48,7 +48,7 @@ export interface AuditMaker {
   readonly orderId?: string | undefined
 }
 
-/** What came of an order, if that is known. */
+/** Result of an order, if known. */
 export interface AuditOutcome extends AuditOrder, AuditWallet {
   readonly userId?: string | undefined
   readonly sessionId?: string | undefined

@@ -15,7 +15,7 @@ export function isDocumentPrefix(text: string): boolean {
   return isDocumentAddress(text) || (isPlain(text) && /^https:\/\/[^/]+\/([^/]+\/)*$/.test(text))
 }
 
-/** Whether an address begins with one of some prefixes, or is one of them. `*` stands for all addresses. */
+/** Whether an address starts with, or equals, one of the prefixes. `*` stands for all addresses. */
 export function hasPrefix(address: string, prefixes: readonly string[]): boolean {
   return prefixes.some((each) => each === '*' || each === address || (each.endsWith('/') && address.startsWith(each)))
 }

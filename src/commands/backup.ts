@@ -4,8 +4,8 @@ import { dirname, resolve } from 'node:path'
 import { optionsFromEnvironment, resolveSettings } from '../service/config.ts'
 import { sqliteFile } from '../store/open.ts'
 import { checkStore, copyStore, hasKey, putInPlace, removeKeys, replaceStore } from '../store/sqlite-copy.ts'
+import { keysNotToRevive } from './after-restore.ts'
 import { oneLine, readArguments, type Streams, UsageError } from './command-line.ts'
-import { pastKeys } from './past.ts'
 
 const backupHelp = `Usage: countersign backup FILE [options]
 
@@ -94,7 +94,7 @@ function restore({ file: given, store, switched: keepSessions }: FileArguments):
     explained(`Cannot restore from ${file}`, () => {
       checkStore(file)
       copyStore(file, copy)
-      const past = pastKeys(keepSessions, prefix)
+      const past = keysNotToRevive(keepSessions, prefix)
       removeKeys(copy, (key) => past.test(key))
     })
     const wasThere = explained(`Cannot replace ${store}`, () => replaceStore({ path: store, by: copy, aside }))

@@ -213,7 +213,7 @@ function logFormatOf({ logFormat }: CountersignOptions): LogFormat {
   return resolveSettings(logFormat === undefined ? {} : { logFormat }).logFormat
 }
 
-/** The level of the log. Throws a `TypeError` if the text is none; no text is info. */
+/** Level of the log; `info` for an empty text. Throws a `TypeError` for an unknown one. */
 function logLevel(text: string | undefined): LogLevel {
   if (text === undefined || text === '') return 'info'
   if (/^(debug|info|warn|error)$/.test(text)) return text as LogLevel

@@ -24,7 +24,7 @@ import { requireValid } from './read-input.ts'
 /** End of a call: success, a failure with a reason, or an early end. */
 export type CallOutcome = 'ok' | CountersignError | CallEnded
 
-/** Names in a call's message. None of them has to exist. */
+/** Ids that the caller sent, unchecked. */
 export interface NamedInCall {
   readonly orderId?: string | undefined
   readonly adapterId?: string | undefined

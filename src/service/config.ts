@@ -2,8 +2,8 @@ import { closeSync, openSync, readSync } from 'node:fs'
 import type { CountersignOptions } from '../../gen/options.ts'
 import { requireSuitableNode } from '../base/node-version.js'
 import { isLoopbackHost } from '../shared/origin.ts'
+import { type Group, isGroup, type Option } from './config/option-types.ts'
 import { type Given, type Settings, tree } from './config/options.ts'
-import { type Group, isGroup, type Option } from './config/tree.ts'
 
 export type {
   AccessTokenOptions,

@@ -18,8 +18,8 @@ export interface StoreOptions {
    */
   readonly keyPrefix?: string
   /**
-   * What TLS is to use with `rediss`: certificate authority, client certificate, server name. Default: what Node.js
-   * knows.
+   * What TLS is to use with `rediss`: certificate authority, client certificate, server name. Default: that of
+   * Node.js.
    */
   readonly redisTls?: RedisTls
 }

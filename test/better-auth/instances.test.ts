@@ -15,7 +15,7 @@ describe.each([
   ['with transactions', true],
   ['without transactions', false],
 ])('instances on an adapter %s', (_name, transactions) => {
-  test('of one nonce, one session comes', async () => {
+  test('a nonce makes one session', async () => {
     const { file, auth } = await makeDatabase()
     const instances = await startInstances(file, { transactions }, { transactions })
     const signer = new Signer()

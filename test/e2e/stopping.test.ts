@@ -145,7 +145,7 @@ test('a service whose log is no longer read lives on', async () => {
   expect(await service.stop()).toBe(0)
 })
 
-test('help that is not read is no failure', async () => {
+test('a closed pipe while printing help exits with 0', async () => {
   const main = join(root, 'src/main.ts')
   const child = spawn(process.execPath, [main, '--help'], { stdio: ['ignore', 'pipe', 'pipe'] })
   child.stdout.destroy()

@@ -20,9 +20,9 @@ import { peopleOf } from '../../service/start-checks.ts'
 import { given, pick } from '../../shared/given.ts'
 import type { InboxOrder } from '../../shared/orders.ts'
 import type { Store } from '../../store/store.ts'
+import { keysNotToRevive } from '../after-restore.ts'
 import { UsageError } from '../command-line.ts'
 import { eraseUser, exportUser, sessionEnds } from '../oidc.ts'
-import { pastKeys } from '../past.ts'
 import { readImportFile } from './import-file.ts'
 
 /** A wallet that an operator named, and whose it is. */
@@ -110,7 +110,7 @@ export class AdminActions {
    * is gone until these expire.
    */
   async dropPast(keepSessions: boolean): Promise<number> {
-    const past = pastKeys(keepSessions)
+    const past = keysNotToRevive(keepSessions)
     let dropped = 0
     for await (const { key } of this.#scan('')) {
       if (past.test(key) && (await this.store.take(key)) !== undefined) dropped += 1

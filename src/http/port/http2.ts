@@ -89,7 +89,7 @@ export class Http2Connections {
     this.#server = http2.createServer({
       ...(ceilings.behindProxy ? toleranceOfProxies : tolerance),
       settings: { maxConcurrentStreams: maxConcurrentRequests, maxHeaderListSize: maxHeaderBytes },
-      // Browsers send each cookie in a field of its own. The bytes have room for no more fields than these.
+      // Browsers send each cookie in a field of its own. Largest number of fields that fit in `maxHeaderBytes`.
       maxHeaderListPairs: maxHeaderBytes / fieldOverhead,
     })
     this.#server.on('stream', (stream: ServerHttp2Stream, headers) => this.#admit(stream, headers))

@@ -266,7 +266,7 @@ export class Ceilings {
 
   /**
    * The sender of a request: without a proxy, the client that connected; else the client that the proxy names, or the
-   * proxy itself, such as with a probe of its own. One that the proxy names unreadably is unknown.
+   * proxy itself, such as with a probe of its own. An address that cannot be parsed counts as unknown.
    */
   #senderOf(arrival: Arrival): Client {
     const { headers, connected } = arrival

@@ -70,7 +70,7 @@ function protoEnumName(field: string, desc: DescEnum, text: string): string {
   const { words, numberOf } = descEnumWords(desc)
   const known = desc.values.find(({ number, name }) => name === text || number === numberOf(text))
   if (known !== undefined) return known.name
-  // Unchanged, it would count as an unknown value, which is ignored, and be reported as missing.
+  // Passing the text on would make protobuf ignore it, and the field would be reported as missing.
   throw invalidField(field, `${field}: must be ${words.join(' or ')}`, { allowed: words.join(', ') })
 }
 

@@ -40,7 +40,7 @@ import {
   webhookAddress,
   webhookSecrets,
 } from './kinds.ts'
-import { type Group, group, type Option, option, optional } from './tree.ts'
+import { type Group, group, type Option, option, optional } from './option-types.ts'
 
 // Every option of `createCountersign`, once: its variable, check, default and text. Types, refusals, comments in
 // gen/options.ts and docs/settings.md follow from it. To add one: a row here, `npm run docs`, and its use.

@@ -1,5 +1,5 @@
 import type { Client, ClientBase, ClientConfig, Pool, PoolClient, QueryResult } from 'pg'
-import { callTime, type Linked, TimeLimitError, timeLimitMs, withinTimeLimit } from '../link.ts'
+import { callTime, type Linked, TimeLimitError, timeLimitMs, withinTimeLimit } from '../reconnecting-link.ts'
 import { TlsFiles } from './tls.ts'
 import { type PostgresTarget, parsePostgresUrl } from './url.ts'
 

@@ -130,7 +130,7 @@ export function schemaSql(user: string): string {
 /** Class of the advisory locks of Countersign: "CSGN". The second number is of what is locked. */
 export const lockClass = 0x4353474e
 
-/** The lock under which the tables are made. Sets take numbers too; that two share one costs them a moment. */
+/** The lock under which the tables are made. Sets use the same lock numbers; a collision only delays. */
 const schemaLock = 0
 
 /**

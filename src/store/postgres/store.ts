@@ -4,9 +4,9 @@ import type { Logger } from '../../base/log.ts'
 import { type CountersignError, refused } from '../../shared/errors.ts'
 import { ServerClock } from '../clock.ts'
 import { exerciseStore, StoreOpenError, withTtl, withValue } from '../implementation.ts'
-import { Link, withinTimeLimit } from '../link.ts'
 import { defaultKeyPrefix } from '../map-store.ts'
 import type { StoreOptions } from '../open.ts'
+import { ReconnectingLink, withinTimeLimit } from '../reconnecting-link.ts'
 import type { Life, ScannedValue, Store, VersionedValue } from '../store.ts'
 import { Watchers } from '../watchers.ts'
 import { type Access, accessOf, Calls, Listener, type Statement, sqlStateOf, UnfitServerError } from './connection.ts'
@@ -67,7 +67,7 @@ class PostgresStore implements Store {
   readonly #tls: TlsFiles | undefined
   readonly #calls: Calls
   readonly #watchers = new Watchers()
-  readonly #link: Link<Listener>
+  readonly #link: ReconnectingLink<Listener>
   readonly #clock: ServerClock
   #fitnessTimer: NodeJS.Timeout
   #sweepTimer: NodeJS.Timeout
@@ -94,7 +94,7 @@ class PostgresStore implements Store {
       ask: async (sent) => Number((await this.#calls.run<{ now: number }>(statements.time, [], sent)).rows[0]?.now),
       locate: () => this.description,
     })
-    this.#link = new Link(() => Listener.dial(access, channel, this.#onPayload), {
+    this.#link = new ReconnectingLink(() => Listener.dial(access, channel, this.#onPayload), {
       onUp: () => {
         this.#listening.resolve()
         this.#clock.serverUp(this.description)

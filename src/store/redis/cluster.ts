@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { ErrorReply } from 'redis'
-import { Link } from '../link.ts'
+import { ReconnectingLink } from '../reconnecting-link.ts'
 import {
   type Attempt,
   type Connection,
@@ -24,8 +24,7 @@ const slotCount = 16_384
 const silenceMs = 1000
 
 /**
- * Time between two questions that a server is asked only to hear of it, in milliseconds. Idle connections are not
- * silent.
+ * Time between two PINGs that keep an idle connection from counting as silent, in milliseconds.
  */
 const signOfLifeMs = silenceMs / 2
 
@@ -45,7 +44,7 @@ export class RedisCluster implements Servers {
   readonly opened: Promise<unknown>
   readonly #target: RedisTarget
   readonly #events: ServersEvents
-  readonly #links = new Map<string, Link<Connection>>()
+  readonly #links = new Map<string, ReconnectingLink<Connection>>()
   readonly #addresses = new Map<string, Address>()
   readonly #silence = new Silence()
   /** The server of each slot; a slot without one is missing. */
@@ -146,11 +145,11 @@ export class RedisCluster implements Servers {
     return this.locate(key)
   }
 
-  #linkTo(server: string): Link<Connection> {
+  #linkTo(server: string): ReconnectingLink<Connection> {
     const known = this.#links.get(server)
     if (known !== undefined) return known
     if (this.#closed) throw new Error('the store is closed')
-    const link = new Link(() => this.#dialForCalls(server), {
+    const link = new ReconnectingLink(() => this.#dialForCalls(server), {
       onUp: () => this.#events.onUp(server),
       onLost: () => this.#events.onLost(server),
       onDown: () => this.#learnQuietly(),

@@ -1,5 +1,5 @@
 import { createClient, ErrorReply } from 'redis'
-import { Link, timeLimitMs } from '../link.ts'
+import { ReconnectingLink, timeLimitMs } from '../reconnecting-link.ts'
 import { scripts } from './scripts.ts'
 import { readTls, type TlsMaterial } from './tls.ts'
 import { type Address, formatAddress, type RedisTarget } from './url.ts'
@@ -143,7 +143,7 @@ async function checkMaster(client: RedisClient, address: Address, { kind }: Redi
 }
 
 /**
- * The servers behind a Redis URL, which may fail and be replaced. Knows where commands and subscriptions have to go.
+ * The servers behind a Redis URL, which may fail and be replaced. Decides where commands and subscriptions go.
  */
 export interface Servers {
   /** Resolves once the servers have answered for the first time; rejects if they do not. */
@@ -171,7 +171,7 @@ export interface Attempt {
   connection?: Connection
 }
 
-/** Told of what happens to the servers. */
+/** Callbacks for changes of the servers. */
 export interface ServersEvents {
   /** The connection for commands to a server is lost: other connections to it may be broken unnoticed. */
   onLost(server: string): void
@@ -185,11 +185,11 @@ export interface ServersEvents {
 export class OneServer implements Servers {
   readonly opened: Promise<unknown>
   readonly #target: RedisTarget
-  readonly #link: Link<Connection>
+  readonly #link: ReconnectingLink<Connection>
 
   constructor(target: RedisTarget, events: ServersEvents) {
     this.#target = target
-    this.#link = new Link(() => this.dial(), {
+    this.#link = new ReconnectingLink(() => this.dial(), {
       onUp: () => events.onUp(this.locate()),
       onLost: () => events.onLost(this.locate()),
     })

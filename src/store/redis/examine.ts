@@ -1,5 +1,5 @@
 import { ErrorReply } from 'redis'
-import { withinTimeLimit } from '../link.ts'
+import { withinTimeLimit } from '../reconnecting-link.ts'
 import type { RedisClient } from './connection.ts'
 import { explainProblem } from './problem.ts'
 import { connectTo, keyOfEachServer } from './reach.ts'

@@ -1,4 +1,4 @@
-import { Link, pauseAfter, TimeLimitError, withinTimeLimit } from '../link.ts'
+import { pauseAfter, ReconnectingLink, TimeLimitError, withinTimeLimit } from '../reconnecting-link.ts'
 import { Watchers } from '../watchers.ts'
 import type { Connection, Servers } from './connection.ts'
 
@@ -25,7 +25,7 @@ export class RedisWatches {
   readonly #watchers = new Watchers()
   readonly #channels = new Map<string, Channel>()
   /** The connection for subscriptions to each server. */
-  readonly #feeds = new Map<string, Link<Connection>>()
+  readonly #feeds = new Map<string, ReconnectingLink<Connection>>()
   readonly #closing = new AbortController()
   #repairing = false
 
@@ -141,10 +141,10 @@ export class RedisWatches {
 
   readonly #onMessage = (_message: string, name: string): void => this.#watchers.wake(name)
 
-  #feedFrom(server: string): Link<Connection> {
+  #feedFrom(server: string): ReconnectingLink<Connection> {
     const known = this.#feeds.get(server)
     if (known !== undefined) return known
-    const feed = new Link(() => this.#dial(server), {
+    const feed = new ReconnectingLink(() => this.#dial(server), {
       // Does not wait for the end of a pause between repairs.
       onUp: () => this.#settleAll(),
       onDown: () => this.#onFeedDown(server, feed),
@@ -165,7 +165,7 @@ export class RedisWatches {
     return connection
   }
 
-  #onFeedDown(server: string, feed: Link<Connection>): void {
+  #onFeedDown(server: string, feed: ReconnectingLink<Connection>): void {
     if (this.#servers.serves(server)) return
     feed.close()
     this.#feeds.delete(server)

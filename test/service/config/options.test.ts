@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { defaultLimits } from '../../../src/limits/limits.ts'
-import type { Option } from '../../../src/service/config/tree.ts'
+import type { Option } from '../../../src/service/config/option-types.ts'
 import { allOptions, optionsFromEnvironment, resolveSettings } from '../../../src/service/config.ts'
 import { optionsWith, refusal, settingOf } from './support.ts'
 

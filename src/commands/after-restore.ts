@@ -11,9 +11,9 @@ const begun = `nonce|link-nonce|order|inbox|computers|webhook|${begunKeys}`
 const ofSessions = `session|session-address|sessions|${sessionKeys}`
 
 /**
- * Matches the keys of what a copy of the past must not revive. `prefix` is a regular expression of what precedes them.
- * With `keepSessions`, those of sessions do not match, those included that were ended since.
+ * Matches the keys that a restored copy must not revive. `prefix` is a regular expression of what precedes them. With
+ * `keepSessions`, the keys of sessions do not match, not even those that have ended since.
  */
-export function pastKeys(keepSessions: boolean, prefix = ''): RegExp {
+export function keysNotToRevive(keepSessions: boolean, prefix = ''): RegExp {
   return new RegExp(`^${prefix}(?:${keepSessions ? begun : `${begun}|${ofSessions}`}):`)
 }

@@ -29,7 +29,7 @@ export function withinTimeLimit<T>(work: Promise<T>): Promise<T> {
   return callTime.within(work, () => new TimeLimitError(`no answer within ${timeLimitMs} ms`))
 }
 
-/** Told to those who depend on a {@link Link}. */
+/** Callbacks for changes of a {@link ReconnectingLink}. */
 export interface LinkEvents {
   /** A connection is there. */
   onUp?(): void
@@ -39,7 +39,7 @@ export interface LinkEvents {
   onDown?(): void
 }
 
-/** A connection that a {@link Link} keeps. */
+/** A connection that a {@link ReconnectingLink} keeps. */
 export interface Linked {
   /** Resolves with the reason once the connection is lost. */
   readonly lost: Promise<unknown>
@@ -47,7 +47,7 @@ export interface Linked {
 }
 
 /** Keeps one connection: connects again whenever it is lost, with growing pauses between failures. */
-export class Link<Kept extends Linked> {
+export class ReconnectingLink<Kept extends Linked> {
   readonly #dialOnce: () => Promise<Kept>
   readonly #closing = new AbortController()
   #connection: Promise<Kept>
