@@ -1,18 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { storedOrders } from '../../../src/core/order/records.ts'
-import { openStore } from '../../../src/store/open.ts'
-import type { Store } from '../../../src/store/store.ts'
 import { stores } from '../../support/stores.ts'
 import { makeWallet } from '../../support/wallet.ts'
-import { desktop, makeInstance, outcomeOf, phone, reasonOf, Signer, untilWaiting } from './support.ts'
+import { desktop, makeInstance, outcomeOf, phone, reasonOf, Signer, suiteStore, untilWaiting } from './support.ts'
 
-describe.each(stores)('approving orders on $name', ({ open }) => {
-  let store: Store
-
-  beforeAll(async () => {
-    store = await openStore(String((await open()).store))
-  })
-  afterAll(() => store.close())
+describe.each(stores)('approving orders on $name', async ({ open }) => {
+  const store = await suiteStore(open)
 
   describe('approving', () => {
     test('a wrong proof changes nothing', async () => {

@@ -1,13 +1,11 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
-import { openStore } from '../../../src/store/open.ts'
-import { appOrigin, desktop, from, makeInstance, phone, reasonOf, untilApproved } from './support.ts'
+import { describe, expect, test } from 'vitest'
+import { appOrigin, desktop, from, makeInstance, memoryStore, phone, reasonOf, untilApproved } from './support.ts'
 
 /** What a backend sends: no Origin header, so the origin is read from where the request was sent to. */
 const backend = from('http://countersign.internal:8080', { originSource: 'Host header' })
 
 async function makeApproved() {
-  const store = await openStore('sqlite::memory:')
-  onTestFinished(() => store.close())
+  const store = await memoryStore()
   const instance = makeInstance(store)
   return { ...instance, order: await untilApproved(instance) }
 }
@@ -52,8 +50,7 @@ describe('a start key', () => {
   const tooLong = `${'n'.repeat(33)}=${'c'.repeat(40)}`
 
   async function startedWith(entries: readonly string[], shown: string) {
-    const store = await openStore('sqlite::memory:')
-    onTestFinished(() => store.close())
+    const store = await memoryStore()
     const { orders } = makeInstance(store, { settings: { orderStartKeys: entries } })
     const call = from(undefined, { headers: new Headers({ authorization: `Bearer ${shown}` }) })
     const { orderId, claimToken } = await orders.start({ kind: 'login', requester: { origin: appOrigin } }, call)
@@ -79,8 +76,7 @@ describe('a start key', () => {
   })
 
   test('has its name in a preview too', async () => {
-    const store = await openStore('sqlite::memory:')
-    onTestFinished(() => store.close())
+    const store = await memoryStore()
     const { orders } = makeInstance(store, { settings: { orderStartKeys: [withSigns] } })
     const call = from(undefined, { headers: new Headers({ authorization: `Bearer ${key}` }) })
     const order = await orders.start({ kind: 'login', requester: { origin: appOrigin } }, call)

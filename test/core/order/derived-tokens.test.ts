@@ -1,9 +1,8 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { hashToken, newId, newToken } from '../../../src/base/token.ts'
 import type { OrderRecord } from '../../../src/core/order/order.ts'
 import { storedOrders } from '../../../src/core/order/records.ts'
-import { openStore } from '../../../src/store/open.ts'
-import { desktop, issuedBy, makeInstance, phone, untilApproved } from './support.ts'
+import { desktop, issuedBy, makeInstance, memoryStore, phone, untilApproved } from './support.ts'
 
 /** What both kinds of tokens are derived from. */
 interface Inputs {
@@ -31,15 +30,9 @@ const changes: Record<keyof Inputs, string> = {
   secret: 'another secret for tests and nothing else',
 }
 
-async function open() {
-  const store = await openStore('sqlite::memory:')
-  onTestFinished(() => store.close())
-  return store
-}
-
 /** The challenge token that a claim with these inputs gets, in a store of its own. */
 async function challengeTokenOf({ orderId, claimToken, claimKey, desktopToken, secret }: Inputs): Promise<string> {
-  const store = await open()
+  const store = await memoryStore()
   const instance = makeInstance(store, { secrets: [secret] })
   const { orderId: ownId } = await instance.orders.start({ kind: 'login' }, desktop)
   await storeCopy(store, ownId, {
@@ -52,7 +45,7 @@ async function challengeTokenOf({ orderId, claimToken, claimKey, desktopToken, s
 
 /** The part of the session's token that is derived: that before the dot, which its signature is not in. */
 async function sessionTokenOf({ orderId, claimToken, desktopToken, secret }: Inputs): Promise<string> {
-  const store = await open()
+  const store = await memoryStore()
   const instance = makeInstance(store, { secrets: [secret] })
   const { orderId: ownId } = await untilApproved(instance)
   await storeCopy(store, ownId, {
@@ -66,7 +59,7 @@ async function sessionTokenOf({ orderId, claimToken, desktopToken, secret }: Inp
 
 /** Stores an order once more, with some fields changed. */
 async function storeCopy(
-  store: Awaited<ReturnType<typeof open>>,
+  store: Awaited<ReturnType<typeof memoryStore>>,
   orderId: string,
   fields: Pick<OrderRecord, 'orderId' | 'claimTokenHash' | 'desktopTokenHash'>,
 ): Promise<void> {

@@ -1,19 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { storedOrders } from '../../../src/core/order/records.ts'
 import type { StartOrderOptions } from '../../../src/shared/orders.ts'
-import { openStore } from '../../../src/store/open.ts'
-import type { Store } from '../../../src/store/store.ts'
 import { stores } from '../../support/stores.ts'
 import { makeWallet, type TestWallet } from '../../support/wallet.ts'
-import { desktop, makeInstance, outcomeOf, phone, reasonOf, untilWaiting } from './support.ts'
+import { desktop, makeInstance, outcomeOf, phone, reasonOf, suiteStore, untilWaiting } from './support.ts'
 
-describe.each(stores)('orders for one wallet on $name', ({ open }) => {
-  let store: Store
-
-  beforeAll(async () => {
-    store = await openStore(String((await open()).store))
-  })
-  afterAll(() => store.close())
+describe.each(stores)('orders for one wallet on $name', async ({ open }) => {
+  const store = await suiteStore(open)
 
   const sign = { kind: 'sign', adapterId: 'nimiq' } as const
 

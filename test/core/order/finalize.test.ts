@@ -1,33 +1,23 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { storedOrders } from '../../../src/core/order/records.ts'
-import type { Store } from '../../../src/store/store.ts'
 import { stores } from '../../support/stores.ts'
 import {
   desktop,
   issuedBy,
   makeInstance,
-  openOnOurClock,
   passTime,
   phone,
   reasonOf,
   Signer,
+  suiteStore,
   untilApproved,
   untilWaiting,
 } from './support.ts'
 
-afterEach(() => {
-  vi.useRealTimers()
-})
-
 const claimKey = 'k'.repeat(22)
 
-describe.each(stores)('finalizing orders on $name', ({ open }) => {
-  let store: Store
-
-  beforeAll(async () => {
-    store = await openOnOurClock(String((await open()).store))
-  })
-  afterAll(() => store.close())
+describe.each(stores)('finalizing orders on $name', async ({ open }) => {
+  const store = await suiteStore(open)
 
   describe('retries', () => {
     test('of a claim with its key get the same token, on any instance, with any newest secret', async () => {

@@ -1,10 +1,10 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { OriginPolicy } from '../../../src/core/origin-policy.ts'
-import { openStore } from '../../../src/store/open.ts'
 import {
   appOrigin,
   desktop,
   makeInstance,
+  memoryStore,
   outcomeOf,
   ownOrigin,
   phone,
@@ -13,17 +13,11 @@ import {
   untilWaiting,
 } from './support.ts'
 
-async function open() {
-  const store = await openStore('sqlite::memory:')
-  onTestFinished(() => store.close())
-  return store
-}
-
 const rules = { enforce: true, own: ownOrigin, trusted: [appOrigin, ownOrigin] }
 
 describe('an order whose origin is no longer trusted', () => {
   test('is not found by any call with any token, and is found again once it is trusted', async () => {
-    const store = await open()
+    const store = await memoryStore()
     const origins = new OriginPolicy(rules)
     const instance = makeInstance(store, { origins })
     const { orders } = instance
@@ -51,7 +45,7 @@ describe('an order whose origin is no longer trusted', () => {
   })
 
   test('is not found by a watch that has begun, at its next read', async () => {
-    const store = await open()
+    const store = await memoryStore()
     const origins = new OriginPolicy(rules)
     const instance = makeInstance(store, { origins })
     const order = await untilWaiting(instance)

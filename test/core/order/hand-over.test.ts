@@ -1,8 +1,7 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { hashToken, newToken } from '../../../src/base/token.ts'
 import { storedOrders } from '../../../src/core/order/records.ts'
 import { openStore } from '../../../src/store/open.ts'
-import type { Store } from '../../../src/store/store.ts'
 import { stores } from '../../support/stores.ts'
 import { places } from './places.ts'
 import {
@@ -10,29 +9,20 @@ import {
   from,
   type Going,
   makeInstance,
-  openOnOurClock,
   ownOrigin,
   passTime,
   phone,
   reasonOf,
   Signer,
+  suiteStore,
   untilApproved,
   untilWaiting,
 } from './support.ts'
 
 const claimKey = 'k'.repeat(22)
 
-afterEach(() => {
-  vi.useRealTimers()
-})
-
-describe.each(stores)('handing orders over on $name', ({ open }) => {
-  let store: Store
-
-  beforeAll(async () => {
-    store = await openOnOurClock(String((await open()).store))
-  })
-  afterAll(() => store.close())
+describe.each(stores)('handing orders over on $name', async ({ open }) => {
+  const store = await suiteStore(open)
 
   test('continues an order in another browser, which approves it', async () => {
     const [here, there] = [makeInstance(store), makeInstance(store)]

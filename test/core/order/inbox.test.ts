@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { type AuditEvent, AuditTrail } from '../../../src/base/audit.ts'
 import type { RequestContext } from '../../../src/base/request.ts'
 import { Inboxes } from '../../../src/core/order/kinds/inbox.ts'
@@ -7,8 +7,6 @@ import type { IssuedSession } from '../../../src/core/users/host.ts'
 import type { ProvenIdentity } from '../../../src/core/wallet/wallet.ts'
 import { Concurrency, LiveCount } from '../../../src/limits/concurrency.ts'
 import type { InboxOrder, StartedOrder, StartOrderOptions } from '../../../src/shared/orders.ts'
-import { openStore } from '../../../src/store/open.ts'
-import type { Store } from '../../../src/store/store.ts'
 import { stores } from '../../support/stores.ts'
 import { administrationOn } from '../users/support.ts'
 import {
@@ -20,19 +18,16 @@ import {
   type InstanceOptions,
   issuedBy,
   makeInstance,
-  openOnOurClock,
+  memoryStore,
   ownOrigin,
   passTime,
   phone,
   reasonOf,
   Signer,
   signedIn,
+  suiteStore,
   untilApproved,
 } from './support.ts'
-
-afterEach(() => {
-  vi.useRealTimers()
-})
 
 const seconds = 1000
 const minutes = 60 * seconds
@@ -128,13 +123,8 @@ function identityOf({ publicKeyHex }: Signer): ProvenIdentity {
   return { adapterId: 'ed25519', subject: publicKeyHex, publicKeyHex, address: '' }
 }
 
-describe.each(stores)('orders for an inbox, on $name:', ({ open }) => {
-  let store: Store
-
-  beforeAll(async () => {
-    store = await openOnOurClock(String((await open()).store))
-  })
-  afterAll(() => store.close())
+describe.each(stores)('orders for an inbox, on $name:', async ({ open }) => {
+  const store = await suiteStore(open)
 
   async function setUp({ settings, ...options }: InstanceOptions = {}): Promise<Scene> {
     const instance = makeInstance(store, { blocks: true, ...options, settings: { orderStartKeys, ...settings } })
@@ -305,8 +295,7 @@ describe.each(stores)('orders for an inbox, on $name:', ({ open }) => {
     })
 
     test('for a user who is deleted meanwhile leaves nothing', async () => {
-      const memory = await openStore('sqlite::memory:')
-      onTestFinished(() => memory.close())
+      const memory = await memoryStore()
       const records = storedOrders(memory)
       const created: string[] = []
       const slow = {
@@ -637,8 +626,7 @@ describe.each(stores)('orders for an inbox, on $name:', ({ open }) => {
   })
 
   test('a user who is deleted takes the inbox along; until then an export has it', async () => {
-    const memory = await openStore('sqlite::memory:')
-    onTestFinished(() => memory.close())
+    const memory = await memoryStore()
     const instance = makeInstance(memory, { settings: { orderStartKeys } })
     const signer = new Signer()
     const scene = new Scene(instance, signer, await signedIn(instance, signer))

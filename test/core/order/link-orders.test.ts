@@ -1,9 +1,8 @@
-import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { type AuditEvent, AuditTrail } from '../../../src/base/audit.ts'
 import { storedOrders } from '../../../src/core/order/records.ts'
 import type { IssuedSession } from '../../../src/core/users/host.ts'
 import type { OrderEvent, StartOrderOptions } from '../../../src/shared/orders.ts'
-import { openStore } from '../../../src/store/open.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { stores } from '../../support/stores.ts'
 import { endingAt, everyTwoSwitches } from '../users/interleavings.ts'
@@ -17,20 +16,17 @@ import {
   type InstanceOptions,
   issuedBy,
   makeInstance,
-  openOnOurClock,
+  memoryStore,
   otherCode,
   passTime,
   phone,
   reasonOf,
   Signer,
   signedIn,
+  suiteStore,
   untilWaiting,
   withSession,
 } from './support.ts'
-
-afterEach(() => {
-  vi.useRealTimers()
-})
 
 const link = { kind: 'link' } as const
 const minutes = 60_000
@@ -59,13 +55,8 @@ function finalize({ orders }: Instance, order: Going & { readonly returnCode?: s
   return orders.finalize(order, withSession(session))
 }
 
-describe.each(stores)('orders that add a wallet, on $name:', ({ open }) => {
-  let store: Store
-
-  beforeAll(async () => {
-    store = await openOnOurClock(String((await open()).store))
-  })
-  afterAll(() => store.close())
+describe.each(stores)('orders that add a wallet, on $name:', async ({ open }) => {
+  const store = await suiteStore(open)
 
   const instanceOf = (options?: InstanceOptions) => makeInstance(store, options)
 
@@ -446,12 +437,6 @@ describe('a take-back at the same time as the finalize', () => {
     }
   }
 
-  async function openMemory(): Promise<Store> {
-    const store = await openStore('sqlite::memory:')
-    onTestFinished(() => store.close())
-    return store
-  }
-
   /** The wallet is not the user's, and no session of it is left there. */
   async function expectFree(store: Store, { session, added }: Awaited<ReturnType<typeof prepared>>): Promise<void> {
     const instance = makeInstance(store)
@@ -462,7 +447,7 @@ describe('a take-back at the same time as the finalize', () => {
   }
 
   test.each([0, 1] as const)('leaves no wallet, in whatever order their steps happen; part %s begins', async (one) => {
-    const store = await openMemory()
+    const store = await memoryStore()
     const ends = new Set<string>()
     await everyTwoSwitches(store, { one, stride: 1 }, async () => {
       const all = await prepared(store)
@@ -479,7 +464,7 @@ describe('a take-back at the same time as the finalize', () => {
   })
 
   test('leaves none either if the wallet signs in meanwhile', async () => {
-    const store = await openMemory()
+    const store = await memoryStore()
     await everyTwoSwitches(store, { one: 1, stride: 1 }, async () => {
       const all = await prepared(store)
       const signingIn = (handle: Store) => signedIn(makeInstance(handle), all.added)
@@ -500,7 +485,7 @@ describe('a take-back at the same time as the finalize', () => {
   })
 
   test('leaves none if the process that finalizes ends at any step, before the take-back or in the middle of it', async () => {
-    const store = await openMemory()
+    const store = await memoryStore()
     let steps = 0
     for (const isDone of [false, true]) {
       for (let step = 1, crashed = true; crashed; step++, steps++) {
@@ -517,8 +502,7 @@ describe('a take-back at the same time as the finalize', () => {
 })
 
 test('events say what was linked and unlinked, by which order, once', async () => {
-  const store = await openStore('sqlite::memory:')
-  onTestFinished(() => store.close())
+  const store = await memoryStore()
   const events: AuditEvent[] = []
   const instance = makeInstance(store, { audit: new AuditTrail(Date.now, [(event) => events.push(event)]) })
   const { order, session, added } = await approved(instance)

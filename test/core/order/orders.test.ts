@@ -1,12 +1,11 @@
 import { createPublicKey, verify } from 'node:crypto'
 import { PublicKey, Signature } from '@nimiq/core'
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { newToken } from '../../../src/base/token.ts'
 import { newestTransition } from '../../../src/core/order/order.ts'
 import { storedOrders } from '../../../src/core/order/records.ts'
 import { nimiq } from '../../../src/core/wallet/nimiq.ts'
 import { CountersignError } from '../../../src/shared/errors.ts'
-import type { Store } from '../../../src/store/store.ts'
 import { stores } from '../../support/stores.ts'
 import { makeWallet } from '../../support/wallet.ts'
 import {
@@ -15,30 +14,21 @@ import {
   from,
   issuedBy,
   makeInstance,
-  openOnOurClock,
   outcomeOf,
   ownOrigin,
   passTime,
   phone,
   reasonOf,
   Signer,
+  suiteStore,
   untilApproved,
   untilWaiting,
 } from './support.ts'
 
-afterEach(() => {
-  vi.useRealTimers()
-})
-
 const claimKey = 'k'.repeat(22)
 
-describe.each(stores)('orders on $name', ({ open }) => {
-  let store: Store
-
-  beforeAll(async () => {
-    store = await openOnOurClock(String((await open()).store))
-  })
-  afterAll(() => store.close())
+describe.each(stores)('orders on $name', async ({ open }) => {
+  const store = await suiteStore(open)
 
   test('a login order, from start to session, on two instances', async () => {
     const here = makeInstance(store)

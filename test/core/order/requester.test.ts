@@ -1,9 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { RequestContext } from '../../../src/base/request.ts'
 import { storedOrders } from '../../../src/core/order/records.ts'
 import type { StartOrderOptions } from '../../../src/shared/orders.ts'
 import { openStore } from '../../../src/store/open.ts'
-import type { Store } from '../../../src/store/store.ts'
 import { rest } from '../../support/rest.ts'
 import { startService } from '../../support/service.ts'
 import { stores } from '../../support/stores.ts'
@@ -20,6 +19,7 @@ import {
   phone,
   reasonOf,
   Signer,
+  suiteStore,
   untilWaiting,
 } from './support.ts'
 
@@ -35,13 +35,8 @@ function backend(authorization?: string, details: Partial<RequestContext> = {}):
 const withKey = backend(`Bearer ${startKey}`)
 const requester = { origin: appOrigin, ip: '203.0.113.7', userAgent: 'Desktop/1.0' }
 
-describe.each(stores)('who starts orders on $name', ({ open }) => {
-  let store: Store
-
-  beforeAll(async () => {
-    store = await openStore(String((await open()).store))
-  })
-  afterAll(() => store.close())
+describe.each(stores)('who starts orders on $name', async ({ open }) => {
+  const store = await suiteStore(open)
 
   const settings = { orderStartKeys: [startKey, otherKey] } as const
 
@@ -214,13 +209,8 @@ describe.each(stores)('who starts orders on $name', ({ open }) => {
   })
 })
 
-describe.each(stores)('networks of desktop and phone on $name', ({ open }) => {
-  let store: Store
-
-  beforeAll(async () => {
-    store = await openStore(String((await open()).store))
-  })
-  afterAll(() => store.close())
+describe.each(stores)('networks of desktop and phone on $name', async ({ open }) => {
+  const store = await suiteStore(open)
 
   const near = from(ownOrigin, { ip: '192.0.2.200' })
   const far = from(ownOrigin, { ip: '198.51.100.1' })

@@ -1,9 +1,8 @@
-import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { hashToken } from '../../../src/base/token.ts'
 import { storedOrders } from '../../../src/core/order/records.ts'
 import type { CountersignError } from '../../../src/shared/errors.ts'
 import type { StartOrderOptions } from '../../../src/shared/orders.ts'
-import type { Store } from '../../../src/store/store.ts'
 import { keptLog } from '../../support/log-lines.ts'
 import { rest } from '../../support/rest.ts'
 import { startService } from '../../support/service.ts'
@@ -16,13 +15,13 @@ import {
   from,
   issuedBy,
   makeInstance,
-  openOnOurClock,
   otherCode,
   outcomeOf,
   passTime,
   phone,
   reasonOf,
   Signer,
+  suiteStore,
   untilApproved,
   untilCode,
   untilWaiting,
@@ -30,17 +29,8 @@ import {
 
 const settings = { confirmationCode: 'return' } as const
 
-afterEach(() => {
-  vi.useRealTimers()
-})
-
-describe.each(stores)('return codes on $name', ({ open }) => {
-  let store: Store
-
-  beforeAll(async () => {
-    store = await openOnOurClock(String((await open()).store))
-  })
-  afterAll(() => store.close())
+describe.each(stores)('return codes on $name', async ({ open }) => {
+  const store = await suiteStore(open)
 
   const start = () => makeInstance(store, { settings })
 

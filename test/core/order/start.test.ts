@@ -1,7 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { StartOrderOptions } from '../../../src/shared/orders.ts'
-import { openStore } from '../../../src/store/open.ts'
-import type { Store } from '../../../src/store/store.ts'
 import { hostileReturnPaths, returnPaths } from '../../support/return-paths.ts'
 import { stores } from '../../support/stores.ts'
 import {
@@ -13,17 +11,13 @@ import {
   ownOrigin,
   phone,
   reasonOf,
+  suiteStore,
   untilApproved,
   untilWaiting,
 } from './support.ts'
 
-describe.each(stores)('starting orders on $name', ({ open }) => {
-  let store: Store
-
-  beforeAll(async () => {
-    store = await openStore(String((await open()).store))
-  })
-  afterAll(() => store.close())
+describe.each(stores)('starting orders on $name', async ({ open }) => {
+  const store = await suiteStore(open)
 
   test('has the token in the fragment of the claim URL', async () => {
     const { claimUrl, claimToken, orderId } = await makeInstance(store).orders.start({ kind: 'login' }, desktop)

@@ -1,5 +1,5 @@
 import { createHash, generateKeyPairSync, hash, type KeyObject, sign } from 'node:crypto'
-import { vi } from 'vitest'
+import { afterAll, onTestFinished, vi } from 'vitest'
 import { type AuditTrail, noAudit } from '../../../src/base/audit.ts'
 import type { RequestContext } from '../../../src/base/request.ts'
 import { Keyring } from '../../../src/base/token.ts'
@@ -23,6 +23,7 @@ import type { StartedOrder, StartOrderOptions } from '../../../src/shared/orders
 import { openStore } from '../../../src/store/open.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { TestHost, type TestHostOptions } from '../../support/standalone.ts'
+import type { StoreKind } from '../../support/stores.ts'
 
 /** The application's origin, and that of the service itself. */
 export const appOrigin = 'https://app.example'
@@ -263,9 +264,26 @@ export async function openOnOurClock(url: string): Promise<Store> {
   return Object.assign(await openStore(url), { now: () => Date.now() })
 }
 
-/** Sets this process's clock on; all timers, and the lives of what a shared store has, go on as they are. */
+/** A store for all tests of a suite, by the clock of this process. To be awaited in the suite's function. */
+export async function suiteStore(open: StoreKind['open']): Promise<Store> {
+  const store = await openOnOurClock(String((await open()).store))
+  afterAll(() => store.close())
+  return store
+}
+
+/** A store for one test. */
+export async function memoryStore(): Promise<Store> {
+  const store = await openStore('sqlite::memory:')
+  onTestFinished(() => store.close())
+  return store
+}
+
+/** Sets this process's clock on until the test ends; all timers, and the lives of what a shared store has, go on as they are. */
 export function passTime(ms: number): void {
   const now = Date.now() + ms
-  if (!vi.isFakeTimers()) vi.useFakeTimers({ toFake: ['Date'] })
+  if (!vi.isFakeTimers()) {
+    vi.useFakeTimers({ toFake: ['Date'] })
+    onTestFinished(() => void vi.useRealTimers())
+  }
   vi.setSystemTime(now)
 }

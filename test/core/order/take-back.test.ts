@@ -1,6 +1,5 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { storedOrders } from '../../../src/core/order/records.ts'
-import type { Store } from '../../../src/store/store.ts'
 import { stores } from '../../support/stores.ts'
 import {
   Computer,
@@ -8,26 +7,17 @@ import {
   from,
   issuedBy,
   makeInstance,
-  openOnOurClock,
   passTime,
   phone,
   reasonOf,
   Signer,
+  suiteStore,
   untilApproved,
   untilCode,
 } from './support.ts'
 
-afterEach(() => {
-  vi.useRealTimers()
-})
-
-describe.each(stores)('taking back on $name', ({ open }) => {
-  let store: Store
-
-  beforeAll(async () => {
-    store = await openOnOurClock(String((await open()).store))
-  })
-  afterAll(() => store.close())
+describe.each(stores)('taking back on $name', async ({ open }) => {
+  const store = await suiteStore(open)
 
   /** A login order with its session. */
   async function finalized(signer = new Signer()) {

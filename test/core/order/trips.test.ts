@@ -1,11 +1,10 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { storedOrders } from '../../../src/core/order/records.ts'
 import type { WalletAdapter } from '../../../src/core/wallet/wallet.ts'
 import { OpenOrders } from '../../../src/limits/concurrency.ts'
 import { defaultLimits } from '../../../src/limits/limits.ts'
 import { CountersignError } from '../../../src/shared/errors.ts'
 import type { StartOrderOptions } from '../../../src/shared/orders.ts'
-import { openStore } from '../../../src/store/open.ts'
 import { countTrips } from '../../support/trip-counter.ts'
 import {
   Computer,
@@ -13,6 +12,7 @@ import {
   type Going,
   type Instance,
   makeInstance,
+  memoryStore,
   phone,
   Signer,
   untilApproved,
@@ -300,8 +300,7 @@ const contractWallets: WalletAdapter = {
 }
 
 test.each(rows)('$call takes no more trips than listed', async ({ prepare, trips }) => {
-  const inner = await openStore('sqlite::memory:')
-  onTestFinished(() => inner.close())
+  const inner = await memoryStore()
   const { store, taken } = countTrips(inner)
   const records = storedOrders(store, { open: new OpenOrders(defaultLimits, store) })
   const options = { records, blocks: true, adapter: contractWallets }
