@@ -2,23 +2,18 @@ import { networkOfAddress, networkOfRequest, sameNetwork } from '../../base/netw
 import { mismatchReason } from '../../base/record.ts'
 import { bearerToken, cleanUserAgent, type RequestContext, readAddress, withParts } from '../../base/request.ts'
 import { equalInConstantTime, hashToken, tokenMatches } from '../../base/token.ts'
-import type { RateLimiter } from '../../limits/rate.ts'
 import { invalidField, refused } from '../../shared/errors.ts'
 import { given } from '../../shared/given.ts'
 import type { DesktopOrder, PhoneOrder, StartOrderOptions } from '../../shared/orders.ts'
 import { parseOrigin } from '../../shared/origin.ts'
-import type { OriginPolicy } from '../origin-policy.ts'
 import { requireAddressee } from './kinds/inbox.ts'
 import { type OrderRules, rulesOf } from './kinds/recipes.ts'
 import type { OrderRecord } from './order.ts'
-import type { OrderSettings, Requester } from './start.ts'
+import type { OrdersOptions } from './orders.ts'
+import type { Requester } from './start.ts'
 
 /** Parts of {@link Admission}. */
-interface AdmissionParts {
-  readonly settings: Pick<OrderSettings, 'appName' | 'proximity' | 'orderStartKeys' | 'ownPagesStart'>
-  readonly origins: OriginPolicy
-  readonly limiter?: RateLimiter | undefined
-}
+type AdmissionParts = Pick<OrdersOptions, 'settings' | 'origins' | 'limiter'>
 
 /** A key that backends start orders with. */
 interface StartKey {

@@ -1,5 +1,6 @@
-import type { AuditFacts, AuditWallet } from '../../base/audit.ts'
+import type { AuditFacts, AuditOrder, AuditWallet } from '../../base/audit.ts'
 import { CountersignError, reasons, refused } from '../../shared/errors.ts'
+import { pick } from '../../shared/given.ts'
 import type { RemoteChecks } from '../wallet/wallet.ts'
 import { withRecipe } from './kinds/recipes.ts'
 import {
@@ -153,7 +154,7 @@ export function orderFacts(before: OrderRecord, after: OrderRecord): AuditFacts[
     facts.push({ type: 'order.taken_back', ...order, ...walletOf(after), ...subjectOf(after) })
   }
   if (claimedAgain(before, after)) facts.push({ type: 'order.claimed', ...order })
-  const step = after.status === before.status ? undefined : statusFacts(after, wrongCode)
+  const step = after.status === before.status ? undefined : statusFacts(after, order, wrongCode)
   return step === undefined ? facts : [...facts, step]
 }
 
@@ -164,9 +165,7 @@ function claimedAgain(before: OrderRecord, after: OrderRecord): boolean {
 }
 
 /** What it means that an order has come to its status. */
-function statusFacts(order: OrderRecord, byWrongCode: boolean): AuditFacts | undefined {
-  const { orderId, kind } = order
-  const named = { orderId, kind }
+function statusFacts(order: OrderRecord, named: AuditOrder, byWrongCode: boolean): AuditFacts | undefined {
   switch (order.status) {
     case 'claimed':
       return { type: 'order.claimed', ...named }
@@ -188,8 +187,7 @@ function statusFacts(order: OrderRecord, byWrongCode: boolean): AuditFacts | und
 }
 
 function walletOf(order: OrderRecord): AuditWallet {
-  const { adapterId, address, publicKeyHex } = proofOf(order)
-  return { adapterId, address, publicKeyHex }
+  return pick(proofOf(order), ['adapterId', 'address', 'publicKeyHex'])
 }
 
 function subjectOf(order: OrderRecord): { readonly userId?: string; readonly sessionId?: string } {

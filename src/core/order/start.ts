@@ -45,16 +45,9 @@ export interface Requester extends StoredRequester {
   readonly startKeyId?: string
 }
 
-/** A new order and its tokens, of which the order has hashes only. */
-export interface NewOrder {
-  readonly order: OrderRecord
-  /** Empty for an inbox. */
-  readonly claimToken: string
-  readonly desktopToken: string
-}
-
 /**
- * Makes a new order. Refuses with INVALID_REQUEST text that could forge a line of the message, a malformed payload or
+ * Makes a new order, and its tokens, of which the order has hashes only. An order that is not scanned has no claim token
+ * (`''`). Refuses with INVALID_REQUEST text that could forge a line of the message, a malformed payload or
  * computer key, and fields that do not go together.
  */
 export function newOrder(
@@ -62,7 +55,7 @@ export function newOrder(
   rules: OrderRules,
   { requester: { origin, startKeyId: _startKeyId, ...requester }, own }: OrderBeginning,
   { settings, issuedAt }: { readonly settings: OrderSettings; readonly issuedAt: number },
-): NewOrder {
+) {
   const { kind, adapterId, computerKey, expectedAddress, returnTo = '/' } = input
   requireTogether(input, rules)
   requireReturnPath(returnTo)

@@ -91,7 +91,12 @@ export const inbox: Recipe<'inbox'> = {
     if (user === undefined || wallet === undefined) throw refused('WRONG_WALLET')
     // The wallet that made the user, at the same time. One that was added later does not become it.
     const isFirst = wallet.linkedAt === user.createdAt
-    if (!isFirst && wallet.linkedAt > issuedAt - newWalletMs) throw tooNew()
+    if (!isFirst && wallet.linkedAt > issuedAt - newWalletMs) {
+      throw new CountersignError(
+        'WRONG_WALLET',
+        'This wallet was added to the user less than 24 hours before the request; sign with another wallet of the user',
+      )
+    }
     await users.admit(inboxUserId, identity)
   },
 
@@ -153,13 +158,6 @@ function requireDirect(session: Session): void {
   throw new CountersignError(
     'SESSION_NOT_FRESH',
     'You signed in with another device, which is not enough to answer requests; sign in on this device, then try again',
-  )
-}
-
-function tooNew(): CountersignError {
-  return new CountersignError(
-    'WRONG_WALLET',
-    'This wallet was added to the user less than 24 hours before the request; sign with another wallet of the user',
   )
 }
 

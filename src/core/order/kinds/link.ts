@@ -1,6 +1,6 @@
 import type { AuditFacts } from '../../../base/audit.ts'
 import { CountersignError } from '../../../shared/errors.ts'
-import { given } from '../../../shared/given.ts'
+import { given, pick } from '../../../shared/given.ts'
 import { listed } from '../../sign-in/user-wallets.ts'
 import type { CurrentSession } from '../../users/host.ts'
 import type { ProvenIdentity } from '../../wallet/wallet.ts'
@@ -84,7 +84,7 @@ async function starterSession(
 function walletFacts(
   type: 'wallet.linked' | 'wallet.unlinked',
   { orderId, starter: { userId, sessionId } }: OrdersByRecipe['link'],
-  { adapterId, address, publicKeyHex }: ProvenIdentity,
+  identity: ProvenIdentity,
 ): AuditFacts {
-  return { type, userId, sessionId, orderId, adapterId, address, publicKeyHex }
+  return { type, userId, sessionId, orderId, ...pick(identity, ['adapterId', 'address', 'publicKeyHex']) }
 }
