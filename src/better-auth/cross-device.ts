@@ -8,7 +8,8 @@ import { noAudit } from '../base/audit.ts'
 import type { OrderApi } from '../browser/client/api.ts'
 import { KnownComputers } from '../core/order/known-computers.ts'
 import { Orders } from '../core/order/orders.ts'
-import { storedOrders } from '../core/order/records.ts'
+import { type OrderRecords, storedOrders } from '../core/order/records.ts'
+import { OrderWatches } from '../core/order/watch.ts'
 import type { Session } from '../core/users/host.ts'
 import type { Proof } from '../core/wallet/wallet.ts'
 import { continuePath } from '../http/page-files.ts'
@@ -34,7 +35,6 @@ import {
 import type { KnownComputer } from '../shared/session.ts'
 import { withKeyPrefix } from '../store/map-store.ts'
 import type { Store } from '../store/store.ts'
-import { Watchers } from '../store/watchers.ts'
 import { answer, bodyOf, eventsResponse } from './call.ts'
 import { EndpointHost } from './endpoint-host.ts'
 import { apiError, errorCodes } from './failures.ts'
@@ -103,6 +103,17 @@ export interface CrossDeviceOptions
   store?: Store
 }
 
+/** Orders, and the watches of them. */
+interface WatchedOrders {
+  readonly records: OrderRecords
+  readonly watches: OrderWatches
+}
+
+function watched(records: OrderRecords): WatchedOrders {
+  // Better Auth's plugins get no notice when its server stops.
+  return { records, watches: new OrderWatches(records, new AbortController().signal) }
+}
+
 type ClaimBody = { readonly orderId: string; readonly claimToken: string; readonly claimKey?: string }
 type ApproveBody = PhoneOrder & { readonly proof: Proof; readonly rememberComputer?: boolean }
 type FinalizeBody = DesktopOrder & { readonly returnCode?: string; readonly computerProof?: string }
@@ -124,14 +135,21 @@ type OrderQuery = Readonly<Record<string, string | undefined>> | undefined
 export function crossDevice({ store, orderModelName = 'crossDeviceOrder', ...options }: CrossDeviceOptions = {}) {
   const settings = walletSettings(options)
   requireModelName(orderModelName)
-  const watchers = new Watchers()
-  const sweeping = { at: 0 }
   const ownStore = store === undefined ? undefined : withKeyPrefix(store, settings.keyPrefix)
-  const stored = ownStore === undefined ? undefined : storedOrders(ownStore)
+  const stored = ownStore && watched(storedOrders(ownStore))
+  /** Orders in databases of Better Auth. Made once for each, because all requests share the watches. */
+  const inDatabases = new WeakMap<AuthContext['adapter'], WatchedOrders>()
   const computers = ownStore === undefined ? undefined : new KnownComputers(ownStore)
   const pages = settings.pages.served ? new ApprovalPage(pageLookOf(settings)) : undefined
   // Until Better Auth has started. After that, as its configured address says: a request's could be a forged one.
   let confirmationCode = settings.confirmationCode ?? 'return'
+
+  const ordersIn = ({ adapter }: AuthContext): WatchedOrders => {
+    if (stored !== undefined) return stored
+    const orders = inDatabases.get(adapter) ?? watched(new DatabaseOrders(adapter))
+    inDatabases.set(adapter, orders)
+    return orders
+  }
 
   const handlersOf = (ctx: GenericEndpointContext): OrderHandlers => {
     const { context } = ctx
@@ -147,15 +165,13 @@ export function crossDevice({ store, orderModelName = 'crossDeviceOrder', ...opt
           handOverUrl: (ticket) =>
             pages === undefined ? `${ownOrigin(context)}${continuePath}/${ticket}` : ownHandOverUrl(ctx, ticket),
         },
-        records: stored ?? new DatabaseOrders(context, watchers, sweeping),
+        ...ordersIn(context),
         keyring: keyringOf(context),
         prover: settings.prover,
         origins: originsOf(context, settings),
         host: new EndpointHost(ctx, settings),
         computers,
         audit: noAudit,
-        // Better Auth's plugins get no notice when its server stops.
-        shutdown: new AbortController().signal,
       }),
     )
   }

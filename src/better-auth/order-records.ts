@@ -2,7 +2,7 @@ import type { AuthContext } from '@better-auth/core'
 import { recordText } from '../base/record.ts'
 import { forgottenAt, type OrderRecord } from '../core/order/order.ts'
 import { type OrderRecords, parseOrder } from '../core/order/records.ts'
-import type { Watchers } from '../store/watchers.ts'
+import { Watchers } from '../store/watchers.ts'
 import { guarded } from './failures.ts'
 import { orderModel } from './schema.ts'
 
@@ -28,15 +28,12 @@ interface OrderRow {
  * A watcher sees a change by another process up to two seconds late. If that is too late, give the plugin a store.
  */
 export class DatabaseOrders implements OrderRecords {
-  readonly #context: AuthContext
-  readonly #watchers: Watchers
-  readonly #sweeping: { at: number }
+  readonly #adapter: AuthContext['adapter']
+  readonly #watchers = new Watchers()
+  #sweptAt = 0
 
-  /** `watchers` and `sweeping` are shared by all requests of the process. */
-  constructor(context: AuthContext, watchers: Watchers, sweeping: { at: number }) {
-    this.#context = context
-    this.#watchers = watchers
-    this.#sweeping = sweeping
+  constructor(adapter: AuthContext['adapter']) {
+    this.#adapter = adapter
   }
 
   /** Better Auth's databases give no time, and Better Auth itself uses the clock of its process. */
@@ -48,20 +45,20 @@ export class DatabaseOrders implements OrderRecords {
     await guarded(async () => {
       await this.#sweep()
       const data = { orderId: order.orderId, kind: order.kind, version: 1, createdAt: new Date(), ...columnsOf(order) }
-      await this.#context.adapter.create({ model: orderModel, data })
+      await this.#adapter.create({ model: orderModel, data })
     })
   }
 
   async load(orderId: string): Promise<{ order: OrderRecord; version: number } | undefined> {
     const where = [{ field: 'orderId', value: orderId }]
-    const row = await guarded(() => this.#context.adapter.findOne<OrderRow>({ model: orderModel, where }))
+    const row = await guarded(() => this.#adapter.findOne<OrderRow>({ model: orderModel, where }))
     return row === null ? undefined : { order: parseOrder(row.record), version: row.version }
   }
 
   async compareAndSet(order: OrderRecord, version: number): Promise<boolean> {
     const { orderId } = order
     const changed = await guarded(() =>
-      this.#context.adapter.incrementOne({
+      this.#adapter.incrementOne({
         model: orderModel,
         where: [
           { field: 'orderId', value: orderId },
@@ -86,9 +83,9 @@ export class DatabaseOrders implements OrderRecords {
 
   async #sweep(): Promise<void> {
     const now = Date.now()
-    if (now < this.#sweeping.at + sweepEveryMs) return
-    this.#sweeping.at = now
-    await this.#context.adapter.deleteMany({
+    if (now < this.#sweptAt + sweepEveryMs) return
+    this.#sweptAt = now
+    await this.#adapter.deleteMany({
       model: orderModel,
       where: [{ field: 'expiresAt', operator: 'lt', value: new Date(now) }],
     })

@@ -10,7 +10,7 @@ import type { OrderGrant, OrderSession, Session } from '../core/users/host.ts'
 import { orderSessionEnded } from '../core/users/sessions.ts'
 import type { ProvenIdentity } from '../core/wallet/wallet.ts'
 import { refused } from '../shared/errors.ts'
-import { KeyedLock, Marks } from './marks.ts'
+import { KeyedLock, Marks } from './once-marks.ts'
 
 /** One for the process: the memory adapter, which needs it, is known to one process only. */
 const lock = new KeyedLock()

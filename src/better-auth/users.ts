@@ -9,7 +9,7 @@ import { type ProvenIdentity, type WalletIdentity, walletOf } from '../core/wall
 import { hostUnavailable, refused } from '../shared/errors.ts'
 import { bytesToHex } from '../shared/hex.ts'
 import { guarded } from './failures.ts'
-import { KeyedLock } from './marks.ts'
+import { KeyedLock } from './once-marks.ts'
 import { keyringOf, type WalletSettings } from './settings.ts'
 
 /** One for the process: the memory adapter, which needs it, is known to one process only. */

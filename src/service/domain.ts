@@ -9,6 +9,7 @@ import { KnownComputers } from '../core/order/known-computers.ts'
 import type { OrderRecord } from '../core/order/order.ts'
 import { Orders } from '../core/order/orders.ts'
 import { storedOrders } from '../core/order/records.ts'
+import { OrderWatches } from '../core/order/watch.ts'
 import { OriginPolicy } from '../core/origin-policy.ts'
 import { Nonces, withKeysBeginning } from '../core/sign-in/nonce.ts'
 import { SignIn } from '../core/sign-in/sign-in.ts'
@@ -134,6 +135,8 @@ export function makeDomain(settings: Settings, store: Store, parts: DomainParts)
   const wallets = keepsUsers(settings)
     ? new UserWallets({ nonces, prover, origins, host: standalone, users: storedUsers, audit })
     : undefined
+  const open = limits && new OpenOrders(limits, store)
+  const records = storedOrders(store, { observe: parts.observeOrder, open })
   const orders = new Orders({
     settings: {
       ...settings,
@@ -145,7 +148,8 @@ export function makeDomain(settings: Settings, store: Store, parts: DomainParts)
       publicOrigin: () => address.publicUrl,
       handOverUrl: (ticket) => `${address.publicUrl}${continuePath}/${ticket}`,
     },
-    records: storedOrders(store, { observe: parts.observeOrder, open: limits && new OpenOrders(limits, store) }),
+    records,
+    watches: new OrderWatches(records, parts.shutdown),
     keyring,
     prover,
     origins,
@@ -163,7 +167,6 @@ export function makeDomain(settings: Settings, store: Store, parts: DomainParts)
     live: live.orders,
     limiter,
     audit,
-    shutdown: parts.shutdown,
   })
   const groupsOf = (session: Session): readonly string[] => membership.groupsOf(session)
   const accessTokens =

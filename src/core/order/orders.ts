@@ -51,7 +51,7 @@ import {
 } from './order.ts'
 import type { OrderRecords } from './records.ts'
 import { claimUrl, newOrder, type OrderSettings } from './start.ts'
-import { OrderWatches, type WatchEvent } from './watch.ts'
+import type { OrderWatches, WatchEvent } from './watch.ts'
 
 /** Users whom the service keeps itself, with their wallets and inboxes. */
 export interface KeptUsers {
@@ -89,8 +89,8 @@ export interface OrdersOptions {
   readonly limiter?: RateLimiter | undefined
   /** Receives audit events of orders. */
   readonly audit: AuditTrail
-  /** Aborts when the server begins to stop. All watches then end with `reconnect`. */
-  readonly shutdown: AbortSignal
+  /** Watches of the same records. */
+  readonly watches: OrderWatches
 }
 
 /** The answer of a call, without the `ok` that REST and the RPCs add. */
@@ -116,9 +116,9 @@ export class Orders {
   readonly #parts: OrderParts
   readonly #watches: OrderWatches
 
-  constructor({ computers, shutdown, ...options }: OrdersOptions) {
+  constructor({ computers, watches, ...options }: OrdersOptions) {
     const { settings, records, audit } = options
-    this.#watches = new OrderWatches(records, shutdown)
+    this.#watches = watches
     this.#parts = {
       ...options,
       admission: new Admission(options),

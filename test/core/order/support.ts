@@ -8,6 +8,7 @@ import { KnownComputers } from '../../../src/core/order/known-computers.ts'
 import { type OrderResult, Orders } from '../../../src/core/order/orders.ts'
 import { type OrderRecords, storedOrders } from '../../../src/core/order/records.ts'
 import type { OrderSettings } from '../../../src/core/order/start.ts'
+import { OrderWatches } from '../../../src/core/order/watch.ts'
 import { OriginPolicy } from '../../../src/core/origin-policy.ts'
 import { Nonces } from '../../../src/core/sign-in/nonce.ts'
 import { SignIn } from '../../../src/core/sign-in/sign-in.ts'
@@ -100,6 +101,7 @@ export function makeInstance(store: Store, options: InstanceOptions = {}): Insta
     inboxes: new Inboxes(store),
     approvalUrl: (orderId: string) => `${ownOrigin}/inbox?order=${orderId}`,
   }
+  const records = options.records ?? storedOrders(store)
   const orders = new Orders({
     settings: {
       appName: 'Example',
@@ -113,7 +115,7 @@ export function makeInstance(store: Store, options: InstanceOptions = {}): Insta
       orderStartKeys: undefined,
       ...options.settings,
     },
-    records: options.records ?? storedOrders(store),
+    records,
     keyring,
     prover,
     origins,
@@ -123,7 +125,7 @@ export function makeInstance(store: Store, options: InstanceOptions = {}): Insta
     audit: options.audit ?? noAudit,
     live: options.live,
     claims,
-    shutdown: stop.signal,
+    watches: new OrderWatches(records, stop.signal),
   })
   return { orders, host, signIn: new SignIn({ nonces, prover, origins, host }), wallets, stop }
 }

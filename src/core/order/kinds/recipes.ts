@@ -15,7 +15,7 @@ import { login } from './login.ts'
 import { sign } from './sign.ts'
 
 /** What a step of an order works with. */
-export interface OrderParts extends Omit<OrdersOptions, 'computers' | 'shutdown'> {
+export interface OrderParts extends Omit<OrdersOptions, 'computers' | 'watches'> {
   readonly admission: Admission
   readonly computers: OrderComputers
   /** Cancels an order whose start fails after it was stored. */
