@@ -9,9 +9,14 @@ import type { People } from '../core/users/people.ts'
 import type { PastSession } from '../core/users/sessions.ts'
 import { hostUnavailable } from '../shared/errors.ts'
 import { mayUse } from './clients.ts'
-import { type Loaded, requestState, type SharedParts } from './parts.ts'
+import type { ConnectedApps } from './connected-apps.ts'
+import type { IssuerParts, Loaded } from './issuer-parts.ts'
+import { type Library, requestState } from './library-request.ts'
 
-export type AccountParts = Pick<SharedParts, 'host' | 'users' | 'apps' | 'settings' | 'log' | 'library'>
+export interface AccountParts extends Pick<IssuerParts, 'host' | 'users' | 'settings' | 'log'> {
+  readonly apps: ConnectedApps
+  readonly library: Library
+}
 
 /** Finds the account of a token or of the browser: that of a session, which is read at each use. */
 export function accountsOf(parts: AccountParts, { clients, people }: Pick<Loaded, 'clients' | 'people'>): FindAccount {
@@ -111,7 +116,7 @@ interface Hinted {
  */
 export async function isHintOfAnother(
   { hint, session }: Hinted,
-  { users, readWallet }: Pick<SharedParts, 'users' | 'readWallet'>,
+  { users, readWallet }: Pick<IssuerParts, 'users' | 'readWallet'>,
 ): Promise<boolean> {
   if (hint === session.userId) return false
   const wallet = readWallet(hint)

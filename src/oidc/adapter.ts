@@ -1,10 +1,13 @@
 import type { Adapter, AdapterPayload, KoaContextWithOIDC } from 'oidc-provider'
-import { browsersOf, interactionSeconds, isOfBrowser } from './browser.ts'
+import { browsersOf, interactionSeconds, isOfBrowser } from './browser-cookies.ts'
 import { DocumentInvalid, DocumentNotFetched, DocumentUnavailable } from './client-documents.ts'
 import { DeviceCodes } from './device-codes.ts'
-import { grantOf, sidOf, stillOffered } from './grants.ts'
-import { type Loaded, requestState, type SharedParts } from './parts.ts'
+import { type Grants, grantOf, sidOf, stillOffered } from './grants.ts'
+import type { IssuerParts, Loaded } from './issuer-parts.ts'
+import { requestState } from './library-request.ts'
 import { type GrantableParts, leaveOutUnknown, requireGrantable } from './resources.ts'
+import type { SealedRecords } from './sealed-records.ts'
+import type { SessionClients } from './session-ends.ts'
 
 /** Stored interaction: the library's payload, and the browser that began it. */
 export interface StoredInteraction {
@@ -25,8 +28,11 @@ interface StoredPayload {
 /** Clients, what there is for them, and who may use them. */
 type LoadedClients = Pick<Loaded, 'clients' | 'scopes' | 'resources' | 'people'>
 
-type AdapterParts = GrantableParts &
-  Pick<SharedParts, 'records' | 'grants' | 'sessionClients' | 'store' | 'host' | 'audit'>
+export interface AdapterParts extends GrantableParts, Pick<IssuerParts, 'store' | 'audit'> {
+  readonly records: SealedRecords
+  readonly grants: Grants
+  readonly sessionClients: SessionClients
+}
 
 /**
  * What a model does that has nothing else. None needs lists of a grant's tokens, which end with the grant itself, and

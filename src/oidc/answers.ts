@@ -1,10 +1,11 @@
 import { gzipSync } from 'node:zlib'
+import type { KeyPurpose, Keyring } from '../base/token.ts'
 import type { Exchange } from '../http/exchange.ts'
 import { isJson, notJson } from '../http/refusals.ts'
 import { maxFormBytes } from '../limits/limits.ts'
 import { CountersignError } from '../shared/errors.ts'
 import { takesGzip } from '../wire/body.ts'
-import type { LibraryAnswer } from './bridge.ts'
+import type { LibraryAnswer } from './library-request.ts'
 
 /** Sends an answer, and cookies of ours. The library's stay here. */
 export function sendAnswer(exchange: Exchange, answer: LibraryAnswer, cookies: readonly string[]): void {
@@ -43,4 +44,17 @@ export async function readPageInput({ headers, body }: Exchange, publicUrl: stri
     if (cause instanceof CountersignError) throw cause
   }
   throw notJson()
+}
+
+/** A ticket that a page or a cookie hands back: JSON, signed for its purpose. */
+export function signTicket(keyring: Keyring, purpose: KeyPurpose, content: object): string {
+  const body = Buffer.from(JSON.stringify(content)).toString('base64url')
+  return `${body}.${keyring.sign(purpose, body)}`
+}
+
+/** What a ticket says; `undefined` if this service did not sign it for the purpose. */
+export function readTicket<Content>(keyring: Keyring, purpose: KeyPurpose, ticket: string): Content | undefined {
+  const [body = '', signature = ''] = ticket.split('.')
+  if (!keyring.verify(purpose, body, signature)) return undefined
+  return JSON.parse(Buffer.from(body, 'base64url').toString())
 }

@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { hashToken } from '../base/token.ts'
 import { type Deliverable, DeliveryLine, type DeliveryOutcome, DeliveryQueue } from '../observe/delivery.ts'
-import type { SharedParts } from './parts.ts'
+import type { ConnectedApps } from './connected-apps.ts'
+import type { IssuerParts, Loaded } from './issuer-parts.ts'
+import type { SessionClients } from './session-ends.ts'
 
 /** A session that has ended, or a client's connection to it, and a client that it was signed in at. */
 export interface Logout extends Deliverable {
@@ -10,7 +12,11 @@ export interface Logout extends Deliverable {
   readonly clientId: string
 }
 
-type BackChannelParts = Pick<SharedParts, 'store' | 'host' | 'apps' | 'sessionClients' | 'loaded' | 'log'>
+interface BackChannelParts extends Pick<IssuerParts, 'store' | 'host' | 'log'> {
+  readonly apps: ConnectedApps
+  readonly sessionClients: SessionClients
+  readonly loaded: () => Loaded
+}
 
 /** Sends a logout, in a token made anew. Resolves with what the client answers. */
 type Send = (logout: Logout) => Promise<DeliveryOutcome>

@@ -2,7 +2,7 @@ import { networksOf, type RequestContext } from '../base/request.ts'
 import type { RateLimiter } from '../limits/rate.ts'
 import { ClientDocuments, type DocumentParts, DocumentUnavailable, type DocumentUse } from './client-documents.ts'
 import { type FileClient, type Offered, offeredTo } from './clients.ts'
-import type { IssuerSettings, Loaded } from './parts.ts'
+import type { IssuerSettings, Loaded } from './issuer-parts.ts'
 
 /** Who asks for a client. */
 export interface ClientUse {

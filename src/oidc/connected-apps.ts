@@ -1,4 +1,4 @@
-import { parseRecord, recordText, replaceFound } from '../base/record.ts'
+import { changeRecord, parseRecord, recordText, replaceFound } from '../base/record.ts'
 import { hashToken, randomText } from '../base/token.ts'
 import type { PastSession, TakenSessions } from '../core/users/sessions.ts'
 import { pick } from '../shared/given.ts'
@@ -232,15 +232,12 @@ export class ConnectedApps {
     key: string,
     change: (found: readonly StoredConnection[], now: number) => readonly StoredConnection[],
   ): Promise<boolean> {
-    for (;;) {
-      const stored = await this.#store.get(key)
-      if (stored === undefined) return false
-      const before = connectionsIn(stored)
-      const after = change(before, this.#store.now())
-      if (after.length === before.length && after.every((each, index) => each === before[index])) return false
-      const life = after.length === 0 ? emptyLife : 'forever'
-      if (await this.#store.compareAndSet(key, stored.version, recordOf(after), life)) return true
-    }
+    const changed = await changeRecord(this.#store, key, readConnections, (before = [], now) => {
+      const after = change(before, now)
+      if (after.length === before.length && after.every((each, index) => each === before[index])) return undefined
+      return { value: recordOf(after), life: after.length === 0 ? emptyLife : ('forever' as const) }
+    })
+    return changed !== undefined
   }
 
   /**
@@ -332,7 +329,11 @@ function noted(app: StoredConnection, now: number): StoredConnection {
 }
 
 function connectionsIn(stored: Pick<VersionedValue, 'value'> | undefined): readonly StoredConnection[] {
-  return stored === undefined ? [] : parseRecord<AppRecord>('application of a user', stored.value).connections
+  return stored === undefined ? [] : readConnections(stored.value)
+}
+
+function readConnections(text: string): readonly StoredConnection[] {
+  return parseRecord<AppRecord>('application of a user', text).connections
 }
 
 function recordOf(connections: readonly StoredConnection[]): string {

@@ -1,11 +1,14 @@
 import type { AdapterPayload } from 'oidc-provider'
 import { networkOfRequest } from '../base/networks.ts'
 import type { RequestContext } from '../base/request.ts'
-import type { SharedParts } from './parts.ts'
-import type { ReadRecord } from './sealed-records.ts'
+import type { Store } from '../store/store.ts'
+import type { ReadRecord, SealedRecords } from './sealed-records.ts'
 
 /** Path of the page on which people type the code that a device shows, at the root. */
 export const devicePath = '/device'
+
+/** Codes for people: eight letters, by names of the library and as they are typed. Without vowels, they spell nothing. */
+export const userCodes = { charset: 'base-20', mask: '****-****', typed: /^[BCDFGHJKLMNPQRSTVWXZ]{8}$/ } as const
 
 /** Life of a code in seconds. */
 export const deviceSeconds = 600
@@ -47,6 +50,11 @@ export interface PendingCode {
   readonly payload: AdapterPayload
 }
 
+interface CodeParts {
+  readonly records: SealedRecords
+  readonly store: Store
+}
+
 const codeKind = 'DeviceCode'
 const userCodeKind = 'DeviceUserCode'
 
@@ -55,9 +63,9 @@ const userCodeKind = 'DeviceUserCode'
  * the code that people type.
  */
 export class DeviceCodes {
-  readonly #parts: Pick<SharedParts, 'records' | 'store'>
+  readonly #parts: CodeParts
 
-  constructor(parts: Pick<SharedParts, 'records' | 'store'>) {
+  constructor(parts: CodeParts) {
     this.#parts = parts
   }
 

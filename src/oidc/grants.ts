@@ -4,9 +4,9 @@ import { randomText } from '../base/token.ts'
 import type { Session } from '../core/users/host.ts'
 import type { Offered } from './clients.ts'
 import { GrantsFull, offlineMs } from './connected-apps.ts'
-import type { SharedParts } from './parts.ts'
-import type { ReadRecord } from './sealed-records.ts'
-import { noteEnding } from './session-ends.ts'
+import type { IssuerParts } from './issuer-parts.ts'
+import type { ReadRecord, SealedRecords } from './sealed-records.ts'
+import { type EndParts, noteEnding } from './session-ends.ts'
 
 /** A grant, with the session that it belongs to. */
 export interface GrantRecord {
@@ -44,7 +44,11 @@ const fullSession = `the session has ${maxGrants} applications, which is the mos
 
 const grantKind = 'Grant'
 
-type GrantParts = Pick<SharedParts, 'records' | 'store' | 'apps' | 'sessionClients' | 'host' | 'settings' | 'audit'>
+interface GrantParts extends EndParts, Pick<IssuerParts, 'store' | 'audit'> {
+  readonly host: IssuerParts['host']
+  readonly records: SealedRecords
+  readonly settings: Pick<IssuerParts['settings'], 'sessionAbsoluteTtlSeconds'>
+}
 
 /**
  * The grants of sessions: one for each session and client, so that two tabs of a client share it. Its random id is
@@ -153,30 +157,26 @@ export class Grants {
    * list, clients whose grants count no more make room.
    */
   async #idFor(sessionId: string, clientId: string): Promise<string> {
-    const { sessionClients } = this.#parts
-    for (;;) {
-      const { grants, found } = await sessionClients.read(sessionId)
+    let id = ''
+    await this.#parts.sessionClients.change(sessionId, this.#life.ttlMs, async (grants) => {
       const known = grants.get(clientId)
-      if (known !== undefined && !(await this.#isOver(known))) return known
+      id = known === undefined || (await this.#isOver(known)) ? randomText(32) : known
+      if (id === known) return undefined
       const others = [...grants].filter(([each]) => each !== clientId)
       const kept = others.length < maxGrants ? others : await this.#counting(others)
       if (kept.length >= maxGrants) throw new GrantsFull(fullSession)
-      const id = randomText(32)
-      const next = new Map([...kept, [clientId, id]])
-      if (await sessionClients.replace(sessionId, { grants: next, found }, this.#life)) return id
-    }
+      return new Map([...kept, [clientId, id]])
+    })
+    return id
   }
 
   /** Takes a client that gets nothing off a session's list, unless it has had a grant before. */
   async #leave(sessionId: string, clientId: string): Promise<void> {
-    const { sessionClients } = this.#parts
-    for (;;) {
-      const { grants, found } = await sessionClients.read(sessionId)
+    await this.#parts.sessionClients.change(sessionId, this.#life.ttlMs, async (grants) => {
       const id = grants.get(clientId)
-      if (id === undefined || (await this.#find(id)) !== undefined) return
-      const others = new Map([...grants].filter(([each]) => each !== clientId))
-      if (await sessionClients.replace(sessionId, { grants: others, found }, this.#life)) return
-    }
+      if (id === undefined || (await this.#find(id)) !== undefined) return undefined
+      return new Map([...grants].filter(([each]) => each !== clientId))
+    })
   }
 
   /** Whether a grant has been stored, and counts no more. */

@@ -4,16 +4,18 @@ import type { Session } from '../core/users/host.ts'
 import { CountersignError } from '../shared/errors.ts'
 import type { ShownClient } from '../shared/page-values.ts'
 import type { StoredInteraction } from './adapter.ts'
-import type { LibraryAnswer } from './bridge.ts'
-import { type BrowserCookie, browsersOf, isOfBrowser, mostCookies } from './browser.ts'
+import { readTicket, signTicket } from './answers.ts'
+import { type BrowserCookie, browsersOf, isOfBrowser, mostCookies } from './browser-cookies.ts'
+import type { ClientDirectory } from './client-directory.ts'
 import { DocumentInvalid, DocumentUnavailable, documentHostOf } from './client-documents.ts'
 import { type FileClient, isWeb, mayUse, offeredTo, shownClient } from './clients.ts'
 import { GrantsFull } from './connected-apps.ts'
-import { type Permission, permissionsIn, scopeOf } from './grants.ts'
-import { leadTo, signInAddress } from './pages.ts'
-import type { SharedParts } from './parts.ts'
+import { type Grants, type Permission, permissionsIn, scopeOf } from './grants.ts'
+import type { IssuerParts, Loaded } from './issuer-parts.ts'
+import type { LibraryAnswer } from './library-request.ts'
+import { leadTo, type ShowPage, signInAddress } from './pages.ts'
 import type { OwnResult } from './policy.ts'
-import type { ReadRecord } from './sealed-records.ts'
+import type { ReadRecord, SealedRecords } from './sealed-records.ts'
 
 /** Request of a step. */
 export interface StepRequest {
@@ -62,14 +64,22 @@ interface Decision {
   readonly cookies: readonly BrowserCookie[]
 }
 
+interface InteractionParts extends Pick<IssuerParts, 'settings' | 'store' | 'keyring' | 'host' | 'audit'> {
+  readonly records: SealedRecords
+  readonly directory: ClientDirectory
+  readonly grants: Grants
+  readonly page: ShowPage
+  readonly loaded: () => Loaded
+}
+
 /**
  * Serves the browser that began an interaction: it goes to the sign-in page, or to the page of consent, and then back
  * into the library.
  */
 export class Interactions {
-  readonly #parts: SharedParts
+  readonly #parts: InteractionParts
 
-  constructor(parts: SharedParts) {
+  constructor(parts: InteractionParts) {
     this.#parts = parts
   }
 
@@ -177,19 +187,17 @@ export class Interactions {
     if (session === undefined) {
       return redirectTo === undefined ? this.#parts.page(200, { kind: 'signed-out', client }) : leadTo(redirectTo)
     }
-    const text = JSON.stringify({ sessionId: session.id, redirectTo, until: this.#parts.store.now() + ticketMs })
-    const ticket = `${Buffer.from(text).toString('base64url')}.${this.#parts.keyring.sign('oidc ticket', text)}`
+    const content: LogoutTicket = { sessionId: session.id, redirectTo, until: this.#parts.store.now() + ticketMs }
+    const ticket = signTicket(this.#parts.keyring, ticketPurpose, content)
     return this.#parts.page(200, { kind: 'logout', client, wallet: walletOf(session), ticket })
   }
 
   /** Ends the session that the page of {@link askLogout} was for. Resolves with the address to go to, if any. */
   async logOut(session: Session | undefined, input: object): Promise<string | undefined> {
     const { ticket } = input as { ticket?: unknown }
-    const [body = '', signature = ''] = String(ticket).split('.')
-    const text = Buffer.from(body, 'base64url').toString()
-    if (!this.#parts.keyring.verify('oidc ticket', text, signature)) throw gone()
-    const { sessionId, redirectTo, until } = JSON.parse(text)
-    if (this.#parts.store.now() >= until) throw gone()
+    const signed = readTicket<LogoutTicket>(this.#parts.keyring, ticketPurpose, String(ticket))
+    if (signed === undefined || this.#parts.store.now() >= signed.until) throw gone()
+    const { sessionId, redirectTo } = signed
     if (session !== undefined && session.id !== sessionId) throw changed()
     if (session !== undefined) await this.#parts.host.endSession(session.userId, session.id)
     return redirectTo
@@ -292,6 +300,16 @@ function walletOf({ adapterId, address }: Session): Pick<Session, 'adapterId' | 
 function isNewSince({ payload, startedAt }: StoredInteraction, { id, createdAt }: Session): boolean {
   return id !== payload.session?.uid && createdAt >= startedAt
 }
+
+/** What the ticket of a logout page says. */
+interface LogoutTicket {
+  readonly sessionId: string
+  readonly redirectTo: string | undefined
+  /** By the store's clock, epoch milliseconds. */
+  readonly until: number
+}
+
+const ticketPurpose = 'oidc ticket'
 
 /** Life of the ticket of a logout page, in ms. */
 const ticketMs = 10 * 60_000

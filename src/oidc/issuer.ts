@@ -16,17 +16,17 @@ import { refused } from '../shared/errors.ts'
 import type { ConnectedApp } from '../shared/session.ts'
 import { readPageInput, sendAnswer, sendPageJson } from './answers.ts'
 import { BackChannel, type Logout } from './back-channel.ts'
-import { askLibrary, type Callback, type LibraryAnswer } from './bridge.ts'
-import { BrowserCookies } from './browser.ts'
+import { BrowserCookies } from './browser-cookies.ts'
 import { haveEmail } from './claims.ts'
 import { ClientDirectory } from './client-directory.ts'
 import { hostOf, openClientsIn, readClientsFile, shownClient, usesDevices } from './clients.ts'
 import { discoveryPaths, keyTimes } from './commands.ts'
 import { ConnectedApps } from './connected-apps.ts'
-import { DevicePage } from './device.ts'
 import { devicePath } from './device-codes.ts'
+import { DevicePage } from './device-page.ts'
 import { Grants, scopeOf, sidOf } from './grants.ts'
 import { Interactions } from './interaction.ts'
+import type { IssuerParts, Loaded } from './issuer-parts.ts'
 import { publicKeys, type SigningJwk, signingKeys } from './keys.ts'
 import {
   type LibraryParts,
@@ -36,16 +36,16 @@ import {
   sessionCookie,
   validateMetadata,
 } from './library.ts'
-import { isQuiet, issuerPage, Navigations, passOnForm } from './pages.ts'
-import { ownSpelling } from './parameters.ts'
 import {
-  type IssuerParts,
+  askLibrary,
+  type Callback,
   type Library,
-  type Loaded,
+  type LibraryAnswer,
   type RequestState,
   requestState,
-  type SharedParts,
-} from './parts.ts'
+} from './library-request.ts'
+import { isQuiet, issuerPage, Navigations, passOnForm } from './pages.ts'
+import { ownSpelling } from './parameters.ts'
 import { RequestCounts } from './request-counts.ts'
 import { SealedRecords } from './sealed-records.ts'
 import { disconnect, SessionClients } from './session-ends.ts'
@@ -69,7 +69,7 @@ export async function createIssuer(parts: IssuerParts): Promise<Issuer> {
 export class Issuer implements PartRoutes, SessionApps {
   readonly labels: readonly PartLabel[]
   readonly places: readonly string[]
-  readonly #parts: LibraryParts
+  readonly #parts: IssuerParts & LibraryParts
   readonly #routes: ReadonlyMap<string, PartRoute>
   readonly #navigations: Navigations
   readonly #backChannel: BackChannel
@@ -97,7 +97,7 @@ export class Issuer implements PartRoutes, SessionApps {
       loaded: () => this.#loaded,
       validate: (metadata) => validateMetadata(this.#current.provider, metadata),
     })
-    const parts: SharedParts = { ...given, ...shared, directory, loaded: () => this.#loaded }
+    const parts = { ...given, ...shared, directory, loaded: () => this.#loaded }
     this.#parts = { ...parts, interactions: new Interactions(parts), counts: new RequestCounts(given) }
     this.#navigations = new Navigations(parts)
     this.#backChannel = new BackChannel(parts, (logout) => this.#sendLogout(logout))

@@ -2,9 +2,10 @@ import { generateKeyPair, type webcrypto } from 'node:crypto'
 import { promisify } from 'node:util'
 import { calculateJwkThumbprint } from 'jose'
 import { p256KeyFrom } from '../base/p256.ts'
+import type { Keyring } from '../base/token.ts'
+import type { Store } from '../store/store.ts'
 import { rotationKey } from './commands.ts'
-import type { SharedParts } from './parts.ts'
-import { type RecordToStore, UnknownSecretError } from './sealed-records.ts'
+import { type RecordToStore, type SealedRecords, UnknownSecretError } from './sealed-records.ts'
 
 /** A private key as a JWK (RFC 7517), with what the public half says of itself. */
 export interface SigningJwk extends webcrypto.JsonWebKey {
@@ -30,7 +31,11 @@ const id = 'rsa'
 
 const rsaBits = 2048
 
-type KeyParts = Pick<SharedParts, 'records' | 'keyring' | 'store'>
+interface KeyParts {
+  readonly records: SealedRecords
+  readonly keyring: Keyring
+  readonly store: Store
+}
 
 /**
  * The keys that sign: RSA for RS256, made once and kept in the store under the secret, one for all instances; P-256

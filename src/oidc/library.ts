@@ -1,23 +1,30 @@
 import type { Configuration, KoaContextWithOIDC, Provider } from 'oidc-provider'
+import type { Sampler } from '../base/timing/sampler.ts'
 import { CountersignError, internalError, reasons } from '../shared/errors.ts'
 import { accountsOf, resourceClaims } from './accounts.ts'
-import { adaptersOver } from './adapter.ts'
-import { answerWith, reportFailure } from './bridge.ts'
-import { interactionSeconds } from './browser.ts'
+import { type AdapterParts, adaptersOver } from './adapter.ts'
+import { interactionSeconds } from './browser-cookies.ts'
 import { claimsOfScopes, furtherClaims } from './claims.ts'
 import { documentHostOf } from './client-documents.ts'
 import { deviceGrant, type FileClient, longestShown, shownClient, shownUri } from './clients.ts'
 import { offlineMs } from './connected-apps.ts'
-import { devicePath, deviceSeconds, pollSeconds, type Terminal, terminalOf } from './device-codes.ts'
+import { devicePath, deviceSeconds, pollSeconds, type Terminal, terminalOf, userCodes } from './device-codes.ts'
 import { type Interactions, languageQuery } from './interaction.ts'
+import type { IssuerParts, Loaded } from './issuer-parts.ts'
+import { answerWith, type Library, reportFailure, requestState } from './library-request.ts'
 import { postAnywhere, postToPublic } from './outgoing.ts'
-import { type Library, type Loaded, requestState, type SharedParts } from './parts.ts'
-import { grantLoader, policyOf } from './policy.ts'
+import type { ShowPage } from './pages.ts'
+import { grantLoader, type PolicyParts, policyOf } from './policy.ts'
 import type { RequestCounts } from './request-counts.ts'
 import { requireScope, resourceIndicators, tokenSeconds } from './resources.ts'
 
 /** What {@link makeProvider} needs in addition to the loaded files. */
-export interface LibraryParts extends SharedParts {
+export interface LibraryParts extends AdapterParts, PolicyParts, Pick<IssuerParts, 'keyring'> {
+  /** Path of the issuer's endpoints. */
+  readonly base: string
+  readonly page: ShowPage
+  /** Thins out lines of the log that callers can cause at will. */
+  readonly sampler: Sampler
   readonly interactions: Interactions
   readonly counts: RequestCounts
 }
@@ -139,8 +146,8 @@ export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts
       dPoP: { enabled: true, nonceSecret: Buffer.from(keyring.derive('oidc DPoP nonce', [])[0]) },
       deviceFlow: {
         enabled: parts.settings.oidc.device,
-        charset: 'base-20',
-        mask: '****-****',
+        charset: userCodes.charset,
+        mask: userCodes.mask,
         deviceInfo: () => deviceInfo() as never,
         userCodeInputSource: leaveEmpty,
         userCodeConfirmSource: leaveEmpty,
@@ -258,7 +265,7 @@ export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts
     if ((ctx as KoaContextWithOIDC).oidc.params?.grant_type === deviceGrant) {
       // The code cannot be looked up now. A device takes any other answer for the end (RFC 8628, 3.5).
       ctx.status = 400
-      ctx.body = { error: 'slow_down', error_description: message }
+      ctx.body = { error: new errors.SlowDown().error, error_description: message }
       return
     }
     if (ctx.response.is('json')) ctx.body = { error: 'temporarily_unavailable', error_description: message }

@@ -7,8 +7,8 @@ import { CountersignError, internalError } from '../shared/errors.ts'
 import { accountPath, signInPath } from '../shared/page-names.ts'
 import type { IssuerContent } from '../shared/page-values.ts'
 import { encodedFor } from './answers.ts'
-import type { LibraryAnswer } from './bridge.ts'
-import type { IssuerSettings, SharedParts } from './parts.ts'
+import type { IssuerParts, IssuerSettings } from './issuer-parts.ts'
+import type { LibraryAnswer } from './library-request.ts'
 
 /** Makes the issuer's page with a content. */
 export type ShowPage = (status: number, content: IssuerContent) => LibraryAnswer
@@ -31,7 +31,9 @@ export function issuerPage(settings: IssuerSettings, files: PageFiles | undefine
   }
 }
 
-type NavigationParts = Pick<SharedParts, 'publicUrl' | 'page' | 'limiter' | 'log'>
+interface NavigationParts extends Pick<IssuerParts, 'publicUrl' | 'limiter' | 'log'> {
+  readonly page: ShowPage
+}
 
 /** Shortest time in ms between two warnings of another host: any client can send one. */
 const noticeEveryMs = 3_600_000

@@ -1,9 +1,11 @@
 import type { Grant, InteractionResults, interactionPolicy, KoaContextWithOIDC } from 'oidc-provider'
 import { isHintOfAnother } from './accounts.ts'
+import type { ClientDirectory } from './client-directory.ts'
 import { keepsConsent, mayUse } from './clients.ts'
-import { GrantsFull } from './connected-apps.ts'
-import { type Permission, permissionsIn, sidOf } from './grants.ts'
-import { type Loaded, requestState, type SharedParts } from './parts.ts'
+import { type ConnectedApps, GrantsFull } from './connected-apps.ts'
+import { type Grants, type Permission, permissionsIn, sidOf } from './grants.ts'
+import type { IssuerParts, Loaded } from './issuer-parts.ts'
+import { type Library, requestState } from './library-request.ts'
 
 /** What our interaction adds to the result that the library keeps. */
 export interface OwnResult extends InteractionResults {
@@ -11,10 +13,12 @@ export interface OwnResult extends InteractionResults {
   readonly confirmed?: { readonly sessionId: string; readonly isFresh: boolean }
 }
 
-type PolicyParts = Pick<
-  SharedParts,
-  'apps' | 'grants' | 'host' | 'users' | 'library' | 'settings' | 'log' | 'readWallet' | 'directory'
->
+export interface PolicyParts extends Pick<IssuerParts, 'users' | 'readWallet'> {
+  readonly apps: ConnectedApps
+  readonly grants: Grants
+  readonly directory: ClientDirectory
+  readonly library: Library
+}
 
 /**
  * The prompts of the issuer. Who is signed in is asked of the request's live session alone: the library's own checks,

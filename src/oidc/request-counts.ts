@@ -4,7 +4,7 @@ import type { Exchange } from '../http/exchange.ts'
 import type { LiveCount } from '../limits/concurrency.ts'
 import type { RateLimiter } from '../limits/rate.ts'
 import type { Store } from '../store/store.ts'
-import { interactionSeconds } from './browser.ts'
+import { interactionSeconds } from './browser-cookies.ts'
 import { deviceSeconds } from './device-codes.ts'
 
 /** Bytes of a stored request beside its parameters. */

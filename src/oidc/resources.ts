@@ -1,17 +1,22 @@
 import { calculateJwkThumbprint, decodeProtectedHeader } from 'jose'
 import type { AdapterPayload, KoaContextWithOIDC } from 'oidc-provider'
 import { type AccountParts, accountsOf } from './accounts.ts'
+import type { ClientDirectory } from './client-directory.ts'
 import type { Offered } from './clients.ts'
 import { permissionsIn, scopeOf } from './grants.ts'
-import type { Loaded, SharedParts } from './parts.ts'
+import type { Loaded } from './issuer-parts.ts'
+import type { Library } from './library-request.ts'
 
 /** Life of an access token in seconds. */
 export const tokenSeconds = 15 * 60
 
-type ResourceParts = Pick<SharedParts, 'directory' | 'library'>
+interface ResourceParts {
+  readonly directory: ClientDirectory
+  readonly library: Library
+}
 
 /** What {@link requireGrantable} asks. */
-export type GrantableParts = ResourceParts & AccountParts
+export interface GrantableParts extends ResourceParts, AccountParts {}
 
 /** The library's endpoints at which a client asks for scopes of a user. */
 const asking: ReadonlySet<string> = new Set(['authorization', 'pushed_authorization_request', 'device_authorization'])

@@ -1,9 +1,9 @@
-import { parseRecord, recordText, replaceFound } from '../base/record.ts'
+import { changeRecord, parseRecord, recordText } from '../base/record.ts'
 import type { Session } from '../core/users/host.ts'
 import type { SessionEnds } from '../core/users/sessions.ts'
 import type { StandaloneHost } from '../core/users/standalone.ts'
 import { CountersignError } from '../shared/errors.ts'
-import type { Life, Store, VersionedValue } from '../store/store.ts'
+import type { Store } from '../store/store.ts'
 import { ConnectedApps, type StoredConnection } from './connected-apps.ts'
 
 /** A session that has ended, or is about to. */
@@ -20,13 +20,6 @@ type ClientGrants = ReadonlyMap<string, string>
 /** What is stored of a session's clients. */
 interface ClientsRecord {
   readonly clients: readonly (readonly [clientId: string, grantId: string])[]
-}
-
-/** A session's clients as read. */
-interface ReadClients {
-  readonly grants: ClientGrants
-  /** Absent: nothing is stored. */
-  readonly found: VersionedValue | undefined
 }
 
 /** Time in ms for which an ended session is kept, if no issuer runs. */
@@ -48,21 +41,23 @@ export class SessionClients {
     this.#store = store
   }
 
-  async read(sessionId: string): Promise<ReadClients> {
-    const found = await this.#store.get(clientsKey(sessionId))
-    const { clients } = found === undefined ? { clients: [] } : parseRecord<ClientsRecord>('clients', found.value)
-    return { grants: new Map(clients), found }
-  }
-
   /** The clients of a session, and their grants. A grant may be gone. */
   async of(sessionId: string): Promise<ClientGrants> {
-    return (await this.read(sessionId)).grants
+    const found = await this.#store.get(clientsKey(sessionId))
+    return found === undefined ? new Map() : readClients(found.value)
   }
 
-  /** Stores a session's clients in place of what was read. Resolves with false if that has changed. */
-  async replace(sessionId: string, { grants, found }: ReadClients, life: Life): Promise<boolean> {
-    const value = recordText({ clients: [...grants] } satisfies ClientsRecord)
-    return await replaceFound(this.#store, { key: clientsKey(sessionId), found, value, life })
+  /** Changes the clients of a session, for a life in ms. `change` may be called again; `undefined` changes nothing. */
+  async change(
+    sessionId: string,
+    ttlMs: number,
+    change: (found: ClientGrants) => Promise<ClientGrants | undefined>,
+  ): Promise<void> {
+    await changeRecord(this.#store, clientsKey(sessionId), readClients, async (found = new Map()) => {
+      const next = await change(found)
+      if (next === undefined) return undefined
+      return { value: recordText({ clients: [...next] } satisfies ClientsRecord), life: { ttlMs } }
+    })
   }
 
   /** Notes, before it happens, that a session ends, or that its user disconnects an application. */
@@ -88,6 +83,10 @@ export class SessionClients {
   }
 }
 
+function readClients(text: string): ClientGrants {
+  return new Map(parseRecord<ClientsRecord>('clients of a session', text).clients)
+}
+
 function memberOf({ id, userId, app }: EndedSession): string {
   return JSON.stringify(app === undefined ? [id, userId] : [id, userId, app.clientId, app.connection])
 }
@@ -106,7 +105,7 @@ export function sessionEnds(store: Store): SessionEnds {
 }
 
 /** What the end of a connection needs. */
-interface EndParts {
+export interface EndParts {
   readonly apps: ConnectedApps
   readonly host: Pick<StandaloneHost, 'listSessions'>
   readonly sessionClients: SessionClients

@@ -60,3 +60,16 @@ export function cookiesBeginning(header: string | undefined, beginning: string, 
 export function bearerTokenOf(header: string | undefined): string | undefined {
   return /^Bearer +([!-~]+)[ \t]*$/i.exec(header ?? '')?.[1]
 }
+
+/** Name of a cookie. With https it has a prefix, so that no other host can set the cookie (RFC 6265bis, 4.1.3.2). */
+export function cookieName(name: string, isSecure: boolean): string {
+  return isSecure ? `${securePrefix}${name}` : name
+}
+
+/** The Set-Cookie header with which a browser keeps a cookie for so many seconds; with 0, it forgets the cookie. */
+export function setCookie(name: string, value: string, seconds: number): string {
+  const secure = name.startsWith(securePrefix) ? ' Secure;' : ''
+  return `${name}=${value}; Max-Age=${seconds}; Path=/; HttpOnly;${secure} SameSite=Lax`
+}
+
+const securePrefix = '__Host-'

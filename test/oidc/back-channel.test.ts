@@ -51,8 +51,6 @@ async function start(clients: readonly object[], options: CountersignOptions = {
   return await startService({ oidc: { clients: fileWith({ clients }) }, ...options })
 }
 
-const clientsOf = (clientId: string) => ({ grants: new Map([[clientId, 'a grant']]), found: undefined })
-
 const patience = { timeout: 15_000, interval: 100 }
 
 test('a session whose user has left the people file has not ended, and no client is told that', async () => {
@@ -166,7 +164,7 @@ test('what an instance left is told by the next one, and a client that refuses i
   const first = await start([told(receiver.url)], options)
   const signedIn = await new Browser(first.url).signIn(makeWallet())
   // As at a code: tokens were issued in the session.
-  await new SessionClients(store).replace(signedIn.session.id, clientsOf('shop'), { ttlMs: 60_000 })
+  await new SessionClients(store).change(signedIn.session.id, 60_000, async () => new Map([['shop', 'a grant']]))
   await first.service.close()
   // An operator's command, which has no secret.
   await new AdminActions(store).users.endSession(signedIn.session.userId, signedIn.session.id)
@@ -195,7 +193,7 @@ test('a client that accepts and never answers takes nothing from another, and is
   const logger = { ...silentLogger, warn: (text: string) => void lines.push(text) }
   await start([told(silentUrl), told(receiver.url, other)], { store, logger })
   const end = async (clientId: string, sessionId: string) => {
-    await new SessionClients(store).replace(sessionId, clientsOf(clientId), { ttlMs: 60_000 })
+    await new SessionClients(store).change(sessionId, 60_000, async () => new Map([[clientId, 'a grant']]))
     await store.addMember('ended-sessions', JSON.stringify([sessionId, 'usr_1']), { ttlMs: 60_000 })
   }
   for (let session = 0; session < 60; session++) await end('shop', `session ${session}`)

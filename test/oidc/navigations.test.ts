@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { BrowserCookies } from '../../src/oidc/browser.ts'
+import { BrowserCookies } from '../../src/oidc/browser-cookies.ts'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { navigate } from '../support/navigate.ts'
 import { inMemory } from '../support/ordinary-store.ts'

@@ -10,7 +10,7 @@ import { eraseUser } from '../../src/oidc/commands.ts'
 import { ConnectedApps } from '../../src/oidc/connected-apps.ts'
 import { DeviceCodes } from '../../src/oidc/device-codes.ts'
 import { Grants } from '../../src/oidc/grants.ts'
-import type { IssuerSettings } from '../../src/oidc/parts.ts'
+import type { IssuerSettings } from '../../src/oidc/issuer-parts.ts'
 import { SealedRecords } from '../../src/oidc/sealed-records.ts'
 import { disconnect, SessionClients, sessionEnds } from '../../src/oidc/session-ends.ts'
 import { given } from '../../src/shared/given.ts'
@@ -308,8 +308,7 @@ describe('of what an unreleased build stored of sessions, grants and offline acc
     expect([await refresh('bound'), await refresh('offline')]).toEqual(['invalid_grant', 'invalid_grant'])
     expect((await new AdminActions(store).export(session.userId)).offlineAccess).toEqual([])
     // The session's list is what they lack.
-    const clients = { grants: new Map([['shop', 'a grant']]), found: undefined }
-    await new SessionClients(store).replace(session.id, clients, { ttlMs: 60_000 })
+    await new SessionClients(store).change(session.id, 60_000, async () => new Map([['shop', 'a grant']]))
     expect([await refresh('bound'), await refresh('offline')]).toEqual([undefined, 'invalid_grant'])
   })
 

@@ -143,7 +143,7 @@ describe('an interaction', () => {
       const answer = await navigate(`${url}/api/auth/oidc/authorize?${query}`, { headers })
       return answer.headers.getSetCookie()
     }
-    const attributes = 'Path=/; Max-Age=600; HttpOnly; Secure; SameSite=Lax'
+    const attributes = 'Max-Age=600; Path=/; HttpOnly; Secure; SameSite=Lax'
     const [own = '', ...others] = await set('countersign_oidc_browser_x=planted')
     expect(own).toMatch(new RegExp(`^__Host-countersign_oidc_browser_[\\w-]{12}=[\\w-]{43}; ${attributes}$`))
     expect(others).toEqual([])

@@ -169,7 +169,7 @@ test('without a clients file the library is not loaded, and the issuer’s addre
   expect(stdout).toContain('/src/service/countersign.ts')
   const loaded = stdout.split('\n').flatMap((url) => /\/((src\/oidc|oidc-provider|koa)\/.*)/.exec(url)?.[1] ?? [])
   // What ends with sessions does so without the file, too.
-  expect(loaded).toEqual(['src/oidc/part.ts', 'src/oidc/session-ends.ts', 'src/oidc/connected-apps.ts'])
+  expect(loaded).toEqual(['src/oidc/lazy-issuer.ts', 'src/oidc/session-ends.ts', 'src/oidc/connected-apps.ts'])
   const { url } = await startService()
   for (const path of ['/.well-known/openid-configuration', '/api/auth/oidc/authorize', '/.well-known/jwks.json']) {
     expect((await fetch(url + path)).status, path).toBe(404)

@@ -3,7 +3,7 @@ import { bearerToken, headerOf, type RequestContext } from '../../base/request.t
 import { tokenFromBytes } from '../../base/token.ts'
 import { CountersignError, refused } from '../../shared/errors.ts'
 import { given } from '../../shared/given.ts'
-import { cookieValue } from '../../shared/header-text.ts'
+import { cookieValue, setCookie } from '../../shared/header-text.ts'
 import { sessionCookieName } from '../../shared/session-cookie.ts'
 import type { Store } from '../../store/store.ts'
 import type { ProvenIdentity, WalletIdentity } from '../wallet/wallet.ts'
@@ -265,10 +265,8 @@ export class StandaloneHost implements Host {
 
   /** The Set-Cookie header of a value, or of none. */
   #cookie(value: string, expiresAt: number): string {
-    const secure = this.#parts.secureCookie()
     const maxAge = Math.max(0, Math.ceil((expiresAt - this.#parts.store.now()) / 1000))
-    const attributes = `Max-Age=${maxAge}; Path=/; HttpOnly;${secure ? ' Secure;' : ''} SameSite=Lax`
-    return `${sessionCookieName(secure)}=${value}; ${attributes}`
+    return setCookie(sessionCookieName(this.#parts.secureCookie()), value, maxAge)
   }
 }
 

@@ -1,9 +1,29 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { type IncomingMessage, type OutgoingHttpHeaders, OutgoingMessage, type ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import type { KoaContextWithOIDC } from 'oidc-provider'
+import type { RequestContext } from '../base/request.ts'
+import type { Session } from '../core/users/host.ts'
 import type { Exchange } from '../http/exchange.ts'
 import { maxFormBytes } from '../limits/limits.ts'
 import type { CountersignError } from '../shared/errors.ts'
+
+/** The exports of the library that are used. */
+export type Library = Pick<typeof import('oidc-provider'), 'Provider' | 'errors' | 'interactionPolicy'>
+
+/** State of the request that the library is serving. */
+export interface RequestState {
+  /** The live session of the request's cookie. Absent without one, and for the calls of backends. */
+  readonly session: Session | undefined
+  readonly request: RequestContext
+  /** Whether no one is signed in and no one may be asked: the answer is a refusal, for which nothing is fetched. */
+  readonly isAnonymous?: boolean
+  /** The browser's own secrets, the oldest first. None for the calls of backends. */
+  readonly browserSecrets: readonly string[]
+}
+
+/** State of the request in progress, for what the library calls without a context of ours. */
+export const requestState = new AsyncLocalStorage<RequestState>()
 
 /** An answer of the library. */
 export interface LibraryAnswer {

@@ -1,11 +1,7 @@
-import { AsyncLocalStorage } from 'node:async_hooks'
 import type { AuditTrail } from '../base/audit.ts'
 import type { Logger } from '../base/log.ts'
-import type { RequestContext } from '../base/request.ts'
-import type { Sampler } from '../base/timing/sampler.ts'
 import type { Keyring } from '../base/token.ts'
 import type { OwnClaims } from '../core/users/application.ts'
-import type { Session } from '../core/users/host.ts'
 import type { People } from '../core/users/people.ts'
 import type { SignInUsers, StandaloneHost } from '../core/users/standalone.ts'
 import type { WalletName } from '../core/wallet/adapters.ts'
@@ -13,14 +9,8 @@ import type { PageFiles } from '../http/page-files.ts'
 import type { LiveCount } from '../limits/concurrency.ts'
 import type { RateLimiter } from '../limits/rate.ts'
 import type { Store } from '../store/store.ts'
-import type { ClientDirectory } from './client-directory.ts'
 import type { ClientsFile, Offered } from './clients.ts'
-import type { ConnectedApps } from './connected-apps.ts'
-import type { Grants } from './grants.ts'
 import type { SigningJwk } from './keys.ts'
-import type { ShowPage } from './pages.ts'
-import type { SealedRecords } from './sealed-records.ts'
-import type { SessionClients } from './session-ends.ts'
 
 /** Settings of the service that the issuer uses. */
 export interface IssuerSettings {
@@ -77,43 +67,8 @@ export interface IssuerParts {
   readonly log: Logger
 }
 
-/** The exports of the library that are used. */
-export type Library = Pick<typeof import('oidc-provider'), 'Provider' | 'errors' | 'interactionPolicy'>
-
 /** Content of the files, and keys of the store. */
 export interface Loaded extends Offered, ClientsFile {
   readonly keys: readonly SigningJwk[]
   readonly people: People
 }
-
-/** What the files of the issuer share. */
-export interface SharedParts extends IssuerParts {
-  readonly library: Library
-  /** Path of the issuer's endpoints. */
-  readonly base: string
-  /** All clients. {@link Loaded} has those of the file. */
-  readonly directory: ClientDirectory
-  readonly records: SealedRecords
-  readonly apps: ConnectedApps
-  readonly sessionClients: SessionClients
-  readonly grants: Grants
-  readonly page: ShowPage
-  /** Thins out lines of the log that callers can cause at will. */
-  readonly sampler: Sampler
-  /** What is in force now. */
-  readonly loaded: () => Loaded
-}
-
-/** State of the request that the library is serving. */
-export interface RequestState {
-  /** The live session of the request's cookie. Absent without one, and for the calls of backends. */
-  readonly session: Session | undefined
-  readonly request: RequestContext
-  /** Whether no one is signed in and no one may be asked: the answer is a refusal, for which nothing is fetched. */
-  readonly isAnonymous?: boolean
-  /** The browser's own secrets, the oldest first. None for the calls of backends. */
-  readonly browserSecrets: readonly string[]
-}
-
-/** State of the request in progress, for what the library calls without a context of ours. */
-export const requestState = new AsyncLocalStorage<RequestState>()

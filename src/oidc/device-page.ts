@@ -3,16 +3,17 @@ import type { RequestContext } from '../base/request.ts'
 import type { Session } from '../core/users/host.ts'
 import type { Exchange } from '../http/exchange.ts'
 import { CountersignError, refused } from '../shared/errors.ts'
-import { cookieValue } from '../shared/header-text.ts'
+import { cookieName, cookieValue, setCookie } from '../shared/header-text.ts'
 import { typedCode } from '../shared/typed-code.ts'
-import { readPageInput, sendAnswer, sendPageJson } from './answers.ts'
-import type { LibraryAnswer } from './bridge.ts'
+import { readPageInput, readTicket, sendAnswer, sendPageJson, signTicket } from './answers.ts'
 import { type FileClient, mayUse, offeredTo, shownClient, usesDevices } from './clients.ts'
 import { GrantsFull } from './connected-apps.ts'
-import { DeviceCodes, devicePath, deviceSeconds, type PendingCode, type Terminal } from './device-codes.ts'
-import { type Permission, permissionsIn, scopeOf, sidOf } from './grants.ts'
-import { leadTo, type Navigations, signInAddress } from './pages.ts'
-import type { SharedParts } from './parts.ts'
+import { DeviceCodes, devicePath, deviceSeconds, type PendingCode, type Terminal, userCodes } from './device-codes.ts'
+import { type Grants, type Permission, permissionsIn, scopeOf, sidOf } from './grants.ts'
+import type { IssuerParts, Loaded } from './issuer-parts.ts'
+import type { LibraryAnswer } from './library-request.ts'
+import { leadTo, type Navigations, type ShowPage, signInAddress } from './pages.ts'
+import type { SealedRecords } from './sealed-records.ts'
 
 /** What a browser has typed, which its cookie keeps while its user signs in. */
 interface Typed {
@@ -37,16 +38,24 @@ interface Decision {
   readonly request: RequestContext
 }
 
+interface DevicePageParts
+  extends Pick<IssuerParts, 'settings' | 'publicUrl' | 'store' | 'keyring' | 'host' | 'audit' | 'limiter'> {
+  readonly records: SealedRecords
+  readonly grants: Grants
+  readonly page: ShowPage
+  readonly loaded: () => Loaded
+}
+
 /**
  * The page for codes of devices (RFC 8628, 3.3). A person types the code, signs in, and decides; nothing that was there
  * before the code was typed decides for them.
  */
 export class DevicePage {
-  readonly #parts: SharedParts
+  readonly #parts: DevicePageParts
   readonly #navigations: Navigations
   readonly #codes: DeviceCodes
 
-  constructor(parts: SharedParts, navigations: Navigations) {
+  constructor(parts: DevicePageParts, navigations: Navigations) {
     this.#parts = parts
     this.#navigations = navigations
     this.#codes = new DeviceCodes(parts)
@@ -71,19 +80,18 @@ export class DevicePage {
     if (input.sessionId === undefined) {
       const typed = await this.#type(String(input.code), request)
       return sendPageJson(exchange, { redirectTo: this.#signIn }, [
-        this.#setCookie(this.#ticketOf(typed), deviceSeconds),
+        setCookie(this.#cookieName, signTicket(this.#parts.keyring, ticketPurpose, typed), deviceSeconds),
       ])
     }
     const session = await this.#parts.host.browserSession(request)
     await this.#conclude({ session, typed: this.#typedIn(headers.cookie), input, request })
-    sendPageJson(exchange, {}, [this.#setCookie('', 0)])
+    sendPageJson(exchange, {}, [setCookie(this.#cookieName, '', 0)])
   }
 
   /** Takes what a person typed. A wrong code counts for the person's network, before it is compared; no other text. */
   async #type(text: string, request: RequestContext): Promise<Typed> {
-    const letters = typedCode(text)
-    if (!/^[BCDFGHJKLMNPQRSTVWXZ]{8}$/i.test(letters)) throw wrongCode()
-    const userCode = letters.toUpperCase()
+    const userCode = typedCode(text).toUpperCase()
+    if (!userCodes.typed.test(userCode)) throw wrongCode()
     const takeBack = await this.#parts.limiter?.countDeviceCode(request)
     const typed = { userCode, at: this.#parts.store.now() }
     const code = await this.#codeOf(typed)
@@ -197,30 +205,13 @@ export class DevicePage {
     return signInAddress(this.#parts.settings.basePath, `${devicePath}?back=1`, { again: '1' })
   }
 
-  /** What a cookie keeps of a typed code. The page of another browser has none. */
-  #ticketOf(typed: Typed): string {
-    const body = Buffer.from(JSON.stringify(typed)).toString('base64url')
-    return `${body}.${this.#parts.keyring.sign(ticketPurpose, body)}`
-  }
-
+  /** The typed code that a cookie keeps. The page of another browser has none. */
   #typedIn(cookies: string | undefined): Typed | undefined {
-    const [body = '', signature = ''] = cookieValue(cookies, this.#cookieName)?.split('.') ?? []
-    if (!this.#parts.keyring.verify(ticketPurpose, body, signature)) return undefined
-    return JSON.parse(Buffer.from(body, 'base64url').toString())
+    return readTicket<Typed>(this.#parts.keyring, ticketPurpose, cookieValue(cookies, this.#cookieName) ?? '')
   }
 
-  get #isSecure(): boolean {
-    return this.#parts.publicUrl().startsWith('https:')
-  }
-
-  /** With https the name has a prefix, and no other host can set it. */
   get #cookieName(): string {
-    return `${this.#isSecure ? '__Host-' : ''}countersign_device`
-  }
-
-  #setCookie(value: string, seconds: number): string {
-    const secure = this.#isSecure ? ' Secure;' : ''
-    return `${this.#cookieName}=${value}; Path=/; Max-Age=${seconds}; HttpOnly;${secure} SameSite=Lax`
+    return cookieName('countersign_device', this.#parts.publicUrl().startsWith('https:'))
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Issuer } from './issuer.ts'
-import type { IssuerParts } from './parts.ts'
+import type { IssuerParts } from './issuer-parts.ts'
 
 /** What ends with sessions. It ends also while a service runs without its clients file, and stays ended. */
 export { sessionEnds } from './session-ends.ts'

@@ -1,5 +1,5 @@
 import { equalInConstantTime, hashToken, randomText } from '../base/token.ts'
-import { cookiesBeginning } from '../shared/header-text.ts'
+import { cookieName, cookiesBeginning, setCookie } from '../shared/header-text.ts'
 
 /** Life of an interaction in seconds. */
 export const interactionSeconds = 10 * 60
@@ -25,7 +25,7 @@ const mostRead = 50
 export class BrowserCookies {
   readonly #isSecure: boolean
 
-  /** `isSecure`: people reach the issuer by https. Then the names have a prefix, and no other host can set them. */
+  /** `isSecure`: people reach the issuer by https. */
   constructor(isSecure: boolean) {
     this.#isSecure = isSecure
   }
@@ -43,21 +43,16 @@ export class BrowserCookies {
 
   /** The Set-Cookie header that makes a browser keep it. */
   keep({ name, secret }: BrowserCookie): string {
-    return this.#header(name, secret, interactionSeconds)
+    return setCookie(name, secret, interactionSeconds)
   }
 
   /** The Set-Cookie header that makes a browser forget it. */
   forget({ name }: BrowserCookie): string {
-    return this.#header(name, '', 0)
+    return setCookie(name, '', 0)
   }
 
   get #beginning(): string {
-    return `${this.#isSecure ? '__Host-' : ''}countersign_oidc_browser_`
-  }
-
-  #header(name: string, value: string, seconds: number): string {
-    const secure = this.#isSecure ? ' Secure;' : ''
-    return `${name}=${value}; Path=/; Max-Age=${seconds}; HttpOnly;${secure} SameSite=Lax`
+    return cookieName('countersign_oidc_browser_', this.#isSecure)
   }
 }
 
