@@ -13,6 +13,9 @@ export const terminalStatuses = ['finalized', 'rejected', 'cancelled', 'expired'
 
 export const orderStatuses = ['created', 'claimed', 'waiting_user', 'approved', ...terminalStatuses] as const
 
+/** Time in hours for which a wallet that was added to a user approves no order of the user's inbox. */
+export const newWalletHours = 24
+
 /** State of an order. The last four are terminal. */
 export type OrderStatus = (typeof orderStatuses)[number]
 

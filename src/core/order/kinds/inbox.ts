@@ -3,7 +3,7 @@ import { changeRecord, parseRecord, recordText } from '../../../base/record.ts'
 import { bearerToken, type RequestContext } from '../../../base/request.ts'
 import { CountersignError, invalidField, refused } from '../../../shared/errors.ts'
 import { given, pick } from '../../../shared/given.ts'
-import type { InboxOrder } from '../../../shared/orders.ts'
+import { type InboxOrder, newWalletHours } from '../../../shared/orders.ts'
 import { requirePlainLine } from '../../../shared/plain-line.ts'
 import type { Store } from '../../../store/store.ts'
 import type { CurrentSession, Session } from '../../users/host.ts'
@@ -11,8 +11,7 @@ import type { OrderRecord, OrdersByRecipe } from '../order.ts'
 import type { OrderCall, OrderParts, Recipe } from './recipes.ts'
 import { artifactOf, signFields } from './sign.ts'
 
-/** Time in ms for which a wallet that was added to a user approves no order of the user's inbox. */
-const newWalletMs = 24 * 60 * 60_000
+const newWalletMs = newWalletHours * 60 * 60_000
 
 /**
  * Orders of kind sign for the inbox of a user: only that user claims and approves them, by a session that no order
@@ -94,7 +93,7 @@ export const inbox: Recipe<'inbox'> = {
     if (!isFirst && wallet.linkedAt > issuedAt - newWalletMs) {
       throw new CountersignError(
         'WRONG_WALLET',
-        'This wallet was added to the user less than 24 hours before the request; sign with another wallet of the user',
+        `This wallet was added less than ${newWalletHours} hours before the request; sign with another wallet of the user`,
       )
     }
     await users.admit(inboxUserId, identity)

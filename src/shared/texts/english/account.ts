@@ -1,3 +1,5 @@
+import { newWalletHours } from '../../orders.ts'
+
 /** Texts of the account page; the demo lists sessions and computers, too. */
 export const account = {
   'account.title': 'Your account',
@@ -25,8 +27,7 @@ export const account = {
   'account.link.qrLabel': 'QR code for the other device',
   'account.link.finalized': 'The wallet is added. Sign in with it once to try it.',
   'account.link.share': 'Send the link',
-  'account.add.later':
-    'A wallet that you add now can approve requests of others only if they begin 24 hours later or more.',
+  'account.add.later': `A wallet that you add now can approve requests of others only if they begin ${newWalletHours} hours later or more.`,
   'account.requests': 'Requests',
   'account.requests.count': 'Waiting for you: {count}',
   'account.requests.none': 'Nothing waits for you.',

@@ -1,3 +1,5 @@
+import { newWalletHours } from '../../orders.ts'
+
 /** Texts of a request, which the approval page shows, and some of them the demo. */
 export const review = {
   'review.login.title': 'Sign in on another device?',
@@ -9,8 +11,7 @@ export const review = {
     'Add this wallet to the account {account} at {origin}? From then on, signing in with this wallet opens that account. Continue only if the account is yours.',
   'review.inbox.title': 'Approve this request?',
   'review.inbox.gives': '{host} gets your wallet’s signature, for exactly what you see here.',
-  'review.inbox.wrong-wallet':
-    'Use another wallet of your account. One that you added less than 24 hours before the request doesn’t count. Nothing was approved.',
+  'review.inbox.wrong-wallet': `Use another wallet of your account. One that you added less than ${newWalletHours} hours before the request doesn’t count. Nothing was approved.`,
   'review.asked-by': 'Asked by {name}',
   'review.asks': 'Requested by',
   'review.unverified': 'Not verified: were you just on this site?',

@@ -1,3 +1,4 @@
+import { newWalletHours } from '../../orders.ts'
 import type { account as english } from '../english/account.ts'
 
 export const account: Readonly<Record<keyof typeof english, string>> = {
@@ -28,8 +29,7 @@ export const account: Readonly<Record<keyof typeof english, string>> = {
   'account.link.qrLabel': 'QR-Code für das andere Gerät',
   'account.link.finalized': 'Die Wallet ist hinzugefügt. Melde dich zur Probe einmal mit ihr an.',
   'account.link.share': 'Link senden',
-  'account.add.later':
-    'Eine Wallet, die du jetzt hinzufügst, kann Anfragen anderer nur bestätigen, wenn sie frühestens 24 Stunden später beginnen.',
+  'account.add.later': `Eine Wallet, die du jetzt hinzufügst, kann Anfragen anderer nur bestätigen, wenn sie frühestens ${newWalletHours} Stunden später beginnen.`,
   'account.requests': 'Anfragen',
   'account.requests.count': 'Für dich: {count}',
   'account.requests.none': 'Nichts wartet auf dich.',

@@ -1,3 +1,4 @@
+import { newWalletHours } from '../../orders.ts'
 import type { review as english } from '../english/review.ts'
 
 export const review: Readonly<Record<keyof typeof english, string>> = {
@@ -10,8 +11,7 @@ export const review: Readonly<Record<keyof typeof english, string>> = {
     'Diese Wallet zum Konto {account} bei {origin} hinzufügen? Wenn du dich danach mit ihr anmeldest, öffnet sich dieses Konto. Mach nur weiter, wenn es deins ist.',
   'review.inbox.title': 'Diese Anfrage bestätigen?',
   'review.inbox.gives': '{host} bekommt die Signatur deiner Wallet, genau für das, was du hier siehst.',
-  'review.inbox.wrong-wallet':
-    'Nimm eine andere Wallet deines Kontos. Eine, die du weniger als 24 Stunden vor der Anfrage hinzugefügt hast, zählt nicht. Es wurde nichts bestätigt.',
+  'review.inbox.wrong-wallet': `Nimm eine andere Wallet deines Kontos. Eine, die du weniger als ${newWalletHours} Stunden vor der Anfrage hinzugefügt hast, zählt nicht. Es wurde nichts bestätigt.`,
   'review.asked-by': 'Angefragt von {name}',
   'review.asks': 'Anfrage von',
   'review.unverified': 'Nicht geprüft: Warst du gerade auf dieser Website?',
