@@ -78,7 +78,7 @@ const rows: Readonly<
       "request.origin ?? ''",
       'core/order/start core/order/orders',
     ],
-    ['challengeMessage', '`Origin: ${challenge.origin}`,', '', 'core/challenge'],
+    ['challengeMessage', '`Origin: ${challenge.origin}`,', '', 'core/challenge-text'],
     ['predicateOf', 'origins.has(origin)', '[...origins].some((one) => origin.startsWith(one))', 'e2e/origins'],
   ],
   4: [
@@ -101,9 +101,9 @@ const rows: Readonly<
   ],
   5: [
     ['oneLine', 'requirePlainLine(field, text)', '', 'core/order/start'],
-    ['forbidden', '\\p{Default_Ignorable_Code_Point}', '\\p{Cc}', 'core/challenge'],
+    ['forbidden', '\\p{Default_Ignorable_Code_Point}', '\\p{Cc}', 'core/challenge-text'],
     ['newOrder', 'requireReturnPath(returnTo)', '', 'core/order/start'],
-    ['challengeMessage', '${challenge.nonce}', '', 'core/challenge'],
+    ['challengeMessage', '${challenge.nonce}', '', 'core/challenge-text'],
   ],
   6: [
     ['claim', 'claimed: taken', "claimed: 'moves'", 'core/order/order', 5],

@@ -1,5 +1,5 @@
 import { sha256 } from '@noble/hashes/sha2.js'
-import { payloadLine } from '../../core/challenge.ts'
+import { payloadLine } from '../../core/challenge-text.ts'
 import { portableVerifier } from '../../core/wallet/ed25519.ts'
 import { ed25519, nimiq } from '../../core/wallet/nimiq.ts'
 import { hexToBytes } from '../../shared/hex.ts'

@@ -1,7 +1,7 @@
 import { sha256 } from '@noble/hashes/sha2.js'
 import { base64urlnopad } from '@scure/base'
 import { bytesToHex } from '../../shared/hex.ts'
-import type { Challenge } from '../challenge.ts'
+import type { Challenge } from '../challenge-text.ts'
 import type { SignInForm, WalletNamed } from './wallet.ts'
 
 /** A challenge as the service stored it. */

@@ -1,10 +1,11 @@
-import { challengeMessage, nonceTtl } from '../../core/challenge.ts'
-import { makeChallenge, requireLive } from '../../core/sign-in/sign-in-challenge.ts'
+import { challengeMessage } from '../../core/challenge-text.ts'
+import { makeChallenge, nonceTtl, requireLive } from '../../core/sign-in/sign-in-challenge.ts'
 import { walletAdapters } from '../../core/wallet/adapters.ts'
 import { portableVerifier } from '../../core/wallet/ed25519.ts'
 import { Prover } from '../../core/wallet/prover.ts'
-import type { Proof, ProvenIdentity, WalletAdapter } from '../../core/wallet/wallet.ts'
+import type { Proof, ProvenIdentity, WalletAdapter, WalletNamed } from '../../core/wallet/wallet.ts'
 import { CountersignError, invalidField } from '../../shared/errors.ts'
+import { given, pick } from '../../shared/given.ts'
 import { parseOrigin } from '../../shared/origin.ts'
 import { isPlainLine } from '../../shared/plain-line.ts'
 
@@ -27,7 +28,8 @@ export interface SignInChallengeOptions extends SignInAdapterOptions {
   readonly origin: string
   /**
    * The adapter that is going to sign. Wallets of ethereum and solana sign a form of their own, which `message` then
-   * is; without it, `message` is the plain text, which wallets of nimiq and ed25519 sign.
+   * is; without it, `message` is the plain text, which wallets of nimiq and ed25519 sign. A proof of another adapter,
+   * address or chain than the named one is refused.
    */
   readonly adapterId?: string | undefined
   /** Address of the wallet that is going to sign; required by the form of ethereum and solana. */
@@ -48,6 +50,8 @@ export interface SignInChallenge {
   readonly expiresAt: number
   /** The exact text for the wallet to sign. */
   readonly message: string
+  /** The wallet that the options named; absent if they named none. A proof of another one is refused. */
+  readonly askedFor?: WalletNamed
 }
 
 /** Options of {@link verifySignIn}. */
@@ -82,8 +86,10 @@ export function createSignInChallenge(options: SignInChallengeOptions): SignInCh
   }
   const challenge = makeChallenge({ appName, origin, ttlSeconds, now: Date.now() })
   const { nonce, issuedAt, expiresAt } = challenge
-  const message = proverOf(options).textFor(challenge, { adapterId, address, chainId }, origin)
-  return { appName, origin, nonce, issuedAt, expiresAt, message }
+  const askedFor = given({ adapterId, address, chainId })
+  const message = proverOf(options).textFor(challenge, askedFor, origin)
+  const isNamed = Object.keys(askedFor).length > 0
+  return { appName, origin, nonce, issuedAt, expiresAt, message, ...(isNamed ? { askedFor } : {}) }
 }
 
 /**
@@ -91,7 +97,8 @@ export function createSignInChallenge(options: SignInChallengeOptions): SignInCh
  * where it is kept, in one atomic step, before this call. The text is made again from the challenge and the account
  * that the proof names; no text of the client counts.
  *
- * @throws CountersignError NONCE_EXPIRED, ORIGIN_MISMATCH, SIGNATURE_INVALID, ADDRESS_MISMATCH, ADAPTER_UNKNOWN,
+ * @throws CountersignError NONCE_EXPIRED, ORIGIN_MISMATCH, SIGNATURE_INVALID, ADDRESS_MISMATCH (the proof's address, or
+ * the wallet that the challenge was asked for with, is another one than signed), ADAPTER_UNKNOWN,
  * INVALID_REQUEST for a malformed key, signature or address; for contract wallets CONTRACT_WALLET_NEEDS_RPC and
  * EVM_RPC_UNAVAILABLE.
  * @throws TypeError if `challenge` is none.
@@ -115,13 +122,15 @@ function proverOf({ adapters = defaultAdapters, evmRpc }: SignInAdapterOptions):
 
 /** The challenge with its plain text. A challenge without one of its fields is a mistake in the caller's code. */
 function storedChallenge(challenge: SignInChallenge) {
-  const { appName, origin, nonce, issuedAt, expiresAt } = challenge
-  const hasTexts = [appName, origin, nonce].every((text) => typeof text === 'string') && parseOrigin(origin) === origin
-  if (!hasTexts || ![issuedAt, expiresAt].every(Number.isSafeInteger)) {
+  const { appName, origin, nonce, issuedAt, expiresAt, askedFor = {} } = challenge
+  const named = pick(askedFor, ['adapterId', 'address', 'chainId'])
+  const texts = [appName, origin, nonce, ...Object.values(named)]
+  const hasTexts = texts.every((text) => typeof text === 'string') && parseOrigin(origin) === origin
+  if (!hasTexts || typeof askedFor !== 'object' || ![issuedAt, expiresAt].every(Number.isSafeInteger)) {
     throw new TypeError('challenge must be what createSignInChallenge returned')
   }
   const lines = { action: 'auth.login', challengeId: 'login', nonce, origin, issuedAt, expiresAt } as const
-  return { ...lines, message: challengeMessage(appName, lines) }
+  return { ...lines, askedFor: named, message: challengeMessage(appName, lines) }
 }
 
 /** The fields of a proof, which is a client's JSON. */

@@ -1,6 +1,6 @@
 import { sha256 } from '@noble/hashes/sha2.js'
 import { base64urlnopad } from '@scure/base'
-import { payloadLine } from '../../core/challenge.ts'
+import { payloadLine } from '../../core/challenge-text.ts'
 import { canonicalPayload } from '../../core/order/canonical-payload.ts'
 import { walletAdapters } from '../../core/wallet/adapters.ts'
 import { portableVerifier } from '../../core/wallet/ed25519.ts'

@@ -3,6 +3,7 @@ import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { describe, expect, test, vi } from 'vitest'
 import {
   createSignInChallenge,
+  type SignInChallenge,
   type SignInChallengeOptions,
   verifySignIn,
 } from '../../../src/integrations/core/index.ts'
@@ -139,6 +140,20 @@ describe('refused is', () => {
     await expect(verify({ address: other.address })).rejects.toEqual(reason('ADDRESS_MISMATCH'))
   })
 
+  test('a proof of another wallet than the challenge was asked for with', async () => {
+    const other = makeTestWallet()
+    const named = { adapterId: 'nimiq', address: wallet.address }
+    const challenge: SignInChallenge = JSON.parse(JSON.stringify(begin(named)))
+    const verify = (changed: object, by = wallet) =>
+      verifySignIn({ challenge, proof: { ...sign(challenge.message, by), ...changed }, origin })
+    expect(await verify({})).toMatchObject(named)
+    await expect(verify({}, other)).rejects.toEqual(reason('ADDRESS_MISMATCH'))
+    await expect(verify({ address: other.address }, other)).rejects.toEqual(reason('ADDRESS_MISMATCH'))
+    const ofKind = begin({ adapterId: 'ed25519' })
+    const proof = { ...sign(ofKind.message), adapterId: 'nimiq' }
+    await expect(verifySignIn({ challenge: ofKind, proof, origin })).rejects.toEqual(reason('ADDRESS_MISMATCH'))
+  })
+
   test('an adapter that is not configured, and a proof of another one', async () => {
     const challenge = begin()
     const proof = sign(challenge.message)
@@ -176,12 +191,16 @@ test.each([
   expect(() => begin(options)).toThrow(TypeError)
 })
 
-test.each([{ origin: 'https://app.example/' }, { nonce: 1 }, { expiresAt: 'soon' }, { issuedAt: undefined }])(
-  "a challenge with %j is the developer's mistake",
-  async (wrong) => {
-    const challenge = begin()
-    await expect(
-      verifySignIn({ challenge: { ...challenge, ...wrong } as never, proof: sign(challenge.message), origin }),
-    ).rejects.toThrow(TypeError)
-  },
-)
+test.each([
+  { origin: 'https://app.example/' },
+  { nonce: 1 },
+  { expiresAt: 'soon' },
+  { issuedAt: undefined },
+  { askedFor: 'nimiq' },
+  { askedFor: { address: 1 } },
+])("a challenge with %j is the developer's mistake", async (wrong) => {
+  const challenge = begin()
+  await expect(
+    verifySignIn({ challenge: { ...challenge, ...wrong } as never, proof: sign(challenge.message), origin }),
+  ).rejects.toThrow(TypeError)
+})

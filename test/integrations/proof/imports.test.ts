@@ -5,7 +5,8 @@ import { bundleProof } from '../../support/proof-bundle.ts'
 const { metafile, script } = await bundleProof()
 
 test('countersign/proof is wallets, texts and their cryptography', () => {
-  const own = /^src\/(integrations\/proof\/|shared\/|core\/(wallet\/|challenge\.ts$|order\/canonical-payload\.ts$))/
+  const own =
+    /^src\/(integrations\/proof\/|shared\/|core\/(wallet\/|challenge-text\.ts$|order\/canonical-payload\.ts$))/
   const packages = /(^|\/)node_modules\/(@noble\/(hashes|curves)|@scure\/base|tweetnacl)\//
   // tweetnacl has it for keys of its own making in Node, and says itself that browsers do not get it.
   const left = /^\(disabled\):crypto$/

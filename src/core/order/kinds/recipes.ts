@@ -1,6 +1,6 @@
 import type { RequestContext } from '../../../base/request.ts'
 import type { OrderChallenge, ProofArtifact, StartOrderOptions } from '../../../shared/orders.ts'
-import type { ChallengeAction } from '../../challenge.ts'
+import type { ChallengeAction } from '../../challenge-text.ts'
 import type { ListedWallet } from '../../sign-in/user-wallets.ts'
 import type { IssuedSession } from '../../users/host.ts'
 import type { ProvenIdentity } from '../../wallet/wallet.ts'

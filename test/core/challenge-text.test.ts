@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type Challenge, challengeMessage } from '../../src/core/challenge.ts'
+import { type Challenge, challengeMessage } from '../../src/core/challenge-text.ts'
 import { isPlainLine, requirePlainLine } from '../../src/shared/plain-line.ts'
 
 const challenge: Challenge = {
