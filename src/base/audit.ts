@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { OrderKind } from '../shared/orders.ts'
 
 /**
  * Something that happened, recorded so that a break-in can be reconstructed: who did what, from where, to which order,
@@ -34,7 +35,7 @@ export interface AuditWallet {
 /** An order and what it is for. */
 export interface AuditOrder {
   readonly orderId: string
-  readonly kind: 'login' | 'sign' | 'link'
+  readonly kind: OrderKind
 }
 
 /** A session of a user. */
