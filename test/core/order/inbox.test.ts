@@ -245,15 +245,6 @@ describe.each(stores)('orders for an inbox, on $name:', async ({ open }) => {
       const other = new Scene(scene.instance, scene.signer, await signedIn(scene.instance))
       await other.start({}, backend('key-5'))
     })
-
-    test('of many at once, on two instances, five are stored', async () => {
-      const scene = await setUp()
-      const other = new Scene(makeInstance(store, { settings: { orderStartKeys } }), scene.signer, scene.session)
-      const starts = Array.from({ length: 12 }, (_, n) => reasonOf((n % 2 === 0 ? scene : other).start()))
-      const refused = (await Promise.all(starts)).filter((reason) => reason !== undefined)
-      expect(refused).toEqual(Array(7).fill('RATE_LIMITED'))
-      expect(await scene.list()).toHaveLength(5)
-    })
   })
 
   describe('a start', () => {
@@ -575,19 +566,6 @@ describe.each(stores)('orders for an inbox, on $name:', async ({ open }) => {
       const stored = JSON.stringify(await storedOrders(store).load(order.orderId))
       expect(stored).not.toContain(finalizeKey)
       expect(stored).toContain('finalizeKeyHash')
-    })
-
-    test('of two processes at once: one gets the answer', async () => {
-      const scene = await setUp()
-      const other = new Scene(makeInstance(store, { settings: { orderStartKeys } }), scene.signer, scene.session)
-      const order = await scene.approved()
-      const keys = ['the-key-of-one-process-0001', 'the-key-of-another-process']
-      const reasons = await Promise.all([
-        reasonOf(scene.finalize(order, keys[0])),
-        reasonOf(other.finalize(order, keys[1])),
-      ])
-      expect(reasons.filter((reason) => reason === undefined)).toHaveLength(1)
-      expect(reasons).toContain('ORDER_FINALIZED')
     })
 
     test('of one process twice at once: both get the answer', async () => {

@@ -52,6 +52,20 @@ function withMethods(store: Store, methods: Partial<Store>): Store {
   })
 }
 
+/** A store that reports what is written to it. */
+function observing(store: Store, written: (value: string, life: Life) => void): Store {
+  return withMethods(store, {
+    create: (key, value, life) => {
+      written(value, life)
+      return store.create(key, value, life)
+    },
+    compareAndSet: (key, version, value, life) => {
+      written(value, life)
+      return store.compareAndSet(key, version, value, life)
+    },
+  })
+}
+
 interface Place {
   readonly name: string
   open(): Promise<string>
@@ -92,9 +106,7 @@ describe.each(places)('known computers on $name', ({ open }) => {
   beforeEach(() => {
     wallet = newWallet()
   })
-  afterEach(() => {
-    vi.useRealTimers()
-  })
+  afterEach(() => void vi.useRealTimers())
 
   /** Makes a computer known by an order whose code is typed now. */
   const remember = async (id: string, by = computers, order = { orderId: newId(), at: here.now() }) => {
@@ -290,16 +302,7 @@ describe.each(places)('known computers on $name', ({ open }) => {
 
   test('fit into what a store takes, with the longest texts and full lists', async () => {
     const values: string[] = []
-    const measured = withMethods(here, {
-      create: (key, value, life) => {
-        values.push(value)
-        return here.create(key, value, life)
-      },
-      compareAndSet: (key, version, value, life) => {
-        values.push(value)
-        return here.compareAndSet(key, version, value, life)
-      },
-    })
+    const measured = observing(here, (value) => values.push(value))
     const longest = new KnownComputers(measured)
     // A lone surrogate is six bytes of JSON. A zone makes an IPv6 address as long as its writer likes.
     const client = { ip: `fe80::1%${'a'.repeat(10_000)}`, userAgent: '\ud800'.repeat(256) }
@@ -317,18 +320,7 @@ describe.each(places)('known computers on $name', ({ open }) => {
 
   test('are stored until the last of them is over, and what only says that they are forgotten for eleven minutes', async () => {
     const lives: Life[] = []
-    const observed = new KnownComputers(
-      withMethods(here, {
-        create: (key, value, life) => {
-          lives.push(life)
-          return here.create(key, value, life)
-        },
-        compareAndSet: (key, version, value, life) => {
-          lives.push(life)
-          return here.compareAndSet(key, version, value, life)
-        },
-      }),
-    )
+    const observed = new KnownComputers(observing(here, (_, life) => lives.push(life)))
     vi.useFakeTimers({ toFake: ['Date'] })
     await remember('a', observed)
     passTime(10 * days)

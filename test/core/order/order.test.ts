@@ -121,111 +121,67 @@ const states = {
 type StateName = keyof typeof states
 type CommandName = keyof typeof commands
 
+const redeemed = { redeem: '=', 'redeem after a change of secret': '=' }
+const takenBack = { reject: '=', finalize: 'REJECTED', ...guessing('REJECTED', 'REJECTED') }
+
+/** What a command finds in the terminal statuses, and in those in which a phone has the order. */
+const over = ['FINALIZED', 'REJECTED', 'CANCELLED', 'EXPIRED']
+const taken = ['ALREADY_CLAIMED', 'ALREADY_CLAIMED', 'ALREADY_CLAIMED']
+const finalizing = row('NOT_APPROVED', 'NOT_APPROVED', 'NOT_APPROVED', '→ finalized', '=', ...over.slice(1))
+
 /** What a command finds in a status if nothing more is said of it below. Reasons are without ORDER_. */
 const byStatus: Readonly<Record<CommandName, Readonly<Record<OrderStatus, string>>>> = {
-  claim: row('→ claimed', '=', '=', '=', 'FINALIZED', 'REJECTED', 'CANCELLED', 'EXPIRED'),
-  'claim by another': row(
-    '→ claimed',
-    'ALREADY_CLAIMED',
-    'ALREADY_CLAIMED',
-    'ALREADY_CLAIMED',
-    'FINALIZED',
-    'REJECTED',
-    'CANCELLED',
-    'EXPIRED',
-  ),
-  'claim after a change of secret': row('→ claimed', '=', '=', '=', 'FINALIZED', 'REJECTED', 'CANCELLED', 'EXPIRED'),
-  preview: row(
-    '=',
-    'ALREADY_CLAIMED',
-    'ALREADY_CLAIMED',
-    'ALREADY_CLAIMED',
-    'FINALIZED',
-    'REJECTED',
-    'CANCELLED',
-    'EXPIRED',
-  ),
-  readChallenge: row('NOT_READ', '→ waiting_user', '=', '=', 'FINALIZED', 'REJECTED', 'CANCELLED', 'EXPIRED'),
-  handOver: row('NOT_READ', '+', '+', 'ALREADY_APPROVED', 'FINALIZED', 'REJECTED', 'CANCELLED', 'EXPIRED'),
+  claim: row('→ claimed', '=', '=', '=', ...over),
+  'claim by another': row('→ claimed', ...taken, ...over),
+  'claim after a change of secret': row('→ claimed', '=', '=', '=', ...over),
+  preview: row('=', ...taken, ...over),
+  readChallenge: row('NOT_READ', '→ waiting_user', '=', '=', ...over),
+  handOver: row('NOT_READ', '+', '+', 'ALREADY_APPROVED', ...over),
   redeem: always('HANDOVER_INVALID'),
   'redeem by another': always('HANDOVER_INVALID'),
   'redeem after a change of secret': always('HANDOVER_INVALID'),
-  approve: row('NOT_READ', 'NOT_READ', '→ approved', '=', '=', 'REJECTED', 'CANCELLED', 'EXPIRED'),
-  'approve otherwise': row(
-    'NOT_READ',
-    'NOT_READ',
-    '→ approved',
-    'ALREADY_APPROVED',
-    'FINALIZED',
-    'REJECTED',
-    'CANCELLED',
-    'EXPIRED',
-  ),
-  beginContractCheck: row(
-    'NOT_READ',
-    'NOT_READ',
-    '+',
-    'ALREADY_APPROVED',
-    'FINALIZED',
-    'REJECTED',
-    'CANCELLED',
-    'EXPIRED',
-  ),
-  // Nobody is told its outcome.
+  approve: row('NOT_READ', 'NOT_READ', '→ approved', '=', '=', ...over.slice(1)),
+  'approve otherwise': row('NOT_READ', 'NOT_READ', '→ approved', 'ALREADY_APPROVED', ...over),
+  beginContractCheck: row('NOT_READ', 'NOT_READ', '+', 'ALREADY_APPROVED', ...over),
+  // Its caller gets no outcome.
   undoContractCheck: row('=', '=', '+', '=', '=', '=', '=', '='),
   // In finalized: the take-back is stored, and the status stays.
   reject: row('NOT_READ', '→ rejected', '→ rejected', '→ rejected', '+', '=', 'CANCELLED', 'EXPIRED'),
   cancel: row('→ cancelled', '→ cancelled', '→ cancelled', '→ cancelled', 'FINALIZED', 'REJECTED', '=', 'EXPIRED'),
-  finalize: finalizing(),
-  'finalize without a code': finalizing(),
-  'finalize with a wrong code': finalizing(),
+  finalize: finalizing,
+  'finalize without a code': finalizing,
+  'finalize with a wrong code': finalizing,
   settleTakeBack: always('='),
   expire: always('='),
 }
 
 /** What is different in some states. `+` changes the order in its status, `+ X` also refuses. */
 const exceptions: Partial<Record<StateName, Partial<Record<CommandName, string>>>> = {
-  'handed over, claimed': { redeem: '+', 'redeem by another': '+', 'redeem after a change of secret': '+' },
-  'taken over, claimed': { redeem: '=', 'redeem after a change of secret': '=' },
-  'handed over': { redeem: '+', 'redeem by another': '+', 'redeem after a change of secret': '+' },
-  'taken over': { redeem: '=', 'redeem after a change of secret': '=' },
+  'handed over, claimed': redeeming('+'),
+  'taken over, claimed': redeemed,
+  'handed over': redeeming('+'),
+  'taken over': redeemed,
   'waiting, with three contract checks': { beginContractCheck: 'RATE_LIMITED' },
-  'approved, though handed over': {
-    redeem: 'ALREADY_APPROVED',
-    'redeem by another': 'ALREADY_APPROVED',
-    'redeem after a change of secret': 'ALREADY_APPROVED',
-  },
-  'approved, taken over': { redeem: '=', 'redeem after a change of secret': '=' },
-  'approved, with a return code': {
-    'finalize without a code': 'RETURN_CODE_REQUIRED',
-    'finalize with a wrong code': '+ RETURN_CODE_WRONG',
-  },
-  'approved, with two wrong return codes': {
-    'finalize without a code': 'RETURN_CODE_REQUIRED',
-    'finalize with a wrong code': '→ rejected RETURN_CODE_WRONG',
-  },
+  'approved, though handed over': redeeming('ALREADY_APPROVED'),
+  'approved, taken over': redeemed,
+  'approved, with a return code': guessing('+ RETURN_CODE_WRONG'),
+  'approved, with two wrong return codes': guessing('→ rejected RETURN_CODE_WRONG'),
   'finalized, sign': { reject: 'FINALIZED' },
-  'finalized, with a return code': {
-    'finalize without a code': 'RETURN_CODE_REQUIRED',
-    'finalize with a wrong code': '+ RETURN_CODE_WRONG',
-  },
-  'finalized, with two wrong return codes': {
-    'finalize without a code': 'RETURN_CODE_REQUIRED',
-    'finalize with a wrong code': '+ RETURN_CODE_WRONG',
-  },
-  'finalized, with three wrong return codes': {
-    finalize: 'FINALIZED',
-    'finalize without a code': 'FINALIZED',
-    'finalize with a wrong code': 'FINALIZED',
-  },
-  'taken back': { ...takenBack(), settleTakeBack: '+' },
-  'taken back, settled': takenBack(),
-  'taken back, with a return code': { ...takenBack(), settleTakeBack: '+' },
-  'rejected, handed over': {
-    redeem: 'REJECTED',
-    'redeem by another': 'REJECTED',
-    'redeem after a change of secret': 'REJECTED',
-  },
+  'finalized, with a return code': guessing('+ RETURN_CODE_WRONG'),
+  'finalized, with two wrong return codes': guessing('+ RETURN_CODE_WRONG'),
+  'finalized, with three wrong return codes': { finalize: 'FINALIZED', ...guessing('FINALIZED', 'FINALIZED') },
+  'taken back': { ...takenBack, settleTakeBack: '+' },
+  'taken back, settled': takenBack,
+  'taken back, with a return code': { ...takenBack, settleTakeBack: '+' },
+  'rejected, handed over': redeeming('REJECTED'),
+}
+
+function redeeming(answer: string): Partial<Record<CommandName, string>> {
+  return { redeem: answer, 'redeem by another': answer, 'redeem after a change of secret': answer }
+}
+
+function guessing(wrong: string, absent = 'RETURN_CODE_REQUIRED'): Partial<Record<CommandName, string>> {
+  return { 'finalize without a code': absent, 'finalize with a wrong code': wrong }
 }
 
 function row(...answers: string[]): Record<OrderStatus, string> {
@@ -235,19 +191,6 @@ function row(...answers: string[]): Record<OrderStatus, string> {
 
 function always(answer: string): Record<OrderStatus, string> {
   return row(...Array.from({ length: 8 }, () => answer))
-}
-
-function finalizing(): Record<OrderStatus, string> {
-  return row('NOT_APPROVED', 'NOT_APPROVED', 'NOT_APPROVED', '→ finalized', '=', 'REJECTED', 'CANCELLED', 'EXPIRED')
-}
-
-function takenBack(): Partial<Record<CommandName, string>> {
-  return {
-    reject: '=',
-    finalize: 'REJECTED',
-    'finalize without a code': 'REJECTED',
-    'finalize with a wrong code': 'REJECTED',
-  }
 }
 
 /** The reason that a table's word stands for. */

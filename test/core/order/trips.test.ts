@@ -19,18 +19,6 @@ import {
   untilWaiting,
 } from './support.ts'
 
-/**
- * What each call of an order asks of the store. A line is a trip: steps that begin together. The call waits for the
- * answers of one before it goes on to the next, but not for removeMember, by which an order that is over is counted
- * out.
- */
-interface Row {
-  readonly call: string
-  /** Does what comes before, and returns the call. */
-  readonly prepare: (parts: Parts) => Promise<() => Promise<unknown>>
-  readonly trips: readonly string[]
-}
-
 interface Parts {
   readonly instance: Instance
   /** Takes return codes. */
@@ -55,237 +43,6 @@ async function remembered({ withCodes, signer, computer }: Parts): Promise<Start
   return input
 }
 
-const rows: readonly Row[] = [
-  {
-    call: 'StartOrder',
-    prepare:
-      async ({ instance }) =>
-      () =>
-        instance.orders.start({ kind: 'login' }, desktop),
-    trips: ['addMember + create'],
-  },
-  {
-    call: 'PreviewOrder',
-    async prepare({ instance: { orders } }) {
-      const order = await orders.start({ kind: 'login' }, desktop)
-      return () => orders.preview(order, phone)
-    },
-    trips: ['get'],
-  },
-  {
-    call: 'ClaimOrder',
-    async prepare({ instance: { orders } }) {
-      const order = await orders.start({ kind: 'login' }, desktop)
-      return () => orders.claim(order, phone)
-    },
-    trips: ['get', 'compareAndSet'],
-  },
-  {
-    call: 'GetOrderChallenge',
-    async prepare({ instance: { orders } }) {
-      const order = await orders.start({ kind: 'login' }, desktop)
-      const claimed = await orders.claim(order, phone)
-      return () => orders.readChallenge(claimed, phone)
-    },
-    trips: ['get', 'compareAndSet'],
-  },
-  {
-    call: 'GetOrderChallenge, again',
-    async prepare({ instance }) {
-      const order = await untilWaiting(instance)
-      return () => instance.orders.readChallenge(order, phone)
-    },
-    trips: ['get'],
-  },
-  {
-    call: 'HandOverOrder',
-    async prepare({ instance }) {
-      const order = await untilWaiting(instance)
-      return () => instance.orders.handOver(order, phone)
-    },
-    trips: ['get', 'compareAndSet'],
-  },
-  {
-    call: 'RedeemHandOver',
-    async prepare({ instance }) {
-      const handOver = await instance.orders.handOver(await untilWaiting(instance), phone)
-      return () => instance.orders.redeem(handOver, phone)
-    },
-    trips: ['get', 'compareAndSet'],
-  },
-  {
-    call: 'ApproveOrder',
-    async prepare({ instance, signer }) {
-      const order = named(await untilWaiting(instance, { kind: 'login' }, signer))
-      return () => instance.orders.approve(order, phone)
-    },
-    trips: ['get', 'get', 'compareAndSet'],
-  },
-  {
-    call: 'ApproveOrder, of a computer that may be known',
-    async prepare(parts) {
-      const order = named(await untilWaiting(parts.withCodes, await remembered(parts), parts.signer))
-      return () => parts.withCodes.orders.approve(order, phone)
-    },
-    trips: ['get', 'get', 'get', 'compareAndSet'],
-  },
-  {
-    call: 'ApproveOrder, by a contract wallet',
-    async prepare({ instance }) {
-      const order = await untilWaiting(instance)
-      return () => instance.orders.approve({ ...order, proof: contractProof }, phone)
-    },
-    trips: ['get', 'get', 'compareAndSet', 'get', 'get', 'compareAndSet'],
-  },
-  {
-    call: 'ApproveOrder, by a contract wallet whose RPC is away',
-    async prepare({ instance }) {
-      const order = await untilWaiting(instance)
-      const proof = { ...contractProof, signatureHex: 'bb' }
-      return () => expect(instance.orders.approve({ ...order, proof }, phone)).rejects.toThrow('away')
-    },
-    trips: ['get', 'get', 'compareAndSet', 'get', 'compareAndSet'],
-  },
-  {
-    call: 'RejectOrder',
-    async prepare({ instance }) {
-      const order = await untilWaiting(instance)
-      return () => instance.orders.reject(order, phone)
-    },
-    trips: ['get', 'compareAndSet', 'removeMember'],
-  },
-  {
-    call: 'RejectOrder, which takes a session back',
-    async prepare({ instance, signer }) {
-      const order = await untilApproved(instance, { kind: 'login' }, signer)
-      await instance.orders.finalize(order, desktop)
-      return () => instance.orders.reject(order, phone)
-    },
-    trips: ['get', 'compareAndSet', 'get', 'compareAndSet', 'removeMember', 'get', 'compareAndSet'],
-  },
-  {
-    call: 'RejectOrder, which takes the session of a known computer back',
-    async prepare(parts) {
-      const { withCodes, signer, computer } = parts
-      const order = await untilApproved(withCodes, await remembered(parts), signer)
-      await withCodes.orders.finalize({ ...order, computerProof: computer.prove(order) }, desktop)
-      return () => withCodes.orders.reject(order, phone)
-    },
-    trips: [
-      'get',
-      'compareAndSet',
-      'get + get',
-      'compareAndSet + compareAndSet',
-      'removeMember',
-      'get',
-      'compareAndSet',
-    ],
-  },
-  {
-    call: 'CancelOrder',
-    async prepare({ instance }) {
-      const order = await untilWaiting(instance)
-      return () => instance.orders.cancel(order, desktop)
-    },
-    trips: ['get', 'compareAndSet', 'removeMember'],
-  },
-  {
-    call: 'FinalizeOrder, login',
-    async prepare({ instance, signer }) {
-      const order = await untilApproved(instance, { kind: 'login' }, signer)
-      return () => instance.orders.finalize(order, desktop)
-    },
-    trips: ['get', 'get + get', 'compareAndSet', 'addMember + create + removeMember', 'get + get'],
-  },
-  {
-    call: 'FinalizeOrder, login, again',
-    async prepare({ instance, signer }) {
-      const order = await untilApproved(instance, { kind: 'login' }, signer)
-      await instance.orders.finalize(order, desktop)
-      return () => instance.orders.finalize(order, desktop)
-    },
-    trips: ['get', 'addMember + create', 'get + get', 'get'],
-  },
-  {
-    call: 'FinalizeOrder, login, of a known computer',
-    async prepare(parts) {
-      const { withCodes, signer, computer } = parts
-      const order = await untilApproved(withCodes, await remembered(parts), signer)
-      return () => withCodes.orders.finalize({ ...order, computerProof: computer.prove(order) }, desktop)
-    },
-    trips: [
-      'get',
-      'get + get',
-      'compareAndSet',
-      'addMember + create + removeMember',
-      'get + get',
-      'get',
-      'compareAndSet',
-    ],
-  },
-  {
-    call: 'FinalizeOrder, sign',
-    async prepare({ instance, signer }) {
-      const order = await untilApproved(instance, { kind: 'sign' }, signer)
-      return () => instance.orders.finalize(order, desktop)
-    },
-    trips: ['get', 'get', 'compareAndSet', 'removeMember'],
-  },
-  {
-    call: 'FinalizeOrder, sign, again',
-    async prepare({ instance, signer }) {
-      const order = await untilApproved(instance, { kind: 'sign' }, signer)
-      await instance.orders.finalize(order, desktop)
-      return () => instance.orders.finalize(order, desktop)
-    },
-    trips: ['get'],
-  },
-  {
-    call: 'FinalizeOrder, sign, of a known computer',
-    async prepare(parts) {
-      const { withCodes, signer, computer } = parts
-      const order = await untilApproved(withCodes, { ...(await remembered(parts)), kind: 'sign' }, signer)
-      return () => withCodes.orders.finalize({ ...order, computerProof: computer.prove(order) }, desktop)
-    },
-    trips: ['get', 'get', 'compareAndSet', 'get + removeMember', 'compareAndSet'],
-  },
-  {
-    call: 'WatchOrder, to its first event',
-    async prepare({ instance }) {
-      const order = await untilWaiting(instance)
-      return () => instance.orders.watch(order, desktop, new AbortController().signal).next()
-    },
-    trips: ['get', 'watch', 'get'],
-  },
-  {
-    call: 'WatchOrder, and its next event',
-    async prepare({ instance, elsewhere }) {
-      const order = await untilWaiting(instance)
-      const events = instance.orders.watch(order, desktop, new AbortController().signal)
-      await events.next()
-      return async () => {
-        const next = events.next()
-        await elsewhere.orders.cancel(order, desktop)
-        expect((await next).value).toMatchObject({ status: 'cancelled' })
-      }
-    },
-    trips: ['get'],
-  },
-  {
-    call: 'WatchOrder, of an order that is over',
-    async prepare({ instance }) {
-      const order = await untilWaiting(instance)
-      await instance.orders.cancel(order, desktop)
-      const events = instance.orders.watch(order, desktop, new AbortController().signal)
-      return async () => {
-        expect((await events.next()).value).toMatchObject({ status: 'cancelled' })
-        expect((await events.next()).done).toBe(true)
-      }
-    },
-    trips: ['get'],
-  },
-]
-
 /** A wallet that only an RPC can check, which is away for some signatures. */
 const contractWallets: WalletAdapter = {
   id: 'contract',
@@ -299,19 +56,205 @@ const contractWallets: WalletAdapter = {
   readAddress: (text) => text,
 }
 
-test.each(rows)('$call takes no more trips than listed', async ({ prepare, trips }) => {
-  const inner = await memoryStore()
-  const { store, taken } = countTrips(inner)
-  const records = storedOrders(store, { open: new OpenOrders(defaultLimits, store) })
-  const options = { records, blocks: true, adapter: contractWallets }
-  const instance = makeInstance(store, options)
-  const withCodes = makeInstance(store, { ...options, settings: { confirmationCode: 'return' } })
-  const elsewhere = makeInstance(inner)
-  const signer = new Signer()
-  const known = await untilApproved(instance, { kind: 'login' }, signer)
-  await instance.orders.finalize(known, desktop)
-  const call = await prepare({ instance, withCodes, elsewhere, signer, computer: new Computer() })
-  await taken()
-  await call()
-  expect(await taken()).toEqual(trips)
+/**
+ * Tests what a call of an order asks of the store. A trip is one or more steps that begin together. The call waits for
+ * the answers of a trip before it goes on to the next, but not for removeMember, by which an order that is over is
+ * counted out. `prepare` does what comes before, and returns the call.
+ */
+function takes(
+  call: string,
+  trips: readonly string[],
+  prepare: (parts: Parts) => Promise<() => Promise<unknown>>,
+): void {
+  test(`${call} takes no more trips than listed`, async () => {
+    const inner = await memoryStore()
+    const { store, taken } = countTrips(inner)
+    const records = storedOrders(store, { open: new OpenOrders(defaultLimits, store) })
+    const options = { records, blocks: true, adapter: contractWallets }
+    const instance = makeInstance(store, options)
+    const withCodes = makeInstance(store, { ...options, settings: { confirmationCode: 'return' } })
+    const elsewhere = makeInstance(inner)
+    const signer = new Signer()
+    const known = await untilApproved(instance, { kind: 'login' }, signer)
+    await instance.orders.finalize(known, desktop)
+    const prepared = await prepare({ instance, withCodes, elsewhere, signer, computer: new Computer() })
+    await taken()
+    await prepared()
+    expect(await taken()).toEqual(trips)
+  })
+}
+
+takes(
+  'StartOrder',
+  ['addMember + create'],
+  async ({ instance }) =>
+    () =>
+      instance.orders.start({ kind: 'login' }, desktop),
+)
+
+takes('PreviewOrder', ['get'], async ({ instance: { orders } }) => {
+  const order = await orders.start({ kind: 'login' }, desktop)
+  return () => orders.preview(order, phone)
+})
+
+takes('ClaimOrder', ['get', 'compareAndSet'], async ({ instance: { orders } }) => {
+  const order = await orders.start({ kind: 'login' }, desktop)
+  return () => orders.claim(order, phone)
+})
+
+takes('GetOrderChallenge', ['get', 'compareAndSet'], async ({ instance: { orders } }) => {
+  const order = await orders.start({ kind: 'login' }, desktop)
+  const claimed = await orders.claim(order, phone)
+  return () => orders.readChallenge(claimed, phone)
+})
+
+takes('GetOrderChallenge, again', ['get'], async ({ instance }) => {
+  const order = await untilWaiting(instance)
+  return () => instance.orders.readChallenge(order, phone)
+})
+
+takes('HandOverOrder', ['get', 'compareAndSet'], async ({ instance }) => {
+  const order = await untilWaiting(instance)
+  return () => instance.orders.handOver(order, phone)
+})
+
+takes('RedeemHandOver', ['get', 'compareAndSet'], async ({ instance }) => {
+  const handOver = await instance.orders.handOver(await untilWaiting(instance), phone)
+  return () => instance.orders.redeem(handOver, phone)
+})
+
+takes('ApproveOrder', ['get', 'get', 'compareAndSet'], async ({ instance, signer }) => {
+  const order = named(await untilWaiting(instance, { kind: 'login' }, signer))
+  return () => instance.orders.approve(order, phone)
+})
+
+takes('ApproveOrder, of a computer that may be known', ['get', 'get', 'get', 'compareAndSet'], async (parts) => {
+  const order = named(await untilWaiting(parts.withCodes, await remembered(parts), parts.signer))
+  return () => parts.withCodes.orders.approve(order, phone)
+})
+
+takes(
+  'ApproveOrder, by a contract wallet',
+  ['get', 'get', 'compareAndSet', 'get', 'get', 'compareAndSet'],
+  async ({ instance }) => {
+    const order = await untilWaiting(instance)
+    return () => instance.orders.approve({ ...order, proof: contractProof }, phone)
+  },
+)
+
+takes(
+  'ApproveOrder, by a contract wallet whose RPC is away',
+  ['get', 'get', 'compareAndSet', 'get', 'compareAndSet'],
+  async ({ instance }) => {
+    const order = await untilWaiting(instance)
+    const proof = { ...contractProof, signatureHex: 'bb' }
+    return () => expect(instance.orders.approve({ ...order, proof }, phone)).rejects.toThrow('away')
+  },
+)
+
+takes('RejectOrder', ['get', 'compareAndSet', 'removeMember'], async ({ instance }) => {
+  const order = await untilWaiting(instance)
+  return () => instance.orders.reject(order, phone)
+})
+
+takes(
+  'RejectOrder, which takes a session back',
+  ['get', 'compareAndSet', 'get', 'compareAndSet', 'removeMember', 'get', 'compareAndSet'],
+  async ({ instance, signer }) => {
+    const order = await untilApproved(instance, { kind: 'login' }, signer)
+    await instance.orders.finalize(order, desktop)
+    return () => instance.orders.reject(order, phone)
+  },
+)
+
+takes(
+  'RejectOrder, which takes the session of a known computer back',
+  ['get', 'compareAndSet', 'get + get', 'compareAndSet + compareAndSet', 'removeMember', 'get', 'compareAndSet'],
+  async (parts) => {
+    const { withCodes, signer, computer } = parts
+    const order = await untilApproved(withCodes, await remembered(parts), signer)
+    await withCodes.orders.finalize({ ...order, computerProof: computer.prove(order) }, desktop)
+    return () => withCodes.orders.reject(order, phone)
+  },
+)
+
+takes('CancelOrder', ['get', 'compareAndSet', 'removeMember'], async ({ instance }) => {
+  const order = await untilWaiting(instance)
+  return () => instance.orders.cancel(order, desktop)
+})
+
+takes(
+  'FinalizeOrder, login',
+  ['get', 'get + get', 'compareAndSet', 'addMember + create + removeMember', 'get + get'],
+  async ({ instance, signer }) => {
+    const order = await untilApproved(instance, { kind: 'login' }, signer)
+    return () => instance.orders.finalize(order, desktop)
+  },
+)
+
+takes(
+  'FinalizeOrder, login, again',
+  ['get', 'addMember + create', 'get + get', 'get'],
+  async ({ instance, signer }) => {
+    const order = await untilApproved(instance, { kind: 'login' }, signer)
+    await instance.orders.finalize(order, desktop)
+    return () => instance.orders.finalize(order, desktop)
+  },
+)
+
+takes(
+  'FinalizeOrder, login, of a known computer',
+  ['get', 'get + get', 'compareAndSet', 'addMember + create + removeMember', 'get + get', 'get', 'compareAndSet'],
+  async (parts) => {
+    const { withCodes, signer, computer } = parts
+    const order = await untilApproved(withCodes, await remembered(parts), signer)
+    return () => withCodes.orders.finalize({ ...order, computerProof: computer.prove(order) }, desktop)
+  },
+)
+
+takes('FinalizeOrder, sign', ['get', 'get', 'compareAndSet', 'removeMember'], async ({ instance, signer }) => {
+  const order = await untilApproved(instance, { kind: 'sign' }, signer)
+  return () => instance.orders.finalize(order, desktop)
+})
+
+takes('FinalizeOrder, sign, again', ['get'], async ({ instance, signer }) => {
+  const order = await untilApproved(instance, { kind: 'sign' }, signer)
+  await instance.orders.finalize(order, desktop)
+  return () => instance.orders.finalize(order, desktop)
+})
+
+takes(
+  'FinalizeOrder, sign, of a known computer',
+  ['get', 'get', 'compareAndSet', 'get + removeMember', 'compareAndSet'],
+  async (parts) => {
+    const { withCodes, signer, computer } = parts
+    const order = await untilApproved(withCodes, { ...(await remembered(parts)), kind: 'sign' }, signer)
+    return () => withCodes.orders.finalize({ ...order, computerProof: computer.prove(order) }, desktop)
+  },
+)
+
+takes('WatchOrder, to its first event', ['get', 'watch', 'get'], async ({ instance }) => {
+  const order = await untilWaiting(instance)
+  return () => instance.orders.watch(order, desktop, new AbortController().signal).next()
+})
+
+takes('WatchOrder, and its next event', ['get'], async ({ instance, elsewhere }) => {
+  const order = await untilWaiting(instance)
+  const events = instance.orders.watch(order, desktop, new AbortController().signal)
+  await events.next()
+  return async () => {
+    const next = events.next()
+    await elsewhere.orders.cancel(order, desktop)
+    expect((await next).value).toMatchObject({ status: 'cancelled' })
+  }
+})
+
+takes('WatchOrder, of an order that is over', ['get'], async ({ instance }) => {
+  const order = await untilWaiting(instance)
+  await instance.orders.cancel(order, desktop)
+  const events = instance.orders.watch(order, desktop, new AbortController().signal)
+  return async () => {
+    expect((await events.next()).value).toMatchObject({ status: 'cancelled' })
+    expect((await events.next()).done).toBe(true)
+  }
 })
