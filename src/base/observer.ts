@@ -1,5 +1,5 @@
 /**
- * Told of each thing of a kind, once it has happened. Must not throw, and should take microseconds: its caller waits
+ * Receives each event of a kind once it has happened. Must not throw, and should take microseconds: its caller waits
  * for it.
  */
 export type Observer<Report> = (report: Report) => void

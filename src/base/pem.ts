@@ -14,7 +14,7 @@ export interface KeyPair {
   readonly key: string
 }
 
-/** Reads a file of certificates. Throws a `TypeError` of one line if that fails, or there is none in it. */
+/** Reads a file of certificates. Throws a `TypeError` of one line if that fails or the file has no certificate. */
 export async function readCertificate(cert: PemFile): Promise<string> {
   const text = await readText(cert)
   try {

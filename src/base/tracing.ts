@@ -58,7 +58,7 @@ export type TracedStep =
   | { readonly kind: 'webhook' }
 
 /**
- * Told of calls and of the steps that they take, to make traces of them. `openTelemetry()` of
+ * Receives calls and their steps, to make traces of them. `openTelemetry()` of
  * `countersign/opentelemetry` makes one. None of its methods throws by itself.
  */
 export interface Tracing {

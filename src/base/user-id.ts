@@ -1,4 +1,4 @@
-/** Whether a user's id has the form of those that the service makes, from a wallet or at random. */
+/** Whether an id has the form of the service's own user ids, derived from a wallet or random. */
 export function isMadeUserId(id: string): boolean {
   return /^usr_[\w-]{22}$/.test(id)
 }

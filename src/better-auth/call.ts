@@ -79,10 +79,10 @@ function exposeToken(ctx: GenericEndpointContext, token: string): void {
 }
 
 /** A watch of an order. */
-type WatchCall = Omit<EventsCall, 'call' | 'invoker'>
+type EventsWatch = Omit<EventsCall, 'call' | 'invoker'>
 
 /** An order's events as the REST interface sends them. */
-export async function eventsResponse(ctx: GenericEndpointContext, watch: WatchCall): Promise<Response> {
+export async function eventsResponse(ctx: GenericEndpointContext, watch: EventsWatch): Promise<Response> {
   const { request, signal } = callOf(ctx)
   // The endpoint's `noStore` would overwrite `no-transform` on the stream.
   ctx.setHeader('cache-control', 'no-store, no-transform')

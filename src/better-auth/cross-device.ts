@@ -119,8 +119,8 @@ type ApproveBody = PhoneOrder & { readonly proof: Proof; readonly rememberComput
 type FinalizeBody = DesktopOrder & { readonly returnCode?: string; readonly computerProof?: string }
 type RedeemBody = { readonly ticket: string; readonly claimKey?: string }
 type OrderHandlers = ServiceHandlers<typeof OrderService>
-type OrderCall = Exclude<keyof OrderApi, 'watchOrder'>
-type OrderAnswer<Name extends OrderCall> = Awaited<ReturnType<OrderApi[Name]>>
+type OrderCallName = Exclude<keyof OrderApi, 'watchOrder'>
+type OrderAnswer<Name extends OrderCallName> = Awaited<ReturnType<OrderApi[Name]>>
 type OrderQuery = Readonly<Record<string, string | undefined>> | undefined
 
 /**
@@ -177,7 +177,7 @@ export function crossDevice({ store, orderModelName = 'crossDeviceOrder', ...opt
   }
 
   /** Answers an endpoint by the RPC of this name. */
-  const served = async <Name extends OrderCall>(
+  const served = async <Name extends OrderCallName>(
     ctx: GenericEndpointContext,
     name: Name,
     input: unknown,
@@ -186,7 +186,7 @@ export function crossDevice({ store, orderModelName = 'crossDeviceOrder', ...opt
     return await answer<OrderAnswer<Name>>(ctx, methodOf(OrderService, handlersOf(ctx), name) as UnaryMethod, input)
   }
 
-  const post = <Path extends string, Name extends OrderCall, Body extends StandardSchemaV1>(
+  const post = <Path extends string, Name extends OrderCallName, Body extends StandardSchemaV1>(
     path: Path,
     name: Name,
     body: Body,
@@ -196,7 +196,7 @@ export function crossDevice({ store, orderModelName = 'crossDeviceOrder', ...opt
     )
 
   /** An order is named in the query, its token in the header or the query. */
-  const get = <Path extends string, Name extends OrderCall>(path: Path, name: Name, token: OrderTokenField) =>
+  const get = <Path extends string, Name extends OrderCallName>(path: Path, name: Name, token: OrderTokenField) =>
     createAuthEndpoint(path, { method: 'GET', query: bodyOf<OrderQuery>(), metadata: { noStore: true } }, (ctx) =>
       served(ctx, name, orderQuery(ctx, token)),
     )

@@ -55,7 +55,7 @@ export type WalletSession = AuthSession & {
 }
 
 /** What a new session is made from. */
-interface SessionDetails {
+interface NewSession {
   readonly userId: string
   readonly identity: ProvenIdentity
   readonly request: RequestContext
@@ -73,7 +73,7 @@ export class WalletSessions {
   }
 
   /** Creates a session. With `order`, at most one for each order: see `Host.createSession`. */
-  async create(details: SessionDetails): Promise<WalletSession> {
+  async create(details: NewSession): Promise<WalletSession> {
     const { userId, order } = details
     // One after the other for each user: Better Auth's list of them in secondary storage is read, changed and written
     // back.
@@ -133,7 +133,7 @@ export class WalletSessions {
     if (await this.#marks.has(marksOf(walletOrderId).takenBack)) await this.end(token)
   }
 
-  async #makeOnce(details: SessionDetails, { orderId }: OrderGrant, token: string): Promise<WalletSession> {
+  async #makeOnce(details: NewSession, { orderId }: OrderGrant, token: string): Promise<WalletSession> {
     const session = await this.#findOrMake(details, orderId, token)
     if (!(await this.#marks.has(marksOf(orderId).takenBack))) return session
     await this.end(token)
@@ -144,7 +144,7 @@ export class WalletSessions {
    * The session's token is unique in the database, and so is the mark that it was made: the two are written together,
    * and if either exists, the order has had its session.
    */
-  async #findOrMake(details: SessionDetails, orderId: string, token: string): Promise<WalletSession> {
+  async #findOrMake(details: NewSession, orderId: string, token: string): Promise<WalletSession> {
     const existing = await this.find(token)
     if (existing !== undefined) return existing
     const { made: mark } = marksOf(orderId)
@@ -216,7 +216,7 @@ export class WalletSessions {
     return kept === null ? [] : [await symmetricDecrypt({ key: secretConfig, data: kept.value })]
   }
 
-  async #make({ userId, identity, request, order }: SessionDetails, token: string): Promise<WalletSession> {
+  async #make({ userId, identity, request, order }: NewSession, token: string): Promise<WalletSession> {
     const session: WalletSession | null = await this.#context.internalAdapter.createSession(
       userId,
       false,

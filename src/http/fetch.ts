@@ -87,7 +87,7 @@ export function fetchBody(request: Request): RequestBody {
   }
 }
 
-type Reader = ReadableStreamDefaultReader<Uint8Array>
+type BodyReader = ReadableStreamDefaultReader<Uint8Array>
 
 async function readStream(body: ReadableStream<Uint8Array>, maxBytes: number): Promise<Buffer> {
   const reader = body.getReader()
@@ -108,7 +108,7 @@ async function readStream(body: ReadableStream<Uint8Array>, maxBytes: number): P
   }
 }
 
-async function dropRest(reader: Reader): Promise<void> {
+async function dropRest(reader: BodyReader): Promise<void> {
   try {
     while (!(await reader.read()).done);
   } catch {

@@ -226,7 +226,7 @@ export class Concurrency extends SharedSlots {
 const watcherRetryMs = 5_000
 
 /** Limits open streams of an address and of the networks around it, in this process. */
-export class Watchers {
+export class WatcherCounts {
   readonly #perAddress: number
   readonly #held = new Held()
 

@@ -32,7 +32,7 @@ export interface Delivery<Event> {
   readonly member: string
 }
 
-/** Most events that wait. Beyond that, those that have waited longest are dropped. */
+/** Most waiting events. Beyond that, the oldest are dropped. */
 export const maxWaiting = 10_000
 
 /** Time in ms for which an event is kept: three days. */

@@ -4,7 +4,7 @@ import type { RequestContext } from '../base/request.ts'
 import { siteOf } from '../base/request.ts'
 import { TimeLimit } from '../base/timing/time-limit.ts'
 import type { CallTrace, Tracing } from '../base/tracing.ts'
-import { type CeilingLimits, type CeilingUse, Concurrency, Watchers } from '../limits/concurrency.ts'
+import { type CeilingLimits, type CeilingUse, Concurrency, WatcherCounts } from '../limits/concurrency.ts'
 import type { Limits } from '../limits/limits.ts'
 import type { RateLimiter } from '../limits/rate.ts'
 import { CallEnded, CountersignError, reasons, serverBusy } from '../shared/errors.ts'
@@ -129,7 +129,7 @@ export class Invoker {
     const { method, call, write } = invocation
     const running = this.#begun(invocation)
     const startedAt = performance.now()
-    const deadline = new Deadline(call)
+    const deadline = new CallDeadline(call)
     let outcome: CallOutcome = new CallEnded('canceled')
     try {
       if (deadline.passed) throw new CallEnded('deadline_exceeded')
@@ -288,7 +288,7 @@ const maxUnaryMs = 30_000
 const unaryTime = new TimeLimit(maxUnaryMs, 1000)
 
 /** End of a stream: its signal aborts with the caller's own, or at the caller's deadline. */
-class Deadline {
+class CallDeadline {
   readonly signal: AbortSignal
   passed = false
   readonly #timer: NodeJS.Timeout | undefined
@@ -318,7 +318,7 @@ class Deadline {
  * by mistake: text of another form is left out.
  */
 function namedInCall(message: object): NamedInCall {
-  const { orderId, adapterId, address, proof } = message as Fields
+  const { orderId, adapterId, address, proof } = message as ReportFields
   return {
     orderId: matching(orderIdForm, orderId),
     adapterId: matching(adapterIdForm, proof?.adapterId ?? adapterId),
@@ -343,7 +343,7 @@ function matching(form: RegExp, text: string | undefined): string | undefined {
 }
 
 /** Fields with names in the API's messages. Their types are the same in all messages. */
-interface Fields extends NamedInCall {
+interface ReportFields extends NamedInCall {
   readonly proof?: NamedInCall
 }
 
@@ -355,7 +355,7 @@ export interface AdmittedMethods {
 }
 
 /** What calls in progress are held to. */
-export interface AdmissionParts {
+export interface CallCeilings {
   readonly ceilings: CeilingLimits
   /** Number of watchers of each client address; without it, they are unlimited. */
   readonly limits: Pick<Limits, 'watchers'> | undefined
@@ -376,10 +376,10 @@ export interface AdmissionParts {
  * most as many reads as there are streams, and a refusal would end a working stream. One network has a share of each
  * ceiling.
  */
-export function withAdmission(methods: readonly Method[], { ceilings, limits, log }: AdmissionParts): AdmittedMethods {
+export function withAdmission(methods: readonly Method[], { ceilings, limits, log }: CallCeilings): AdmittedMethods {
   const calls = new Concurrency('storeCalls', ceilings, log)
   const streams = new Concurrency('streams', ceilings, log)
-  const watchers = limits && new Watchers(limits)
+  const watchers = limits && new WatcherCounts(limits)
   const admitted = (method: Method): Method =>
     isUnary(method) ? admittedUnary(method, calls) : admittedStream(method, calls, streams, watchers)
   return { methods: methods.map(admitted), ceilingUses: () => [calls.use(), streams.use()] }
@@ -402,7 +402,7 @@ function admittedStream(
   method: StreamMethod,
   calls: Concurrency,
   streams: Concurrency,
-  watchers: Watchers | undefined,
+  watchers: WatcherCounts | undefined,
 ): StreamMethod {
   return {
     ...method,

@@ -243,7 +243,7 @@ export function givenFor(options: CountersignOptions, { group, key }: NamedOptio
   return (values as Readonly<Record<string, unknown>> | undefined)?.[key]
 }
 
-/** A variable that looks like a setting but is none. */
+/** An unknown variable with the prefix of settings. */
 export interface UnknownVariable {
   readonly name: string
   /** The setting that was probably meant. */

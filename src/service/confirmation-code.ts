@@ -1,10 +1,10 @@
 import type { Settings } from './config.ts'
 
 /** The option. */
-type Given = Settings['confirmationCode']
+type ConfirmationCodeSetting = Settings['confirmationCode']
 
 /** Where the service is. */
-interface Place {
+interface ServicePlace {
   /** Origin that people reach it by; empty if it is not known. */
   readonly publicUrl: string
   /** Whether it is for trying out: a loopback name, or `--lan`. */
@@ -12,12 +12,15 @@ interface Place {
 }
 
 /** How orders use their code: as the option says, or else `return` wherever strangers could relay orders. */
-export function confirmationCodeAt(given: Given, { isLocal }: Place): 'compare' | 'return' {
+export function confirmationCodeAt(given: ConfirmationCodeSetting, { isLocal }: ServicePlace): 'compare' | 'return' {
   return given ?? (isLocal ? 'compare' : 'return')
 }
 
 /** The line that a start logs, unless the place is local or the option is `return`; then `undefined`. */
-export function confirmationCodeLine(given: Given, { publicUrl, isLocal }: Place): string | undefined {
+export function confirmationCodeLine(
+  given: ConfirmationCodeSetting,
+  { publicUrl, isLocal }: ServicePlace,
+): string | undefined {
   if (isLocal || given === 'return') return undefined
   const name = 'confirmationCode (COUNTERSIGN_CONFIRMATION_CODE)'
   const at = publicUrl === '' ? 'an address that is not known to be a loopback name' : publicUrl

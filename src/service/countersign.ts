@@ -22,7 +22,7 @@ import { type Lan, ServiceAddress } from './address.ts'
 import { type CountersignOptions, collectsMetrics, resolveSettings, type Settings } from './config.ts'
 import { makeDomain, type ServiceDomain } from './domain.ts'
 import { LiveSecrets, type ReplaceableOptions } from './live-secrets.ts'
-import { type Issuer, type Served, serve } from './serve.ts'
+import { type IssuerPart, type Served, serve } from './serve.ts'
 import { openServiceStore } from './service-store.ts'
 import {
   keptSecrets,
@@ -191,7 +191,8 @@ export async function createService(options: CountersignOptions, lan: Lan | unde
       readWallet: (text: string) => readWalletName(text, adapterIds),
       log,
     }
-    const issuer: Issuer | undefined = settings.oidc.clients === undefined ? undefined : await createIssuer(issuerParts)
+    const issuer: IssuerPart | undefined =
+      settings.oidc.clients === undefined ? undefined : await createIssuer(issuerParts)
     const served = serve(domain, settings, {
       store,
       adapterIds,
@@ -249,7 +250,7 @@ interface ServiceParts {
   readonly served: Served
   readonly secrets: LiveSecrets
   /** Absent without OpenID Connect. */
-  readonly issuer: Issuer | undefined
+  readonly issuer: IssuerPart | undefined
   /** Absent if the port is not shared. */
   /** Absent if the port takes no TLS. */
   readonly keyFiles: KeyFiles | undefined

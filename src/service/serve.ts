@@ -19,7 +19,7 @@ import { keepsUsers, offersDemoWallet, type Settings } from './config.ts'
 import type { DomainParts, ServiceDomain } from './domain.ts'
 
 /** The OpenID Connect issuer of a service: all that the service has of it. */
-export interface Issuer extends PartRoutes, SessionApps {
+export interface IssuerPart extends PartRoutes, SessionApps {
   /** Labels of its routes in reports. */
   readonly labels: readonly PartLabel[]
   /** Public keys for the service's key set. */
@@ -47,7 +47,7 @@ export interface ServerParts extends Pick<DomainParts, 'tracing' | 'shutdown' | 
   /** Public keys of access tokens; absent if none are issued. */
   readonly signingKeys: { readonly keySet: { readonly keys: readonly object[] } } | undefined
   /** Absent without OpenID Connect. */
-  readonly issuer: Issuer | undefined
+  readonly issuer: IssuerPart | undefined
   /** The built pages; `undefined` if they have not been built. */
   readonly pageFiles: PageFiles | undefined
   /** Whether the demo is at `/`. */

@@ -90,7 +90,7 @@ export async function keptSecrets(store: Store): Promise<string[]> {
 }
 
 /** What {@link warnOfSettings} checks in addition to the settings. */
-interface Setup {
+interface StartFacts {
   readonly address: ServiceAddress
   readonly store: Store
   readonly adapters: readonly WalletAdapter[]
@@ -98,7 +98,7 @@ interface Setup {
 }
 
 /** Warns of settings that are allowed and can be a mistake, and of a default that depends on the address. */
-export function warnOfSettings(settings: Settings, { address, store, adapters, log }: Setup): void {
+export function warnOfSettings(settings: Settings, { address, store, adapters, log }: StartFacts): void {
   if (!settings.enforceOrigin) {
     log.warn(
       'enforceOrigin is off: any web page can act for its visitors on this service; use this in local tests only',

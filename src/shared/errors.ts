@@ -72,7 +72,7 @@ const classes = {
 
 type ReasonClass = keyof typeof classes
 
-type Row = Pick<Reason, 'class' | 'text'> & Partial<Reason>
+type ReasonRow = Pick<Reason, 'class' | 'text'> & Partial<Reason>
 
 /** Metadata about an origin that is refused. */
 const origin = ['origin', 'origin_source', 'setting', 'proxy_setting'] as const
@@ -202,7 +202,7 @@ const rows = {
     text: 'You have no wallet with this adapter and address' },
   LAST_WALLET: { class: 'state',
     text: 'This is your only wallet, and without it you could not sign in any more; add another one first' },
-} as const satisfies Record<string, Row>
+} as const satisfies Record<string, ReasonRow>
 
 /** What is so unless the class or the row says otherwise. */
 const usual = {
@@ -221,7 +221,7 @@ export type ErrorReason = keyof typeof rows
 
 /** The whole row of each reason, in the order of the protos. */
 export const reasons = Object.fromEntries(
-  Object.entries<Row>(rows).map(([name, row]) => [name, { ...usual, ...classes[row.class], ...row }]),
+  Object.entries<ReasonRow>(rows).map(([name, row]) => [name, { ...usual, ...classes[row.class], ...row }]),
 ) as Readonly<Record<ErrorReason, Reason>>
 
 /** The reasons that have this in their row. For code that must not have the table at run time. */

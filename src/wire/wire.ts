@@ -162,7 +162,7 @@ export function messageEnvelope(wire: Wire, message: string | Uint8Array, isComp
 }
 
 /** The part of an answer after its last message. */
-export interface Ending {
+export interface StreamEnding {
   readonly body?: Buffer
   readonly trailers?: OutgoingHttpHeaders
 }
@@ -174,7 +174,7 @@ export interface Ending {
  * Sources: https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md,
  * https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-WEB.md, https://connectrpc.com/docs/protocol#error-end-stream
  */
-export function endingOf(wire: Wire, error: ConnectError | undefined): Ending {
+export function endingOf(wire: Wire, error: ConnectError | undefined): StreamEnding {
   switch (wire.protocol) {
     case 'grpc':
       return { trailers: statusOf(error) }

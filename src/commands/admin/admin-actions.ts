@@ -26,7 +26,7 @@ import { eraseUser, exportUser, sessionEnds } from '../oidc.ts'
 import { readImportFile } from './import-file.ts'
 
 /** A wallet that an operator named, and whose it is. */
-export interface FoundWallet {
+export interface NamedWallet {
   readonly wallet: ProvenIdentity
   /** The user who has it or, if the application keeps its users itself, those who are signed in with it. */
   readonly userIds: readonly string[]
@@ -128,10 +128,10 @@ export class AdminActions {
   /**
    * The wallets that a text can name and of which something is known. Rejects with a `UsageError` if it can name none.
    */
-  async known(text: string): Promise<FoundWallet[]> {
+  async known(text: string): Promise<NamedWallet[]> {
     const { candidates, fits } = nameIn(text)
     const wallets = candidates.length === 0 ? await this.users.walletsThat(fits) : candidates
-    const found: FoundWallet[] = []
+    const found: NamedWallet[] = []
     for (const wallet of wallets) {
       const { userId, blockedAt } = await this.users.ownerOf(wallet)
       const userIds = userId === undefined ? await this.users.usersWithSessionsOf(wallet) : [userId]

@@ -251,9 +251,9 @@ function listOf<Result>(read: Read<Result>, most = Number.POSITIVE_INFINITY): Re
 }
 
 /** How to read each field of an object. A field that is not in the list is not taken over. */
-type Fields<Result> = { readonly [Field in keyof Required<Result>]: Read<Result[Field]> }
+type FieldReaders<Result> = { readonly [Field in keyof Required<Result>]: Read<Result[Field]> }
 
-function object<Result extends object>(fields: Fields<Result>): Read<Result> {
+function object<Result extends object>(fields: FieldReaders<Result>): Read<Result> {
   return (what, answer) => {
     if (typeof answer !== 'object' || answer === null) throw new TypeError(`${what} must be an object`)
     const read = Object.entries<Read<unknown>>(fields).map(([field, readField]) => [

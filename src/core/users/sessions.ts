@@ -12,7 +12,7 @@ export type PastSession = Pick<
   'id' | 'userId' | 'adapterId' | 'subject' | 'publicKeyHex' | 'address' | 'createdAt' | 'orderId' | 'firstWallet'
 >
 
-/** Sessions that are taken away, those that have ended before included. */
+/** Sessions to remove, ended ones included. */
 export interface TakenSessions {
   /** Absent: sessions of all users, for which the store is searched. */
   readonly userId?: string

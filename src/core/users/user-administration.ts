@@ -65,7 +65,7 @@ export interface ImportedWallet {
 export interface Imported {
   /** Number of wallets that were not the users' before. */
   readonly added: number
-  /** Users that were there before, with the wallets that they had, and those that they got. */
+  /** Users who existed before, with their wallets from before and their new wallets. */
   readonly extended: readonly {
     readonly userId: string
     readonly had: readonly HeldWallet[]

@@ -142,7 +142,7 @@ export function randomUserId(): string {
 /** What the keys of all users begin with. */
 const userKeys = 'user:'
 
-/** Whether an id can be part of a key as it is, and is not taken for one that is hashed. */
+/** Whether an id can be part of a key unchanged, without being mistaken for a hash. */
 function isPlain(id: string): boolean {
   return /^[!-}][!-~]{0,194}$/.test(id)
 }

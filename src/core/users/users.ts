@@ -245,7 +245,7 @@ export class Users implements SignInUsers, LinkingUsers<HeldWallet> {
     }
   }
 
-  /** Unlinks a wallet that became the user's at `since` or later. Resolves with false if there is none, or no other. */
+  /** Unlinks a wallet that was linked at `since` or later. False if there is no such wallet, or no other. */
   async #unlinkSince(user: Pick<Session, 'userId'>, wallet: WalletIdentity, since: number): Promise<boolean> {
     const { adapterId, subject } = wallet
     try {
@@ -328,7 +328,7 @@ export class Users implements SignInUsers, LinkingUsers<HeldWallet> {
     }
   }
 
-  /** A user's record with one more entry, and without those that say nothing any more. */
+  /** A user's record with one more entry, and without entries whose claims no longer hold. */
   async #entered(stored: StoredUser | undefined, claim: WalletClaim, identity: ProvenIdentity): Promise<UserRecord> {
     const { userId: id, claim: name } = claim
     const now = this.#store.now()
@@ -397,7 +397,7 @@ function walletUnlinked(): CountersignError {
   return new CountersignError('LOGIN_REFUSED', 'The wallet was unlinked from this user in the meantime; sign in again')
 }
 
-/** The id of the user that a wallet is for; of one that was unlinked, a new one. */
+/** User id of a wallet: that of its claim, the derived one, or a new one if the wallet was unlinked. */
 function userIdOf(wallet: WalletIdentity, found: FoundClaim | undefined): string {
   return found?.claim?.userId ?? (found === undefined ? derivedUserId(wallet) : randomUserId())
 }

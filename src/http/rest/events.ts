@@ -13,10 +13,10 @@ import { withoutOws } from '../../shared/header-text.ts'
 import { type Output, writeAll } from '../../wire/output.ts'
 import { HttpCall } from '../exchange.ts'
 import { inputFromRest, queryOf, restFromOutput } from './json.ts'
-import { type RestCall, sendFailure, sendJson } from './serve.ts'
+import { type RestExchange, sendFailure, sendJson } from './serve.ts'
 
 /** Serves an order's events over HTTP. */
-export async function serveEvents(watchOrder: StreamMethod, { input, exchange, invoker }: RestCall): Promise<void> {
+export async function serveEvents(watchOrder: StreamMethod, { input, exchange, invoker }: RestExchange): Promise<void> {
   const { context, output } = exchange
   const call = new HttpCall({ protocol: 'rest', request: context, answering: output.answering })
   const order = async (): Promise<JsonObject> => (await input(exchange)) as JsonObject

@@ -12,7 +12,7 @@ import { refusals } from '../refusals.ts'
 import { inputFromRest, type ReadJson, restFromOutput } from './json.ts'
 
 /** A request to a REST endpoint. */
-export interface RestCall {
+export interface RestExchange {
   /** Reads the message of the RPC behind the endpoint. */
   readonly input: ReadJson
   readonly exchange: Exchange
@@ -20,7 +20,7 @@ export interface RestCall {
 }
 
 /** Serves a REST endpoint. */
-export async function serveRest(method: UnaryMethod, { input, exchange, invoker }: RestCall): Promise<void> {
+export async function serveRest(method: UnaryMethod, { input, exchange, invoker }: RestExchange): Promise<void> {
   const { output, context } = exchange
   const { desc } = method
   const call = new HttpCall({ protocol: 'rest', request: context, answering: output.answering })

@@ -1,7 +1,7 @@
 import type { Kind } from './kinds.ts'
 
 /** What is said of every option. */
-interface Row<Given, Value> {
+interface OptionRow<Given, Value> {
   /** What it is and its unit, in Markdown, without default and bounds. Links are relative to docs/. */
   readonly about: string
   /** Environment variable. Without one, it can be set in code only. */
@@ -16,7 +16,7 @@ interface Row<Given, Value> {
 }
 
 /** An option that takes a `Given`, and whose `Value` the service uses. */
-export interface Option<Given = never, Value = unknown> extends Row<Given, Value> {
+export interface Option<Given = never, Value = unknown> extends OptionRow<Given, Value> {
   /** Value if nothing is set: a `Given`, or `undefined`. */
   readonly default: unknown
   /** What happens if nothing is set, in Markdown, if there is no default. */
@@ -33,14 +33,14 @@ export interface Group<Options = Readonly<Record<string, Option>>> {
 
 /** An option with a default. */
 export function option<Given, Value>(
-  row: Row<Given, Value> & { readonly default: NoInfer<Given> },
+  row: OptionRow<Given, Value> & { readonly default: NoInfer<Given> },
 ): Option<Given, Value> {
   return row
 }
 
 /** An option that can stay unset. */
 export function optional<Given, Value>(
-  row: Row<Given, Value> & { readonly otherwise: string },
+  row: OptionRow<Given, Value> & { readonly otherwise: string },
 ): Option<Given, Value | undefined> {
   return { ...row, default: undefined }
 }

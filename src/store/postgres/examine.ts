@@ -25,7 +25,7 @@ export interface PostgresFacts {
   readonly owners: readonly Owner[]
 }
 
-type Answer = Omit<PostgresFacts, 'ownConnections' | 'instances'> & { readonly watching: number }
+type ExaminedFacts = Omit<PostgresFacts, 'ownConnections' | 'instances'> & { readonly watching: number }
 
 // Of the connections of other users, a user sees neither `backend_type` nor `state`.
 const facts = `SELECT current_setting('server_version') AS version, current_setting('fsync') = 'on' AS fsync,
@@ -51,7 +51,7 @@ export async function examinePostgres(url: string): Promise<PostgresFacts> {
   const { target } = access
   const calls = new Calls({ ...access, target: { ...target, connections: 1 } })
   try {
-    const { rows } = await calls.on((client) => client.query<Answer>(facts))
+    const { rows } = await calls.on((client) => client.query<ExaminedFacts>(facts))
     const [asked] = rows
     if (asked === undefined) throw new Error('the server told nothing of itself')
     const { watching, ...others } = asked
