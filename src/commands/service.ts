@@ -1,6 +1,6 @@
 import { isatty } from 'node:tty'
 import { isDeepStrictEqual } from 'node:util'
-import type { LogFormat, Logger, LogLevel, LogSink } from '../base/log.ts'
+import type { LogFormat, Logger, LogLevel } from '../base/log.ts'
 import { createLogger } from '../base/log.ts'
 import { version } from '../base/version.ts'
 import {
@@ -18,6 +18,7 @@ import { hostOnLan, lanHosts, optionsOnLan } from '../service/lan.ts'
 import { isReplaceable } from '../service/live-secrets.ts'
 import { isLoopbackHost } from '../shared/origin.ts'
 import { type CommandLine, SettingsError } from './command-line.ts'
+import { logOutput } from './log-output.ts'
 
 /**
  * Time in milliseconds within which a second SIGINT is the same one again: a terminal sends it to every process, and
@@ -218,31 +219,6 @@ function logLevel(text: string | undefined): LogLevel {
   if (text === undefined || text === '') return 'info'
   if (/^(debug|info|warn|error)$/.test(text)) return text as LogLevel
   throw new TypeError(`LOG_LEVEL must be debug, info, warn or error, not ${JSON.stringify(text)}`)
-}
-
-/**
- * Standard error, for a logger. Writes the lines of one turn of the event loop together, in one call of the system:
- * under load, a call for each line takes more time than all else about it. Lines that are not written yet are written
- * when the process ends, also after an uncaught error.
- */
-export function logOutput(): LogSink {
-  const output = process.stderr
-  let lines = ''
-  const flush = (): void => {
-    const written = lines
-    lines = ''
-    if (written !== '') output.write(written)
-  }
-  const flushInTick = (): void => process.nextTick(flush)
-  process.once('exit', flush)
-  return {
-    isTTY: output.isTTY,
-    write(text) {
-      // A tick that a reaction asks for comes after all reactions, and before anything else has its turn.
-      if (lines === '') queueMicrotask(flushInTick)
-      lines += text
-    },
-  }
 }
 
 /**

@@ -2,14 +2,13 @@ import { hash, randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { PassThrough, Readable } from 'node:stream'
-import { text } from 'node:stream/consumers'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { adminCommand } from '../../src/commands/admin/admin.ts'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { openStore } from '../../src/store/open.ts'
 import { administrationOn, newWallet } from '../core/users/support.ts'
+import { runHere } from '../support/command.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { sharedStores } from '../support/stores.ts'
@@ -27,17 +26,7 @@ function newStore(isFile = true) {
     writeFileSync(path, content)
     return path
   }
-  const run = async (...args: string[]) => {
-    const [stdout, stderr] = [new PassThrough(), new PassThrough()]
-    const code = await adminCommand([...args, ...(isFile ? ['--store', store] : [])], {
-      stdin: Readable.from([]),
-      stdout,
-      stderr,
-    })
-    stdout.end()
-    stderr.end()
-    return { code, stdout: await text(stdout), stderr: await text(stderr) }
-  }
+  const run = (...args: string[]) => runHere(adminCommand, [...args, ...(isFile ? ['--store', store] : [])])
   const json = async (...args: string[]) => {
     const { code, stdout, stderr } = await run(...args, '--json')
     expect([code, stderr]).toEqual([0, ''])

@@ -1,14 +1,11 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { PassThrough, Readable } from 'node:stream'
-import { text } from 'node:stream/consumers'
-import { fileURLToPath } from 'node:url'
+import { Readable } from 'node:stream'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { adminCommand, adminCommands } from '../../src/commands/admin/admin.ts'
 import type { CountersignOptions } from '../../src/service/config.ts'
+import { type Ran, runHere, runMain } from '../support/command.ts'
 import { makeComputer } from '../support/computer.ts'
 import { hasPart } from '../support/optional.ts'
 import { onPostgres, ordinaryStore } from '../support/ordinary-store.ts'
@@ -18,7 +15,6 @@ import { startService } from '../support/service.ts'
 import { dumpStore } from '../support/store-dump.ts'
 import { makeWallet, proofOf, type TestWallet } from '../support/wallet.ts'
 
-const mainFile = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const secret = 'a secret for tests and for nothing else'
 const userAgent = 'Telltale browser/7.7'
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
@@ -30,22 +26,10 @@ function okay({ status, json }: RestAnswer): any {
   return json
 }
 
-interface Run {
-  readonly code: number
-  readonly stdout: string
-  readonly stderr: string
-}
-
 /** Runs the command in this process. */
-async function run(args: readonly string[], terminalAnswer?: string): Promise<Run> {
-  const [stdout, stderr] = [new PassThrough(), new PassThrough()]
-  const stdin = Object.assign(Readable.from(terminalAnswer === undefined ? [] : [`${terminalAnswer}\n`]), {
-    isTTY: terminalAnswer !== undefined,
-  })
-  const code = await adminCommand(args, { stdin, stdout, stderr })
-  stdout.end()
-  stderr.end()
-  return { code, stdout: await text(stdout), stderr: await text(stderr) }
+function run(args: readonly string[], terminalAnswer?: string): Promise<Ran> {
+  const isTTY = terminalAnswer !== undefined
+  return runHere(adminCommand, args, Object.assign(Readable.from(isTTY ? [`${terminalAnswer}\n`] : []), { isTTY }))
 }
 
 /** What clients do at an instance. All act from its own origin. */
@@ -363,18 +347,8 @@ test('as a process, it works beside the service on the file that the settings na
   const clients = new Clients(url)
   const wallet = makeWallet()
   const { session } = await clients.signIn(wallet)
-  const spawned = async (...args: string[]) => {
-    const env = { COUNTERSIGN_STORE: store }
-    const child = spawn(process.execPath, [mainFile, 'admin', ...args], {
-      cwd: folder,
-      env,
-      stdio: ['ignore', 'pipe', 'pipe'],
-    })
-    const outputs = Promise.all([text(child.stdout), text(child.stderr)])
-    const [code] = (await once(child, 'close')) as [number | null]
-    const [stdout, stderr] = await outputs
-    return { code, stdout, stderr }
-  }
+  const options = { cwd: folder, env: { COUNTERSIGN_STORE: store } }
+  const spawned = (...args: string[]) => runMain(['admin', ...args], options)
   expect(await spawned('find', wallet.address)).toMatchObject({
     code: 0,
     stdout: expect.stringContaining(session.userId),

@@ -1,11 +1,10 @@
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { PassThrough, Readable } from 'node:stream'
-import { text } from 'node:stream/consumers'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { runCommand } from '../../src/commands/command.ts'
 import { openStore } from '../../src/store/open.ts'
+import { runHere } from '../support/command.ts'
 import { makeComputer } from '../support/computer.ts'
 import { hasPart } from '../support/optional.ts'
 import { PostgresServer } from '../support/postgres-server.ts'
@@ -21,13 +20,7 @@ interface Copied {
   bringBack(): Promise<unknown>
 }
 
-async function run(...args: string[]) {
-  const [stdin, stdout, stderr] = [Readable.from([]), new PassThrough(), new PassThrough()]
-  const code = await runCommand(args, { stdin, stdout, stderr })
-  stdout.end()
-  stderr.end()
-  return { code, stdout: await text(stdout), stderr: await text(stderr) }
-}
+const run = (...args: string[]) => runHere(runCommand, args)
 
 async function inFile(): Promise<Copied> {
   const folder = mkdtempSync(join(tmpdir(), 'countersign-past-'))
@@ -101,63 +94,63 @@ async function waitingOrder(url: string, wallet: TestWallet, computerKey: string
 }
 
 describe.each(stores)('a copy of the past in $name', ({ open, isThere }) => {
-  test.skipIf(!isThere).each([
-    { switches: [], kept: 401, about: 'revives no nonce, order, known computer or session' },
-    { switches: ['--keep-sessions'], kept: 200, about: 'with --keep-sessions revives sessions, and nothing else' },
-  ])('after admin after-restore $about', async ({ switches, kept }) => {
-    const { store, copy, bringBack } = await open()
-    // None listens there, so the events of the copy wait to be delivered.
-    const secret = `whsec_${Buffer.from('a secret of the tests, and of no use').toString('base64')}`
-    const webhook = { url: `http://127.0.0.1:${await freePort()}/`, secret }
-    const options = {
-      store,
-      secret: 'one secret for both of the services',
-      confirmationCode: 'return',
-      webhook,
-    } as const
-    const { webhook: _none, ...others } = options
-    const { url, service } = await startService(options)
-    const wallet = makeWallet()
-    const computer = await makeComputer()
-    const finalize = async ({ holder, approval }: Awaited<ReturnType<typeof waitingOrder>>) => {
-      const { returnCode } = await okay(url, '/cross-device/approve', approval)
-      const computerProof = await computer.prove(holder)
-      return await okay(url, '/cross-device/finalize', { ...holder, returnCode, computerProof })
-    }
-    const signedIn = await okay(url, '/wallet/verify', proofOf(wallet, await okay(url, '/wallet/nonce', {})))
-    await finalize(await waitingOrder(url, wallet, computer.key))
-    expect((await okay(url, '/computers', undefined, bearer(signedIn.token))).computers).toHaveLength(1)
-    const nonce = proofOf(wallet, await okay(url, '/wallet/nonce', {}))
-    const order = await waitingOrder(url, wallet, (await makeComputer()).key)
-    await copy()
-    // After the copy was made.
-    await okay(url, '/wallet/verify', nonce)
-    await okay(url, '/cross-device/reject', order.approval)
-    await okay(url, '/sign-out', {}, bearer(signedIn.token))
-    await service.close(0)
-    await bringBack()
-    expect(await queuedIn(store)).not.toEqual([])
+  test.skipIf(!isThere)(
+    'after admin after-restore revives no nonce, order, known computer or session; with --keep-sessions only sessions',
+    async () => {
+      const { store, copy, bringBack } = await open()
+      // None listens there, so the events of the copy wait to be delivered.
+      const secret = `whsec_${Buffer.from('a secret of the tests, and of no use').toString('base64')}`
+      const webhook = { url: `http://127.0.0.1:${await freePort()}/`, secret }
+      const options = { store, secret: 'one secret for both of the services', confirmationCode: 'return' } as const
+      const { url, service } = await startService({ ...options, webhook })
+      const wallet = makeWallet()
+      const computer = await makeComputer()
+      const finalize = async ({ holder, approval }: Awaited<ReturnType<typeof waitingOrder>>) => {
+        const { returnCode } = await okay(url, '/cross-device/approve', approval)
+        const computerProof = await computer.prove(holder)
+        return await okay(url, '/cross-device/finalize', { ...holder, returnCode, computerProof })
+      }
+      const signedIn = await okay(url, '/wallet/verify', proofOf(wallet, await okay(url, '/wallet/nonce', {})))
+      await finalize(await waitingOrder(url, wallet, computer.key))
+      expect((await okay(url, '/computers', undefined, bearer(signedIn.token))).computers).toHaveLength(1)
+      const nonce = proofOf(wallet, await okay(url, '/wallet/nonce', {}))
+      const order = await waitingOrder(url, wallet, (await makeComputer()).key)
+      await copy()
+      // After the copy was made.
+      await okay(url, '/wallet/verify', nonce)
+      await okay(url, '/cross-device/reject', order.approval)
+      await okay(url, '/sign-out', {}, bearer(signedIn.token))
+      await service.close(0)
 
-    const { code, stdout, stderr } = await run('admin', 'after-restore', '--store', store, '--json', ...switches)
-    expect([code, stderr]).toEqual([0, ''])
-    expect(JSON.parse(stdout).dropped).toBeGreaterThan(2)
-    expect(await queuedIn(store)).toEqual([])
-    const { url: restored } = await startService(others)
-    const reused = await rest(restored, '/wallet/verify', nonce)
-    expect(reused).toMatchObject({ status: 401, json: { code: 'NONCE_NOT_FOUND' } })
-    expect(await rest(restored, '/cross-device/approve', order.approval)).toMatchObject({
-      status: 404,
-      json: { code: 'ORDER_NOT_FOUND' },
-    })
-    expect((await rest(restored, '/session', undefined, bearer(signedIn.token))).status).toBe(kept)
-    const again = await okay(restored, '/wallet/verify', proofOf(wallet, await okay(restored, '/wallet/nonce', {})))
-    expect(again.userId).toBe(signedIn.userId)
-    expect((await okay(restored, '/computers', undefined, bearer(again.token))).computers).toEqual([])
-    // A second time it finds no more but these.
-    await run('admin', 'after-restore', '--store', store)
-    const once = await run('admin', 'after-restore', '--store', store)
-    expect(once.stdout).toMatch(/^dropped 0 records; all sessions have ended\. Block, unlink and delete again /)
-  })
+      for (const { switches, kept } of [
+        { switches: ['--keep-sessions'], kept: 200 },
+        { switches: [], kept: 401 },
+      ]) {
+        await bringBack()
+        expect(await queuedIn(store)).not.toEqual([])
+        const { code, stdout, stderr } = await run('admin', 'after-restore', '--store', store, '--json', ...switches)
+        expect([code, stderr]).toEqual([0, ''])
+        expect(JSON.parse(stdout).dropped).toBeGreaterThan(2)
+        expect(await queuedIn(store)).toEqual([])
+        const { url: restored, service: again } = await startService(options)
+        const reused = await rest(restored, '/wallet/verify', nonce)
+        expect(reused).toMatchObject({ status: 401, json: { code: 'NONCE_NOT_FOUND' } })
+        expect(await rest(restored, '/cross-device/approve', order.approval)).toMatchObject({
+          status: 404,
+          json: { code: 'ORDER_NOT_FOUND' },
+        })
+        expect((await rest(restored, '/session', undefined, bearer(signedIn.token))).status).toBe(kept)
+        const anew = await okay(restored, '/wallet/verify', proofOf(wallet, await okay(restored, '/wallet/nonce', {})))
+        expect(anew.userId).toBe(signedIn.userId)
+        expect((await okay(restored, '/computers', undefined, bearer(anew.token))).computers).toEqual([])
+        await again.close(0)
+      }
+      // A second time it finds no more but these.
+      await run('admin', 'after-restore', '--store', store)
+      const once = await run('admin', 'after-restore', '--store', store)
+      expect(once.stdout).toMatch(/^dropped 0 records; all sessions have ended\. Block, unlink and delete again /)
+    },
+  )
 })
 
 test('only after-restore keeps sessions', async () => {

@@ -1,5 +1,4 @@
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import {
   copyFileSync,
   existsSync,
@@ -13,12 +12,11 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { PassThrough, Readable } from 'node:stream'
-import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { runCommand } from '../../src/commands/command.ts'
 import { makeFile } from '../store/formats.ts'
+import { endOf, type Ran, runHere } from '../support/command.ts'
 import { makeComputer } from '../support/computer.ts'
 import { hasPart } from '../support/optional.ts'
 import { rest } from '../support/rest.ts'
@@ -37,35 +35,20 @@ beforeEach(() => {
   copy = join(folder, 'copy.db')
 })
 
-interface Run {
-  readonly code: number | null
-  readonly stdout: string
-  readonly stderr: string
-}
-
 /** Runs the command, on the test's store unless the arguments name one. */
-async function run(args: readonly string[]): Promise<Run> {
+async function run(args: readonly string[]): Promise<Ran> {
   const own = args.some((arg) => arg.startsWith('--store')) ? [] : ['--store', `sqlite:${store}`]
-  const [stdin, stdout, stderr] = [Readable.from([]), new PassThrough(), new PassThrough()]
-  const code = await runCommand([...args, ...own], { stdin, stdout, stderr })
-  stdout.end()
-  stderr.end()
-  return { code, stdout: await text(stdout), stderr: await text(stderr) }
+  return await runHere(runCommand, [...args, ...own])
 }
 
 /** Runs it as a process, in a program that runs programs, on the store that the variable names. */
-async function spawned([program, ...wrapping]: readonly [string, ...string[]], args: readonly string[]): Promise<Run> {
+async function spawned([program, ...wrapping]: readonly [string, ...string[]], args: readonly string[]): Promise<Ran> {
   const child = spawn(program, [...wrapping, process.execPath, mainFile, ...args], {
     cwd: folder,
     env: { PATH: process.env.PATH, COUNTERSIGN_STORE: `sqlite:${store}` },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  const [stdout, stderr, [code]] = await Promise.all([
-    text(child.stdout),
-    text(child.stderr),
-    once(child, 'close') as Promise<[number | null]>,
-  ])
-  return { code, stdout, stderr }
+  return await endOf(child)
 }
 
 function serve(environment: Record<string, string> = {}): Promise<ServiceProcess> {

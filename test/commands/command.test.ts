@@ -1,23 +1,10 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
-import { text } from 'node:stream/consumers'
-import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { allOptions } from '../../src/service/config.ts'
-
-const mainFile = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+import { runMain } from '../support/command.ts'
 
 /** Runs the command as a process, with these environment variables only. */
-async function run(args: readonly string[], env: Record<string, string> = {}) {
-  const child = spawn(process.execPath, [mainFile, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] })
-  const [stdout, stderr, [code]] = await Promise.all([
-    text(child.stdout),
-    text(child.stderr),
-    once(child, 'close') as Promise<[number | null]>,
-  ])
-  return { code, stdout, stderr }
-}
+const run = (args: readonly string[], env: Record<string, string> = {}) => runMain(args, { env })
 
 test('--version prints the version of the package', async () => {
   const { version } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8'))

@@ -1,10 +1,9 @@
 import { DatabaseSync } from 'node:sqlite'
-import { PassThrough, Readable } from 'node:stream'
-import { text } from 'node:stream/consumers'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { Result } from '../../src/commands/doctor/check.ts'
 import { doctorCommand } from '../../src/commands/doctor/doctor.ts'
 import { Signer } from '../core/order/support.ts'
+import { runHereIn } from '../support/command.ts'
 import { freePort } from '../support/redis-server.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
@@ -28,14 +27,9 @@ test('a running service is fit, and its users notice nothing of the look', async
   const file = store.slice('sqlite:'.length)
   const before = dump(file)
 
-  const saved = process.env
-  process.env = { COUNTERSIGN_STORE: store, PORT: String(port) }
-  onTestFinished(() => {
-    process.env = saved
-  })
-  const stdout = new PassThrough()
-  const code = await doctorCommand(['--json'], { stdin: Readable.from([]), stdout, stderr: new PassThrough() })
-  const { checks }: { checks: readonly Result[] } = JSON.parse(await text(stdout.end()))
+  const env = { COUNTERSIGN_STORE: store, PORT: String(port) }
+  const { code, stdout } = await runHereIn(env, doctorCommand, ['--json'])
+  const { checks }: { checks: readonly Result[] } = JSON.parse(stdout)
 
   expect(checks.map(({ check, status }) => `${check}: ${status}`)).toEqual([
     'node: ok',

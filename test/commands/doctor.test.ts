@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import https from 'node:https'
@@ -6,8 +5,6 @@ import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { PassThrough, Readable } from 'node:stream'
-import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { UsageError } from '../../src/commands/command-line.ts'
@@ -17,6 +14,7 @@ import { doctorCommand } from '../../src/commands/doctor/doctor.ts'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { lanHosts } from '../../src/service/lan.ts'
 import { Authority } from '../support/certificates.ts'
+import { runHereIn, runMain } from '../support/command.ts'
 import { runNginx } from '../support/nginx.ts'
 import { hasPart } from '../support/optional.ts'
 import { clockAhead } from '../support/redis-clock.ts'
@@ -24,7 +22,6 @@ import { freePort, RedisServer } from '../support/redis-server.ts'
 import { startService } from '../support/service.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
 
-const mainFile = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const secret = 'a-secret-for-tests-and-for-nothing-else'
 
 /** What the command said. */
@@ -45,33 +42,21 @@ interface Process {
 
 /** Runs the command as a process, with these environment variables only. */
 async function spawned(env: Record<string, string>, { args = [], node = [], uid }: Process = {}): Promise<Report> {
-  const child = spawn(process.execPath, [...node, mainFile, 'doctor', '--json', ...args], {
+  const { stdout, stderr, code } = await runMain(['doctor', '--json', ...args], {
     env: { PORT: String(await freePort()), ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    node,
     cwd: folder,
     ...(uid === undefined ? {} : { uid, gid: uid }),
   })
-  const [stdout, stderr, [code]] = await Promise.all([
-    text(child.stdout),
-    text(child.stderr),
-    once(child, 'close') as Promise<[number | null]>,
-  ])
   expect(stderr).toBe('')
   return { code, stdout, results: JSON.parse(stdout).checks }
 }
 
 /** Runs it in this process, which takes a tenth of the time. Resolves with the exit code and what it printed. */
 async function run(env: Record<string, string>, args: readonly string[] = []): Promise<[number, string]> {
-  const stdout = new PassThrough()
-  const port = String(await freePort())
-  const saved = process.env
-  process.env = { PORT: port, COUNTERSIGN_STORE: `sqlite:${folder}/default.db`, ...env }
-  try {
-    const code = await doctorCommand(args, { stdin: Readable.from([]), stdout, stderr: new PassThrough() })
-    return [code, await text(stdout.end())]
-  } finally {
-    process.env = saved
-  }
+  const defaults = { PORT: String(await freePort()), COUNTERSIGN_STORE: `sqlite:${folder}/default.db` }
+  const { code, stdout } = await runHereIn({ ...defaults, ...env }, doctorCommand, args)
+  return [code, stdout]
 }
 
 /** Runs it in this process for its results. */
@@ -135,11 +120,7 @@ describe('usage', () => {
   })
 
   test('what is refused ends the process with exit status 2 and one line', async () => {
-    const child = spawn(process.execPath, [mainFile, 'doctor', '--jsno'], {
-      env: {},
-      stdio: ['ignore', 'pipe', 'pipe'],
-    })
-    const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
+    const { code, stdout, stderr } = await runMain(['doctor', '--jsno'])
     expect(stderr).toBe('countersign: unknown argument "--jsno"; --help shows the usage\n')
     expect([code, stdout]).toEqual([2, ''])
   })

@@ -4,18 +4,18 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 
 const program = fileURLToPath(new URL('./log-output-process.ts', import.meta.url))
+const folder = mkdtempSync(join(tmpdir(), 'countersign-log-'))
+afterAll(() => rmSync(folder, { recursive: true }))
 const lines = Array.from({ length: 500 }, (_, i) => `line ${i}`)
 
 /**
  * The log of a process that writes {@link lines} in one turn and then ends. Node's own words about that are left out.
  */
 async function loggedBy(end: string, to: 'pipe' | 'file'): Promise<string[]> {
-  const folder = mkdtempSync(join(tmpdir(), 'countersign-log-'))
-  onTestFinished(() => rmSync(folder, { recursive: true }))
-  const path = join(folder, 'log')
+  const path = join(folder, `${end}.log`)
   const file = openSync(path, 'a')
   const child = spawn(process.execPath, [program, end], { stdio: ['ignore', 'ignore', to === 'pipe' ? 'pipe' : file] })
   closeSync(file)
@@ -28,7 +28,7 @@ async function loggedBy(end: string, to: 'pipe' | 'file'): Promise<string[]> {
 }
 
 describe.each(['pipe', 'file'] as const)('a log that goes to a %s', (to) => {
-  test.each(['exit', 'throw', 'reject', 'wait', 'kill in a later turn'])(
+  test.concurrent.each(['exit', 'throw', 'reject', 'wait', 'kill in a later turn'])(
     'has all lines of a turn, in order, if the process ends by: %s',
     async (end) => {
       expect(await loggedBy(end, to)).toEqual(lines)

@@ -1,18 +1,15 @@
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { PassThrough, Readable } from 'node:stream'
-import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { silentLogger } from '../../src/base/log.ts'
 import type { Result } from '../../src/commands/doctor/check.ts'
 import { doctorCommand } from '../../src/commands/doctor/doctor.ts'
 import { openStore } from '../../src/store/open.ts'
+import { runHereIn, runMain } from '../support/command.ts'
 import { hasPart } from '../support/optional.ts'
 import { PostgresServer } from '../support/postgres-server.ts'
 import { freePort } from '../support/redis-server.ts'
@@ -20,17 +17,8 @@ import { startService } from '../support/service.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
 import { makeWallet } from '../support/wallet.ts'
 
-const mainFile = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
-
 /** Runs a command as a process, and resolves with its exit code and what it printed. */
-async function command(store: string, ...args: readonly string[]) {
-  const child = spawn(process.execPath, [mainFile, ...args], {
-    env: { COUNTERSIGN_STORE: store },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
-  return { code, stdout, stderr }
-}
+const command = (store: string, ...args: readonly string[]) => runMain(args, { env: { COUNTERSIGN_STORE: store } })
 
 describe.skipIf(!hasPart('postgresql'))('commands on a store in PostgreSQL', () => {
   let server: PostgresServer
@@ -98,14 +86,8 @@ describe.skipIf(!hasPart('postgresql'))('doctor, with a store in PostgreSQL', ()
 
   /** What it found, of the checks of the store and the clock. */
   async function doctor(store = server.url('service', 'plain')): Promise<string[]> {
-    const stdout = new PassThrough()
-    const saved = process.env
-    process.env = { PORT: '0', COUNTERSIGN_STORE: store, COUNTERSIGN_SECRET: secret }
-    const streams = { stdin: Readable.from([]), stdout, stderr: new PassThrough() }
-    const code = await doctorCommand(['--json'], streams).finally(() => {
-      process.env = saved
-    })
-    const printed = await text(stdout.end())
+    const env = { PORT: '0', COUNTERSIGN_STORE: store, COUNTERSIGN_SECRET: secret }
+    const { code, stdout: printed } = await runHereIn(env, doctorCommand, ['--json'])
     expect(printed).not.toMatch(/hunter2/)
     const found: readonly Result[] = JSON.parse(printed).checks
     expect(code).toBe(found.some(({ status }) => status === 'problem') ? 1 : 0)

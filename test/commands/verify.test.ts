@@ -1,46 +1,22 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { PassThrough, Readable } from 'node:stream'
-import { text } from 'node:stream/consumers'
-import { fileURLToPath } from 'node:url'
+import { Readable } from 'node:stream'
 import { afterAll, describe, expect, test } from 'vitest'
 import { verifyCommand } from '../../src/commands/verify.ts'
+import { type Ran, runHere, runMain } from '../support/command.ts'
 import { accepted, inCamelCase, refused } from '../support/proofs.ts'
 
-const mainFile = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const folder = mkdtempSync(join(tmpdir(), 'countersign-verify-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-interface Run {
-  readonly code: number | null
-  readonly stdout: string
-  readonly stderr: string
-}
-
 /** Runs the command in this process. */
-async function run(args: readonly string[], stdin: string | Iterable<Uint8Array> = ''): Promise<Run> {
-  const [stdout, stderr] = [new PassThrough(), new PassThrough()]
-  const input = Readable.from(typeof stdin === 'string' ? [Buffer.from(stdin)] : stdin)
-  const code = await verifyCommand(args, { stdin: input, stdout, stderr })
-  stdout.end()
-  stderr.end()
-  return { code, stdout: await text(stdout), stderr: await text(stderr) }
+function run(args: readonly string[], stdin: string | Iterable<Uint8Array> = ''): Promise<Ran> {
+  return runHere(verifyCommand, args, Readable.from(typeof stdin === 'string' ? [Buffer.from(stdin)] : stdin))
 }
 
 /** Runs it as a process, without any setting, in a folder of its own. */
-async function spawned(args: readonly string[], stdin = ''): Promise<Run> {
-  const child = spawn(process.execPath, [mainFile, 'verify', ...args], { cwd: folder, env: {}, stdio: 'pipe' })
-  child.stdin.end(stdin)
-  const [stdout, stderr, [code]] = await Promise.all([
-    text(child.stdout),
-    text(child.stderr),
-    once(child, 'close') as Promise<[number | null]>,
-  ])
-  return { code, stdout, stderr }
-}
+const spawned = (args: readonly string[], stdin = '') => runMain(['verify', ...args], { cwd: folder, stdin })
 
 function fileOf(content: unknown): string {
   const file = join(folder, `${crypto.randomUUID()}.json`)

@@ -1,13 +1,12 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { PassThrough, Readable } from 'node:stream'
-import { text } from 'node:stream/consumers'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { stellar } from '../../examples/custom-wallet/stellar.ts'
 import { tron } from '../../examples/custom-wallet/tron.ts'
 import { adminCommand } from '../../src/commands/admin/admin.ts'
 import { type ChainWallet, makeStellarWallet, makeTronWallet } from '../support/chains.ts'
+import { runHere } from '../support/command.ts'
 import { makeComputer } from '../support/computer.ts'
 import { type RestAnswer, rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
@@ -30,12 +29,8 @@ async function temporaryFolder(): Promise<string> {
 }
 
 async function admin(store: string, ...args: string[]): Promise<{ code: number; printed: string }> {
-  const [stdout, stderr] = [new PassThrough(), new PassThrough()]
-  const stdin = Object.assign(Readable.from([]), { isTTY: false })
-  const code = await adminCommand([...args, '--store', store], { stdin, stdout, stderr })
-  stdout.end()
-  stderr.end()
-  return { code, printed: (await text(stdout)) + (await text(stderr)) }
+  const { code, stdout, stderr } = await runHere(adminCommand, [...args, '--store', store])
+  return { code, printed: stdout + stderr }
 }
 
 async function proofOf({ adapterId, publicKeyHex, address, sign }: ChainWallet, message: string) {

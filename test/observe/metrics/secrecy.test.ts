@@ -1,8 +1,8 @@
 import { connect } from 'node:http2'
 import { expect, test } from 'vitest'
 import { startMeasured } from '../../support/metrics.ts'
-import { isPublic, recorder } from '../../support/recorder.ts'
-import { makeWallet, proofOf } from '../../support/wallet.ts'
+import { callsWithSecrets, from, isPublic, recorder } from '../../support/recorder.ts'
+import { makeWallet } from '../../support/wallet.ts'
 
 /** Sends a request whose every part can be chosen, over HTTP/2. */
 async function raw(url: string, headers: Record<string, string>): Promise<void> {
@@ -19,30 +19,9 @@ test('nothing that was sent or answered stands in the metrics, wherever callers 
   const secret = 'the secret of this test and of nothing else'
   const service = await startMeasured({ secret, rateLimit: true, confirmationCode: 'return', trustProxy: 1 })
   const { url } = service
-  const { seen, call } = recorder(url)
-  const from = { 'x-forwarded-for': '203.0.113.77', 'user-agent': 'a browser of the test' }
-  const wallet = makeWallet()
-  for (const text of [wallet.address, wallet.address.replaceAll(' ', ''), wallet.publicKeyHex]) seen.add(text)
-
-  const nonce = (await call('/wallet/nonce', {}, from)).json
-  const proof = proofOf(wallet, nonce)
-  const { token, session } = (await call('/wallet/verify', proof, from)).json
-  await call('/wallet/verify', proof, from)
-  await call('/session', undefined, { authorization: `Bearer ${token}` })
-  for (const kind of ['login', 'sign']) {
-    const order = (await call('/cross-device/start', { kind, displayTitle: 'A title of the test' }, from)).json
-    const { orderId, claimToken, desktopToken } = order
-    const { challengeToken } = (await call('/cross-device/claim', { orderId, claimToken, claimKey: 'k'.repeat(43) }))
-      .json
-    const bearer = { authorization: `Bearer ${challengeToken}` }
-    const { message } = (await call(`/cross-device/challenge?orderId=${orderId}`, undefined, bearer)).json
-    const { publicKeyHex } = wallet
-    const signed = { publicKeyHex, signatureHex: wallet.sign(message) }
-    const approved = await call('/cross-device/approve', { orderId, challengeToken, proof: signed })
-    await call('/cross-device/finalize', { orderId, desktopToken, returnCode: '000000' })
-    await call('/cross-device/finalize', { orderId, desktopToken, returnCode: approved.json.returnCode })
-    await call('/cross-device/finalize', { orderId, desktopToken: token })
-  }
+  const calls = recorder(url)
+  const { seen, call } = calls
+  const { nonce, proof, token, session } = await callsWithSecrets(calls, makeWallet(), from)
 
   const odd = [token, session.id, nonce.nonce, nonce.nonceId, proof.signatureHex, secret.replaceAll(' ', '-')]
   for (const text of odd) {

@@ -5,7 +5,7 @@ import { CountersignError } from '../../../src/index.ts'
 import type { CountersignOptions } from '../../../src/service/config.ts'
 import { rpcKey, startChain } from '../../support/evm.ts'
 import { keptLog } from '../../support/log-lines.ts'
-import { isPublic, recorder } from '../../support/recorder.ts'
+import { callsWithSecrets, from, isPublic, recorder } from '../../support/recorder.ts'
 import { startService } from '../../support/service.ts'
 import { callSpans, endedSpans, registerSdk, textOf } from '../../support/tracing.ts'
 import { makeWallet, proofOf } from '../../support/wallet.ts'
@@ -119,33 +119,11 @@ test('what was sent, answered or thrown stands in no span, wherever callers put 
       return { id: `user-${identity.subject}` }
     },
   })
-  const { seen, call } = recorder(url)
-  const from = {
-    'x-forwarded-for': '203.0.113.77',
-    'user-agent': 'a browser of the test',
-    traceparent: traced.traceparent,
-  }
+  const calls = recorder(url)
+  const { seen, call } = calls
   const wallet = makeWallet()
-  for (const text of [wallet.address, wallet.address.replaceAll(' ', ''), wallet.publicKeyHex]) seen.add(text)
-
-  const nonce = (await call('/wallet/nonce', {}, from)).json
-  const proof = proofOf(wallet, nonce)
-  const { token, session } = (await call('/wallet/verify', proof, from)).json
-  await call('/wallet/verify', proof, from)
-  await call('/session', undefined, { authorization: `Bearer ${token}` })
-  for (const kind of ['login', 'sign']) {
-    const order = (await call('/cross-device/start', { kind, displayTitle: 'A title of the test' }, from)).json
-    const { orderId, claimToken, desktopToken } = order
-    const claimed = await call('/cross-device/claim', { orderId, claimToken, claimKey: 'k'.repeat(43) })
-    const { challengeToken } = claimed.json
-    const bearer = { authorization: `Bearer ${challengeToken}` }
-    const { message } = (await call(`/cross-device/challenge?orderId=${orderId}`, undefined, bearer)).json
-    const signed = { publicKeyHex: wallet.publicKeyHex, signatureHex: wallet.sign(message) }
-    const approved = await call('/cross-device/approve', { orderId, challengeToken, proof: signed })
-    await call('/cross-device/finalize', { orderId, desktopToken, returnCode: '000000' })
-    await call('/cross-device/finalize', { orderId, desktopToken, returnCode: approved.json.returnCode })
-    await call('/cross-device/finalize', { orderId, desktopToken: token })
-  }
+  const headers = { ...from, traceparent: traced.traceparent }
+  const { nonce, proof, token, session } = await callsWithSecrets(calls, wallet, headers)
   const { nonceId } = (await call('/wallet/nonce', {})).json
   await call('/wallet/verify', { nonceId, ...contractWallet })
 
