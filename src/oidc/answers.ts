@@ -58,3 +58,8 @@ export function readTicket<Content>(keyring: Keyring, purpose: KeyPurpose, ticke
   if (!keyring.verify(purpose, body, signature)) return undefined
   return JSON.parse(Buffer.from(body, 'base64url').toString())
 }
+
+/** Refusal of an answer to a page that shows what is no longer so. */
+export function changed(): CountersignError {
+  return new CountersignError('INVALID_REQUEST', 'The sign-in has changed meanwhile; load the page again')
+}

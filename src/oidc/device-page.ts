@@ -5,11 +5,11 @@ import type { Exchange } from '../http/exchange.ts'
 import { CountersignError, refused } from '../shared/errors.ts'
 import { cookieName, cookieValue, setCookie } from '../shared/header-text.ts'
 import { typedCode } from '../shared/typed-code.ts'
-import { readPageInput, readTicket, sendAnswer, sendPageJson, signTicket } from './answers.ts'
+import { changed, readPageInput, readTicket, sendAnswer, sendPageJson, signTicket } from './answers.ts'
 import { type FileClient, mayUse, offeredTo, shownClient, usesDevices } from './clients.ts'
 import { GrantsFull } from './connected-apps.ts'
 import { DeviceCodes, devicePath, deviceSeconds, type PendingCode, type Terminal, userCodes } from './device-codes.ts'
-import { type Grants, type Permission, permissionsIn, scopeOf, sidOf } from './grants.ts'
+import { type Grants, type Permission, permissionsIn, scopesIn, sidOf } from './grants.ts'
 import type { IssuerParts, Loaded } from './issuer-parts.ts'
 import type { LibraryAnswer } from './library-request.ts'
 import { leadTo, type Navigations, type ShowPage, signInAddress } from './pages.ts'
@@ -39,7 +39,7 @@ interface Decision {
 }
 
 interface DevicePageParts
-  extends Pick<IssuerParts, 'settings' | 'publicUrl' | 'store' | 'keyring' | 'host' | 'audit' | 'limiter'> {
+  extends Pick<IssuerParts, 'settings' | 'publicUrl' | 'store' | 'keyring' | 'host' | 'limiter'> {
   readonly records: SealedRecords
   readonly grants: Grants
   readonly page: ShowPage
@@ -156,20 +156,18 @@ export class DevicePage {
     this.#requireNear(code, request)
     const { client_id: clientId, backchannel_logout_session_required: wantsSid } = client.metadata
     // Not remembered: the next code is another device's.
-    const gift = { clientId, asked, isAllowed: false, request }
-    const grantId = await this.#parts.grants.give(session, gift).catch(async (thrown: unknown) => {
-      if (!(thrown instanceof GrantsFull)) throw thrown
-      await this.#codes.decide(pending, { error: 'access_denied', errorDescription: thrown.message })
-      throw new CountersignError('INVALID_REQUEST', `This cannot be allowed: ${thrown.message}`)
-    })
+    const grantId = await this.#parts.grants.allow(session, { clientId, asked, isAllowed: false, request })
     if (grantId === undefined) throw changed()
+    if (grantId instanceof GrantsFull) {
+      await this.#codes.decide(pending, { error: 'access_denied', errorDescription: grantId.message })
+      throw new CountersignError('INVALID_REQUEST', `This cannot be allowed: ${grantId.message}`)
+    }
     const { userId: accountId, id: sessionUid, createdAt } = session
-    const scope = [...new Set([...asked].map(scopeOf))].join(' ')
     const { resource } = pending.payload.params ?? {}
     const written = await this.#codes.decide(pending, {
       accountId,
       grantId,
-      scope,
+      scope: scopesIn(asked),
       sessionUid,
       authTime: Math.floor(createdAt / 1000),
       amr: ['swk'],
@@ -178,10 +176,6 @@ export class DevicePage {
       ...(wantsSid === true ? { sid: sidOf(sessionUid, clientId) } : {}),
     })
     if (!written) throw changed()
-    this.#parts.audit.record(
-      { type: 'app.connected', userId: accountId, sessionId: sessionUid, clientId, scope },
-      request,
-    )
   }
 
   /** The code that was typed, while it waits for a decision and its client may use the grant. */
@@ -227,8 +221,4 @@ function wrongCode(): CountersignError {
     'INVALID_REQUEST',
     'No device waits with this code; check it, or let the device show another',
   )
-}
-
-function changed(): CountersignError {
-  return new CountersignError('INVALID_REQUEST', 'The sign-in has changed meanwhile; load the page again')
 }

@@ -128,6 +128,21 @@ export class Grants {
     }
   }
 
+  /**
+   * Gives what a user has just allowed on a page, and records that. Resolves as {@link give} does, or with its refusal
+   * if there is no room.
+   */
+  async allow(session: Session, gift: Gift): Promise<string | GrantsFull | undefined> {
+    const given = await this.give(session, gift).catch((thrown: unknown) => {
+      if (thrown instanceof GrantsFull) return thrown
+      throw thrown
+    })
+    const { clientId, asked, request = {} } = gift
+    const by = { userId: session.userId, sessionId: session.id, clientId, scope: scopesIn(asked) }
+    if (typeof given === 'string') this.#parts.audit.record({ type: 'app.connected', ...by }, request)
+    return given
+  }
+
   /** Connects the application, with offline access if asked for. Another of the user's may have to end for it. */
   async #connect(session: Session, { clientId, asked, isAllowed, request }: Gift): Promise<string> {
     const { apps, audit } = this.#parts
@@ -209,6 +224,11 @@ export type Permission = string
 /** The scope of a permission. */
 export function scopeOf(permission: Permission): string {
   return permission.split(' ')[0] ?? ''
+}
+
+/** The scopes of permissions, each once, as a request names them. */
+export function scopesIn(permissions: Iterable<Permission>): string {
+  return [...new Set([...permissions].map(scopeOf))].join(' ')
 }
 
 /** The permissions that a request asks for, of those that there are. */

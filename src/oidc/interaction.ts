@@ -4,13 +4,13 @@ import type { Session } from '../core/users/host.ts'
 import { CountersignError } from '../shared/errors.ts'
 import type { ShownClient } from '../shared/page-values.ts'
 import type { StoredInteraction } from './adapter.ts'
-import { readTicket, signTicket } from './answers.ts'
+import { changed, readTicket, signTicket } from './answers.ts'
 import { type BrowserCookie, browsersOf, isOfBrowser, mostCookies } from './browser-cookies.ts'
 import type { ClientDirectory } from './client-directory.ts'
 import { DocumentInvalid, DocumentUnavailable, documentHostOf } from './client-documents.ts'
 import { type FileClient, isWeb, mayUse, offeredTo, shownClient } from './clients.ts'
 import { GrantsFull } from './connected-apps.ts'
-import { type Grants, type Permission, permissionsIn, scopeOf } from './grants.ts'
+import { type Grants, type Permission, permissionsIn } from './grants.ts'
 import type { IssuerParts, Loaded } from './issuer-parts.ts'
 import type { LibraryAnswer } from './library-request.ts'
 import { leadTo, type ShowPage, signInAddress } from './pages.ts'
@@ -64,7 +64,7 @@ interface Decision {
   readonly cookies: readonly BrowserCookie[]
 }
 
-interface InteractionParts extends Pick<IssuerParts, 'settings' | 'store' | 'keyring' | 'host' | 'audit'> {
+interface InteractionParts extends Pick<IssuerParts, 'settings' | 'store' | 'keyring' | 'host'> {
   readonly records: SealedRecords
   readonly directory: ClientDirectory
   readonly grants: Grants
@@ -163,20 +163,15 @@ export class Interactions {
     if (client === 'away' || !this.#mayUse(client, session)) throw changed()
     const { client_id: clientId } = client.metadata
     const asked = this.#asked(payload, client)
-    const gift = { clientId, asked, isAllowed: true, request }
-    const grantId = await this.#parts.grants.give(session, gift).catch((thrown: unknown) => {
-      if (thrown instanceof GrantsFull) return thrown
-      throw thrown
-    })
+    const grantId = await this.#parts.grants.allow(session, { clientId, asked, isAllowed: true, request })
     if (grantId === undefined) throw changed()
     if (grantId instanceof GrantsFull) {
       return await finish({ error: 'access_denied', error_description: grantId.message })
     }
-    const scope = [...new Set([...asked].map(scopeOf))].join(' ')
-    const { userId, id } = session
-    this.#parts.audit.record({ type: 'app.connected', userId, sessionId: id, clientId, scope }, request)
     // The user may have signed in with another wallet from the page of consent.
-    const confirmed = isNewSince(found.record, session) ? { confirmed: { sessionId: id, isFresh: true } } : undefined
+    const confirmed = isNewSince(found.record, session)
+      ? { confirmed: { sessionId: session.id, isFresh: true } }
+      : undefined
     return await finish({ ...resultOf(payload), ...confirmed, consent: { grantId } })
   }
 
@@ -330,8 +325,4 @@ export function languageQuery(locales: unknown): string {
 
 function gone(): CountersignError {
   return new CountersignError('INVALID_REQUEST', 'This sign-in is over, or began in another browser; start again')
-}
-
-function changed(): CountersignError {
-  return new CountersignError('INVALID_REQUEST', 'The sign-in has changed meanwhile; load the page again')
 }

@@ -141,7 +141,7 @@ export class Issuer implements PartRoutes, SessionApps {
     const [, kind, uid] = /^\/(authorize|interaction)\/([\w-]{1,64})$/.exec(path.slice(base.length)) ?? []
     if (!path.startsWith(`${base}/`) || uid === undefined) return undefined
     return kind === 'authorize'
-      ? { label: 'oidc authorize', serve: (exchange) => this.#serveResume(exchange, uid) }
+      ? { label: 'oidc authorize', serve: (exchange) => this.#serveAuthorize(exchange, uid) }
       : { label: interactionLabel, serve: (exchange) => this.#serveInteraction(exchange, uid) }
   }
 
@@ -282,15 +282,11 @@ export class Issuer implements PartRoutes, SessionApps {
     if (answer.failure !== undefined) throw answer.failure
   }
 
-  async #serveAuthorize(exchange: Exchange): Promise<void> {
-    await this.#navigations.serve(exchange, ['GET', 'POST'], async () => {
+  async #serveAuthorize(exchange: Exchange, uid?: string): Promise<void> {
+    await this.#navigations.serve(exchange, uid === undefined ? ['GET', 'POST'] : ['GET'], async () => {
       if (exchange.method === 'POST') await passOnForm(exchange, this.#addressOf('authorize'))
-      else await this.#authorize(exchange)
+      else await this.#authorize(exchange, uid)
     })
-  }
-
-  async #serveResume(exchange: Exchange, uid: string): Promise<void> {
-    await this.#navigations.serve(exchange, ['GET'], async () => await this.#authorize(exchange, uid))
   }
 
   /** Begins with a request for authorization, or goes on with that of an interaction. */
@@ -324,16 +320,12 @@ export class Issuer implements PartRoutes, SessionApps {
   }
 
   async #decide(exchange: Exchange, uid: string): Promise<void> {
+    const { context: request, headers: sent } = exchange
     const input = await readPageInput(exchange, this.#parts.publicUrl())
-    const session = await this.#parts.host.browserSession(exchange.context)
-    const cookies = this.#cookies.in(exchange.headers.cookie)
-    const request = exchange.context
-    const { redirectTo, opensApplication } = await this.#parts.interactions.decide(uid, {
-      session,
-      input,
-      request,
-      cookies,
-    })
+    const session = await this.#parts.host.browserSession(request)
+    const cookies = this.#cookies.in(sent.cookie)
+    const decision = { session, input, request, cookies }
+    const { redirectTo, opensApplication } = await this.#parts.interactions.decide(uid, decision)
     if (!opensApplication) return sendPageJson(exchange, { redirectTo }, [])
     // The page stays, and offers the application's address, which it cannot read from a redirect.
     const resume = { ...exchange, method: 'GET', path: new URL(redirectTo).pathname, query: '', body: noBody }
