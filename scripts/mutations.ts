@@ -449,7 +449,7 @@ const rows: Readonly<
   ],
   42: [
     ['consume', '&& usedAt === undefined', '', 'oidc/security'],
-    ['consume', 'if (grantId !== undefined) await removeGrant(parts, grantId)', '', 'oidc/adapter'],
+    ['consume', 'if (grantId !== undefined) await removeGrant(parts, grantId)', '', 'oidc/security'],
     ['usedOnce', 'await requireRequest(payload, parts, loaded)', '', 'oidc/checked-first'],
     [
       'leaveOutUnknown',

@@ -69,20 +69,6 @@ async function open(secrets = ['one '.repeat(10)], store = openStore('sqlite::me
 
 const exp = Math.floor(Date.now() / 1000) + 60
 
-test.each(['AuthorizationCode', 'RefreshToken'])(
-  'of two uses of a %s at once one succeeds, and the grant is gone',
-  async (kind) => {
-    const { adapters, grants } = await open()
-    const grantId = await grants.give(session, { clientId: 'shop', asked: new Set(['openid']), isAllowed: true })
-    await adapters(kind).upsert('secret', { kind, grantId: grantId!, exp } as never, 60)
-    const uses = await Promise.allSettled([adapters(kind).consume('secret'), adapters(kind).consume('secret')])
-    expect(uses.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
-    expect(uses.find(({ status }) => status === 'rejected')).toMatchObject({ reason: expect.any(errors.InvalidGrant) })
-    expect(await grants.read(grantId!)).toBeUndefined()
-    expect(await adapters(kind).find('secret')).toMatchObject({ consumed: expect.any(Number), grantId })
-  },
-)
-
 test('a refresh token of a client with a grace time is taken again for so long, and its grant stays', async () => {
   const { adapters, grants } = await open()
   const grantId = await grants.give(session, { clientId: 'patient', asked: new Set(['openid']), isAllowed: true })

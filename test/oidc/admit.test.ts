@@ -3,18 +3,7 @@ import * as client from 'openid-client'
 import { expect, test } from 'vitest'
 import { rest } from '../support/rest.ts'
 import { makeWallet } from '../support/wallet.ts'
-import {
-  Browser,
-  contentOf,
-  decide,
-  discover,
-  fileWith,
-  redirectUri,
-  refusalOf,
-  request,
-  shop,
-  startIssuer,
-} from './support.ts'
+import { contentOf, decide, fileWith, redirectUri, refusalOf, request, shop, signedIn, startIssuer } from './support.ts'
 
 const [ada, bob] = [makeWallet(), makeWallet()]
 const both = { [`nimiq:${ada.address}`]: {}, [`nimiq:${bob.address}`]: {} }
@@ -29,8 +18,7 @@ async function start() {
     writeFileSync(people, JSON.stringify(content))
     await service.reload()
   }
-  const [browser, config] = [new Browser(url), await discover(url)]
-  const { token } = await browser.signIn(bob)
+  const { browser, config, token } = await signedIn(url, bob)
   const open = async (parameters: Record<string, string> = {}) => {
     const { address, redeem } = await request(config, parameters)
     return { ...(await browser.open(address)), redeem }

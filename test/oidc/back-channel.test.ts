@@ -16,9 +16,7 @@ import { openStore } from '../../src/store/open.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet } from '../support/wallet.ts'
-import { Browser, connect, discover, fileWith, request, shop } from './support.ts'
-
-const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+import { Browser, bearer, connect, discover, fileWith, request, shop } from './support.ts'
 
 /** Where clients are told of logouts. `status` is what they answer. */
 async function startReceiver() {

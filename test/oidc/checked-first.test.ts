@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { startService } from '../support/service.ts'
 import { makeWallet } from '../support/wallet.ts'
 import { allowCode, askCode, deviceGrant, pass, poll, postForm, startDevices, terminal } from './devices.ts'
-import { Browser, connect, decide, discover, fileWith, redirectUri, refusalOf, request, shop } from './support.ts'
+import { connect, decide, fileWith, redirectUri, refusalOf, request, shop, signedIn } from './support.ts'
 
 const orders = { resource: 'https://orders.example', scopes: ['orders:read'] }
 const other = { resource: 'https://other.example', scopes: ['orders:read'] }
@@ -61,8 +61,7 @@ describe('a request that is refused uses nothing up, so that the right one may f
     const file = fileWith(people(['staff']))
     const clients = fileWith({ clients: [{ ...shop, groups: ['staff'] }] })
     const { url, service } = await startService({ people: file, oidc: { clients } })
-    const [browser, config] = [new Browser(url), await discover(url)]
-    await browser.signIn(wallet)
+    const { browser, config } = await signedIn(url, wallet)
     const { address, redeem } = await request(config)
     const answer = await decide(browser, await browser.open(address))
     const put = async (groups: readonly string[]) => {

@@ -3,9 +3,19 @@ import { describe, expect, test } from 'vitest'
 import { AccessTokenError, createSessionVerifier, verifyAccessToken } from '../../src/integrations/backend/index.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
-import { Browser, connect, contentOf, decide, discover, fileWith, refusalOf, request, shop } from './support.ts'
-
-const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+import {
+  Browser,
+  bearer,
+  connect,
+  contentOf,
+  decide,
+  discover,
+  fileWith,
+  refusalOf,
+  request,
+  shop,
+  signedIn,
+} from './support.ts'
 
 const other = { metadata: { ...shop.metadata, client_id: 'other' } }
 const orders = { resource: 'https://orders.example', scopes: ['read'] }
@@ -99,8 +109,7 @@ describe('the ID token of another user as a hint', () => {
   test('signs nobody in, and the session that is there is not used for it', async () => {
     const file = fileWith({ clients: [{ ...shop, first_party: true }] })
     const { url } = await startService({ oidc: { clients: file } })
-    const [browser, config] = [new Browser(url), await discover(url)]
-    await browser.signIn()
+    const { browser, config } = await signedIn(url)
     const attacker = new Browser(url)
     await attacker.signIn()
     const own = await request(config)

@@ -9,6 +9,7 @@ import { rest } from '../support/rest.ts'
 import { makeWallet, proofOf, type TestWallet } from '../support/wallet.ts'
 import {
   Browser,
+  bearer,
   connect,
   contentOf,
   decide,
@@ -19,8 +20,6 @@ import {
   signInByOrder,
   startIssuer,
 } from './support.ts'
-
-const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
 const secret = 'a secret of the service '.repeat(2)
 

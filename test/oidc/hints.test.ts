@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { makeWallet } from '../support/wallet.ts'
-import { Browser, discover, fileWith, request, shop, startIssuer } from './support.ts'
+import { fileWith, request, shop, signedIn, startIssuer } from './support.ts'
 
 const [wallet, other, stranger] = [makeWallet(), makeWallet(), makeWallet()]
 const compact = (address: string) => address.replaceAll(' ', '')
@@ -15,8 +15,7 @@ async function start() {
     }),
   })
   onTestFinished(() => service.close(0))
-  const [browser, config] = [new Browser(url), await discover(url)]
-  const { session } = await browser.signIn(wallet)
+  const { browser, config, session } = await signedIn(url, wallet)
   const answered = async (login_hint: string) => {
     const { address } = await request(config, { login_hint, prompt: 'none' })
     const answer = (await browser.open(address)).address.searchParams

@@ -13,7 +13,7 @@ import { startInternet } from '../support/internet.ts'
 import { hasPart } from '../support/optional.ts'
 import { freePort } from '../support/redis-server.ts'
 import { discoverAs, documentOf, json, loopback, startWithDocuments } from './documents.ts'
-import { Browser, contentOf, decide, fileWith, request } from './support.ts'
+import { allow, Browser, contentOf, decide, fileWith } from './support.ts'
 
 const run = promisify(execFile)
 const minuteMs = 60_000
@@ -255,8 +255,7 @@ describe.skipIf(!isComplete)('openid-client, without the SDK', () => {
       const metadata = await (await fetch(`${origin}/.well-known/oauth-protected-resource${pathname}`)).json()
       const config = await discoverAs(metadata.authorization_servers[0], id)
       const asked = { redirect_uri: loopback.used, scope: 'openid notes:read', resource }
-      const { address, redeem } = await request(config, asked)
-      const tokens = await redeem(await decide(browser, await browser.open(address)))
+      const tokens = await allow({ browser, config }, asked)
       const [order, answer] = [
         nextOrder(),
         fetch(resource, {

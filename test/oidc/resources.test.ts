@@ -8,7 +8,7 @@ import { decoded } from '../integrations/backend/forge.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet } from '../support/wallet.ts'
-import { Browser, connect, contentOf, decide, discover, fileWith, refusalOf, request, shop } from './support.ts'
+import { allow, connect, contentOf, decide, discover, fileWith, refusalOf, request, shop, signedIn } from './support.ts'
 
 const orders = { resource: 'https://orders.example', scopes: ['orders:read', 'orders:write'] }
 const chat = { resource: 'https://chat.example/', scopes: ['orders:read', 'chat'], algorithm: 'RS256' }
@@ -48,8 +48,7 @@ test('it has the wallet and the groups if the user was asked for these, also aft
   const { address, publicKeyHex } = wallet
   const people = fileWith({ [`nimiq:${address}`]: { groups: ['staff'], name: 'Ada' } })
   const { url } = await start(undefined, { people })
-  const [browser, config] = [new Browser(url), await discover(url)]
-  await browser.signIn(wallet)
+  const { browser, config } = await signedIn(url, wallet)
   const scope = 'openid wallet groups orders:read'
   const { address: opened, redeem } = await request(config, { ...forOrders, scope })
   const tokens = await redeem(await decide(browser, await browser.open(opened)))
@@ -72,12 +71,10 @@ describe('the scope of a client bounds what it may ask for at a resource', () =>
 
   test('so that more is refused before the user is asked', async () => {
     const { url } = await startService({ oidc: { clients: fileWith({ clients: [readOnly], resources: [orders] }) } })
-    const [browser, config] = [new Browser(url), await discover(url)]
-    await browser.signIn()
+    const { browser, config } = await signedIn(url)
     const answer = (await browser.open((await request(config, writing)).address)).address
     expect(answer.searchParams.get('error')).toBe('invalid_scope')
-    const { address, redeem } = await request(config, forOrders)
-    const tokens = await redeem(await decide(browser, await browser.open(address)))
+    const tokens = await allow({ browser, config }, forOrders)
     expect(tokens.scope).toBe('orders:read')
   })
 
@@ -97,8 +94,7 @@ describe('the scope of a client bounds what it may ask for at a resource', () =>
     const { url } = await startService({
       oidc: { clients: fileWith({ clients: [{ metadata }], resources: [orders] }) },
     })
-    const [browser, config] = [new Browser(url), await discover(url)]
-    await browser.signIn()
+    const { browser, config } = await signedIn(url)
     const answer = (await browser.open((await request(config, forOrders)).address)).address
     expect(answer.searchParams.get('error')).toBe('invalid_scope')
     const alone = new URL((await request(config, { ...forOrders, scope: 'orders:read' })).address)
@@ -149,11 +145,9 @@ describe('a token for a resource is refused', () => {
 
   test('if it is bound to a key of its client', async () => {
     const { url } = await start()
-    const [browser, config] = [new Browser(url), await discover(url)]
-    await browser.signIn()
+    const { browser, config } = await signedIn(url)
     const DPoP = client.getDPoPHandle(config, await client.randomDPoPKeyPair())
-    const { address, redeem } = await request(config, forOrders)
-    const tokens = await redeem(await decide(browser, await browser.open(address)), { DPoP })
+    const tokens = await allow({ browser, config }, forOrders, { DPoP })
     expect(decoded(tokens.access_token).payload.cnf).toEqual({ jkt: expect.any(String) })
     expect(await refusalOf(verifyAccessToken(tokens.access_token, read(url)))).toMatchObject({
       reason: 'TOKEN_INVALID',
@@ -183,8 +177,7 @@ test('a token with a scope that no resource was named for, or that the user was 
 
 test('of several resources the client chooses one for each token', async () => {
   const { url } = await start()
-  const [browser, config] = [new Browser(url), await discover(url)]
-  await browser.signIn()
+  const { browser, config } = await signedIn(url)
   const both = await request(config, { scope: 'openid orders:read chat' })
   const address = new URL(both.address)
   for (const { resource } of [orders, chat]) address.searchParams.append('resource', resource)
@@ -237,8 +230,7 @@ describe('a resource in another spelling of the same address', () => {
 
   test('a slash at the end of a path, or another path, makes another one', async () => {
     const { url } = await start([{ ...mcp, resource: 'https://mcp.example/mcp' }])
-    const [browser, config] = [new Browser(url), await discover(url)]
-    await browser.signIn()
+    const { browser, config } = await signedIn(url)
     for (const resource of ['https://mcp.example/mcp/', 'https://mcp.example', 'https://mcp.example\\mcp']) {
       const { address } = await request(config, { scope, resource })
       expect([resource, (await browser.open(address)).address.searchParams.get('error')]).toEqual([
@@ -256,8 +248,7 @@ describe('a resource in another spelling of the same address', () => {
 
 test.each(['', 'openid_connect', 'claudeai'])('a request of the scope "%s" is refused with words', async (scope) => {
   const { url } = await start()
-  const [browser, config] = [new Browser(url), await discover(url)]
-  await browser.signIn()
+  const { browser, config } = await signedIn(url)
   const asked = new URL((await request(config, { scope })).address)
   asked.searchParams.delete('nonce')
   const refused = { error: 'invalid_scope', error_description: expect.stringContaining('name one, such as openid') }
@@ -268,8 +259,7 @@ test.each(['', 'openid_connect', 'claudeai'])('a request of the scope "%s" is re
 
 test('a request with resources and no scope asks for all of theirs, within those of the client', async () => {
   const { url } = await start()
-  const [browser, config] = [new Browser(url), await discover(url)]
-  await browser.signIn()
+  const { browser, config } = await signedIn(url)
   const asked = new URL((await request(config, { resource: orders.resource })).address)
   for (const name of ['nonce', 'scope']) asked.searchParams.delete(name)
   const page = await browser.open(asked.href)
@@ -281,8 +271,7 @@ test('a request with resources and no scope asks for all of theirs, within those
 
 test('a resource that is not in the file is no target', async () => {
   const { url } = await start()
-  const [browser, config] = [new Browser(url), await discover(url)]
-  await browser.signIn()
+  const { browser, config } = await signedIn(url)
   const { address } = await request(config, { scope: 'openid orders:read', resource: 'https://other.example' })
   expect((await browser.open(address)).address.searchParams.get('error')).toBe('invalid_target')
 })

@@ -7,28 +7,25 @@ import { openStore } from '../../src/store/open.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import {
-  Browser,
+  bearer,
   clientsFile,
   connect,
   contentOf,
   decide,
-  discover,
   fileWith,
   refusalOf,
   request,
   shop,
+  signedIn,
   startIssuer,
 } from './support.ts'
 
 const firstParty = { ...shop, first_party: true }
 const usual = { scope: 'openid email profile' }
-const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
-
 /** A browser that is signed in at an issuer, and what opens requests of a client. */
 async function start(clients: readonly object[] = [shop], options: CountersignOptions = {}) {
   const { url, service } = await startIssuer(clients, options)
-  const [browser, config] = [new Browser(url), await discover(url)]
-  const { token, session } = await browser.signIn()
+  const { browser, config, token, session } = await signedIn(url)
   return {
     url,
     service,
@@ -164,8 +161,7 @@ describe('nothing is connected before it is decided', () => {
 test('what a client of the operator’s own got without a question is asked about once it is no longer that', async () => {
   const file = clientsFile(firstParty)
   const { url, service } = await startService({ oidc: { clients: file } })
-  const [browser, config] = [new Browser(url), await discover(url)]
-  const { token } = await browser.signIn()
+  const { browser, config, token } = await signedIn(url)
   const open = async (scope: string) => await browser.open((await request(config, { scope })).address)
   expect((await open('openid profile')).address.searchParams.has('code')).toBe(true)
   expect((await rest(url, '/apps', undefined, bearer(token))).json.apps).toMatchObject([

@@ -1,15 +1,11 @@
-import { createClient } from '@connectrpc/connect'
-import { createConnectTransport } from '@connectrpc/connect-web'
 import * as client from 'openid-client'
 import { describe, expect, test, vi } from 'vitest'
-import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
 import { openStore } from '../../src/store/open.ts'
 import { navigate } from '../support/navigate.ts'
-import { inMemory } from '../support/ordinary-store.ts'
-import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import {
   Browser,
+  bearer,
   clientsFile,
   connect,
   contentOf,
@@ -19,16 +15,14 @@ import {
   refusalOf,
   request,
   shop,
+  signedIn,
   startIssuer,
 } from './support.ts'
-
-const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
 test('a code that is redeemed a second time takes with it what the first redemption gave, and the audit tells', async () => {
   const told: object[] = []
   const { url } = await startIssuer([shop], { onAuditEvent: (event) => void told.push(event) })
-  const [browser, config] = [new Browser(url), await discover(url)]
-  const { session } = await browser.signIn()
+  const { browser, config, session } = await signedIn(url)
   const { address, redeem } = await request(config)
   const answer = await decide(browser, await browser.open(address))
   const tokens = await redeem(new URL(answer))
@@ -62,43 +56,6 @@ test('of 50 uses of a pushed request one gets a code', async () => {
   const pushed = await client.buildAuthorizationUrlWithPAR(config, new URL(address).searchParams)
   const all = await Promise.all(Array.from({ length: 50 }, () => browser.open(pushed.href)))
   expect(all.filter((each) => each.address.searchParams.has('code'))).toHaveLength(1)
-})
-
-describe('what is bound to a session', () => {
-  test.each([
-    ['signed out', async (url: string, token: string) => void (await rest(url, '/sign-out', {}, bearer(token)))],
-    [
-      'ended from another one',
-      async (url: string, _token: string, other: Browser, id: string) => {
-        const sessions = createClient(SessionService, createConnectTransport({ baseUrl: url }))
-        const headers = { cookie: other.cookie('/'), origin: new URL(url).origin }
-        await sessions.revokeSession({ sessionId: id }, { headers })
-      },
-    ],
-  ])('is dead once it is %s', async (_, end) => {
-    const { url } = await startIssuer()
-    const { browser, config, tokens, session, wallet, token } = await connect(url)
-    const other = new Browser(url)
-    await other.signIn(wallet)
-    const { address, redeem } = await request(config)
-    const code = (await browser.open(address)).address
-    await end(url, token, other, session.id)
-    expect(await refusalOf(client.fetchUserInfo(config, tokens.access_token, session.userId))).toBe(401)
-    expect(await client.tokenIntrospection(config, tokens.access_token)).toEqual({ active: false })
-    expect(await refusalOf(client.refreshTokenGrant(config, tokens.refresh_token ?? ''))).toBe('invalid_grant')
-    expect(await refusalOf(redeem(code))).toBe('invalid_grant')
-  })
-
-  test('lives as long as that', async () => {
-    const { url } = await startIssuer([shop], { ...inMemory, sessionTtlSeconds: 600 })
-    const { config, tokens, session } = await connect(url)
-    vi.useFakeTimers({ toFake: ['Date'], now: session.expiresAt + 1 })
-    try {
-      expect(await refusalOf(client.refreshTokenGrant(config, tokens.refresh_token ?? ''))).toBe('invalid_grant')
-    } finally {
-      vi.useRealTimers()
-    }
-  })
 })
 
 describe('an interaction', () => {
@@ -211,8 +168,7 @@ describe('who is signed in', () => {
 
   test.each([[{ prompt: 'login' }], [{ max_age: '0' }]])('%o needs a sign-in after the request', async (parameters) => {
     const { url } = await startIssuer([{ ...shop, first_party: true }])
-    const [browser, config] = [new Browser(url), await discover(url)]
-    const { wallet } = await browser.signIn()
+    const { browser, config, wallet } = await signedIn(url)
     const { address, redeem } = await request(config, parameters)
     const page = await browser.open(address)
     expect(page.address.pathname).toBe('/api/auth/sign-in')
@@ -294,8 +250,7 @@ test('nothing in the store is a code, a token or a secret of a browser', async (
     })
   }
   const { url } = await startIssuer([shop], { store })
-  const [browser, config] = [new Browser(url), await discover(url)]
-  await browser.signIn()
+  const { browser, config } = await signedIn(url)
   const { address, redeem } = await request(config)
   const answer = await decide(browser, await browser.open(address))
   const tokens = await redeem(answer)

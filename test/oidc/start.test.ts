@@ -19,12 +19,12 @@ import {
   connect,
   contentOf,
   decide,
-  discover,
   fileWith,
   redirectUri,
   refusalOf,
   request,
   shop,
+  signedIn,
   startIssuer,
 } from './support.ts'
 
@@ -210,8 +210,7 @@ test('an address that is not registered gets nothing: the mistake is shown here'
 
 test('a client that takes its answer by a form gets it, under a policy that lets no other script run', async () => {
   const { url } = await startIssuer([{ ...shop, first_party: true }])
-  const [browser, config] = [new Browser(url), await discover(url)]
-  await browser.signIn()
+  const { browser, config } = await signedIn(url)
   const { address } = await request(config, { response_mode: 'form_post' })
   const { response, text } = await browser.open(address)
   expect(text).toContain(`action="${redirectUri}"`)
@@ -314,8 +313,7 @@ test('claims of a people file are those of the user’s id, else of the wallet, 
   const compact = wallet.address.replaceAll(' ', '')
   write({ [`nimiq:${compact}`]: { name: 'Ada', email: 'ada@company.example', groups: ['staff'] } })
   const { url, service } = await startIssuer([shop], { people })
-  const [browser, config] = [new Browser(url), await discover(url)]
-  const { session } = await browser.signIn(wallet)
+  const { browser, config, session } = await signedIn(url, wallet)
   const claims = async () => {
     const { address, redeem } = await request(config, { scope: 'openid profile email groups' })
     const opened = await browser.open(address)
@@ -351,8 +349,7 @@ test('claims of the application’s own add to those of the people file, and win
     },
     logger: { ...silentLogger, warn: (text, fields) => void told.push([text, fields]) },
   })
-  const [browser, config] = [new Browser(url), await discover(url)]
-  await browser.signIn(wallet)
+  const { browser, config } = await signedIn(url, wallet)
   const { address, redeem } = await request(config, { scope: 'openid profile email groups' })
   const { claims, ...tokens } = await redeem(await decide(browser, await browser.open(address)))
   // That another address is verified says nothing of this one.

@@ -195,12 +195,28 @@ export async function decide(browser: Browser, { text, address }: Opened, allow 
 
 /** A browser that is signed in, a client, and the tokens that it got by consent. */
 export async function connect(url: string, parameters: Record<string, string> = {}, of = shop.metadata) {
-  const [browser, config] = [new Browser(url), await discover(url, of)]
-  const signedIn = await browser.signIn()
-  const { address, redeem } = await request(config, parameters)
-  const answer = await decide(browser, await browser.open(address))
-  return { browser, config, ...signedIn, tokens: await redeem(answer) }
+  const user = await signedIn(url, undefined, of)
+  return { ...user, tokens: await allow(user, parameters) }
 }
+
+/** A browser that is signed in, and a client. */
+export async function signedIn(url: string, wallet?: TestWallet, of = shop.metadata) {
+  const [browser, config] = [new Browser(url), await discover(url, of)]
+  return { browser, config, ...(await browser.signIn(wallet)) }
+}
+
+/** The tokens that a client gets once its user has allowed what it asks for. */
+export async function allow(
+  { browser, config }: { readonly browser: Browser; readonly config: client.Configuration },
+  parameters: Record<string, string> = {},
+  options?: client.DPoPOptions,
+) {
+  const { address, redeem } = await request(config, parameters)
+  return await redeem(await decide(browser, await browser.open(address)), options)
+}
+
+/** The header with which a token is sent. */
+export const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
 /** How a call of a client is refused: the OAuth error, or the status. */
 export async function refusalOf(call: Promise<unknown>): Promise<unknown> {
