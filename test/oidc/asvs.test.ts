@@ -1,24 +1,27 @@
 import * as client from 'openid-client'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { Browser, connect, decide, discover, redirectUri, refusalOf, request, shop, startIssuer } from './support.ts'
+import {
+  asked,
+  Browser,
+  connect,
+  decide,
+  discover,
+  redirectUri,
+  refusalOf,
+  request,
+  shop,
+  startIssuer,
+} from './support.ts'
 
 // What OWASP's ASVS 5 asks of an authorization server, as far as no other file shows it: see docs/owasp.md.
 
 const { metadata } = shop
 
 /** What a browser that is signed in gets for a request of the client with this id. */
-async function asked(url: string, parameters: Record<string, string>): Promise<URLSearchParams> {
+async function answerTo(url: string, parameters: Record<string, string>): Promise<URLSearchParams> {
   const browser = new Browser(url)
   await browser.signIn()
-  const query = new URLSearchParams({
-    client_id: 'shop',
-    redirect_uri: redirectUri,
-    response_type: 'code',
-    scope: 'openid',
-    code_challenge: 'A'.repeat(43),
-    code_challenge_method: 'S256',
-    ...parameters,
-  })
+  const query = new URLSearchParams({ ...asked, ...parameters })
   return (await browser.open(`/api/auth/oidc/authorize?${query}`)).address.searchParams
 }
 
@@ -39,7 +42,7 @@ describe('10.4.3: a code', () => {
 describe('10.4.6: PKCE', () => {
   test('with the method plain is refused', async () => {
     const { url } = await startIssuer()
-    expect((await asked(url, { code_challenge_method: 'plain' })).get('error')).toBe('invalid_request')
+    expect((await answerTo(url, { code_challenge_method: 'plain' })).get('error')).toBe('invalid_request')
   })
 
   test('without the right verifier gives no token', async () => {
@@ -64,7 +67,7 @@ test.each(['token', 'id_token', 'id_token token', 'code token', 'code id_token']
   '10.4.4, 10.6.1: the response type %s is refused',
   async (type) => {
     const { url } = await startIssuer()
-    const answer = await asked(url, { response_type: type, nonce: 'nonce' })
+    const answer = await answerTo(url, { response_type: type, nonce: 'nonce' })
     expect(answer.get('code')).toBe(null)
     expect(new URLSearchParams(answer).has('access_token')).toBe(false)
   },
@@ -100,12 +103,12 @@ test.each(['token', 'introspect', 'revoke', 'par'])(
 
 test('10.4.12: a client that is bound to a response mode gets no answer in another', async () => {
   const { url } = await startIssuer([{ metadata: { ...metadata, response_modes: ['query'] } }])
-  expect((await asked(url, { response_mode: 'fragment' })).has('code')).toBe(false)
+  expect((await answerTo(url, { response_mode: 'fragment' })).has('code')).toBe(false)
 })
 
 test('10.4.13: a client that is bound to pushed requests gets no code by another', async () => {
   const { url } = await startIssuer([{ metadata: { ...metadata, require_pushed_authorization_requests: true } }])
-  expect((await asked(url, {})).get('error')).toBe('invalid_request')
+  expect((await answerTo(url, {})).get('error')).toBe('invalid_request')
 })
 
 test('10.4.14: a client that is bound to a key gets no token without a proof of it', async () => {

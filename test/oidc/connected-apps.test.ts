@@ -9,11 +9,11 @@ import type { Store } from '../../src/store/store.ts'
 import { rest } from '../support/rest.ts'
 import { makeWallet } from '../support/wallet.ts'
 import {
+  asked,
   Browser,
   contentOf,
   decide,
   discover,
-  redirectUri,
   refusalOf,
   request,
   shop,
@@ -183,16 +183,7 @@ describe('the applications of a user', () => {
 describe('at an issuer with more applications than a user can have', () => {
   const named = (id: string) => ({ ...shop, metadata: { ...shop.metadata, client_id: id } })
   const own = Array.from({ length: 101 }, (_unused, index) => ({ ...named(`own-${index}`), first_party: true }))
-  const query = (id: string) =>
-    new URLSearchParams({
-      client_id: id,
-      redirect_uri: redirectUri,
-      response_type: 'code',
-      scope: 'openid',
-      code_challenge: 'A'.repeat(43),
-      code_challenge_method: 'S256',
-    })
-  const address = (id: string): string => `/api/auth/oidc/authorize?${query(id)}`
+  const address = (id: string): string => `/api/auth/oidc/authorize?${new URLSearchParams({ ...asked, client_id: id })}`
 
   test('a session has 100, the next is refused with words; another session ends what was used longest ago', async () => {
     const late = named('late')

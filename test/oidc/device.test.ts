@@ -22,7 +22,7 @@ import {
   terminal,
   typeCode,
 } from './devices.ts'
-import { Browser, contentOf, fileWith, signInByOrder, startIssuer } from './support.ts'
+import { asked, Browser, contentOf, fileWith, signInByOrder, startIssuer } from './support.ts'
 
 const { metadata } = terminal
 
@@ -429,18 +429,12 @@ test('what a person has allowed is not remembered, for the next code and for a r
   const second = await askCode(url)
   const { shown } = await allowCode(url, second.userCode, wallet)
   expect(shown.kind).toBe('consent')
-  const asked = new URLSearchParams({
-    client_id: 'tulip-cli',
-    redirect_uri: 'https://tulip.example/callback',
-    response_type: 'code',
-    scope: 'openid profile',
-    code_challenge: 'A'.repeat(43),
-    code_challenge_method: 'S256',
-  })
-  const { text } = await browser.open(`/api/auth/oidc/authorize?${asked}`)
+  const own = { client_id: 'tulip-cli', redirect_uri: 'https://tulip.example/callback', scope: 'openid profile' }
+  const query = new URLSearchParams({ ...asked, ...own })
+  const { text } = await browser.open(`/api/auth/oidc/authorize?${query}`)
   expect(contentOf(text).kind).toBe('consent')
   expect(contentOf(text)).not.toHaveProperty('host')
-  const { address } = await browser.open(`/api/auth/oidc/authorize?${asked}&prompt=none`)
+  const { address } = await browser.open(`/api/auth/oidc/authorize?${query}&prompt=none`)
   expect(address.searchParams.get('error')).toBe('consent_required')
 })
 

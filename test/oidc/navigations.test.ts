@@ -4,17 +4,9 @@ import type { CountersignOptions } from '../../src/service/config.ts'
 import { navigate } from '../support/navigate.ts'
 import { inMemory } from '../support/ordinary-store.ts'
 import { makeWallet } from '../support/wallet.ts'
-import { Browser, contentOf, decide, redirectUri, shop, startIssuer } from './support.ts'
+import { asked, Browser, contentOf, decide, shop, startIssuer } from './support.ts'
 
 const base = '/api/auth/oidc'
-const asked = {
-  client_id: shop.metadata.client_id,
-  redirect_uri: redirectUri,
-  response_type: 'code',
-  scope: 'openid',
-  code_challenge: 'A'.repeat(43),
-  code_challenge_method: 'S256',
-}
 
 const times = <Result>(count: number, make: (index: number) => Promise<Result>): Promise<Result[]> =>
   Promise.all(Array.from({ length: count }, (_unused, index) => make(index)))

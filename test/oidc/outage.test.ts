@@ -4,7 +4,7 @@ import { navigate } from '../support/navigate.ts'
 import { RedisServer } from '../support/redis-server.ts'
 import { redisUrl } from '../support/stores.ts'
 import { deviceGrant, terminal } from './devices.ts'
-import { contentOf, redirectUri, shop, startIssuer } from './support.ts'
+import { asked, contentOf, redirectUri, shop, startIssuer } from './support.ts'
 
 test.skipIf(redisUrl === undefined)(
   'while Redis hangs, calls of the issuer are answered with that, and do not fill the log',
@@ -18,8 +18,6 @@ test.skipIf(redisUrl === undefined)(
       oidc: { device: true },
     })
     const { client_id, client_secret } = shop.metadata
-    const challenge = { code_challenge: 'A'.repeat(43), code_challenge_method: 'S256' }
-    const asked = { client_id, redirect_uri: redirectUri, response_type: 'code', scope: 'openid', ...challenge }
     const code = {
       grant_type: 'authorization_code',
       code: 'x',

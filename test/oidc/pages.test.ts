@@ -1,19 +1,11 @@
 import * as client from 'openid-client'
 import { describe, expect, test } from 'vitest'
 import { makeWallet } from '../support/wallet.ts'
-import { Browser, connect, contentOf, decide, discover, redirectUri, request, shop, startIssuer } from './support.ts'
+import { asked, Browser, connect, contentOf, decide, discover, request, shop, startIssuer } from './support.ts'
 
 const base = '/api/auth/oidc'
 const home = 'https://shop.example'
 const tulips = { name: 'Tulip Shop', home }
-const asked = {
-  client_id: shop.metadata.client_id,
-  redirect_uri: redirectUri,
-  response_type: 'code',
-  scope: 'openid',
-  code_challenge: 'A'.repeat(43),
-  code_challenge_method: 'S256',
-}
 
 /** Pushes a request. Resolves with the address that a browser opens for it. */
 async function push(url: string, parameters: Record<string, string>): Promise<string> {

@@ -2,7 +2,7 @@ import * as client from 'openid-client'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { navigate } from '../support/navigate.ts'
 import { stores } from '../support/stores.ts'
-import { Browser, contentOf, decide, redirectUri, request, shop, startIssuer, startTwo } from './support.ts'
+import { asked, Browser, contentOf, decide, request, shop, startIssuer, startTwo } from './support.ts'
 
 const base = '/api/auth/oidc'
 
@@ -32,10 +32,6 @@ async function push(url: string, parameters: Readonly<Record<string, string>>): 
   return await fetch(`${url}${base}/par`, { method: 'POST', body: new URLSearchParams(parameters) })
 }
 
-const challenge = { code_challenge: 'A'.repeat(43), code_challenge_method: 'S256' }
-const wanted = { redirect_uri: redirectUri, response_type: 'code', scope: 'openid', ...challenge }
-const asked = { client_id: shop.metadata.client_id, ...wanted }
-
 describe.each(stores)('on $name', ({ open }) => {
   test('of 30 resumes after one "Allow" one gives a code, over two instances', async () => {
     const { discoverBoth, newBrowser } = await startTwo(await open())
@@ -62,7 +58,7 @@ describe.each(stores)('on $name', ({ open }) => {
 
   test('a pushed request that three browsers have opened gives one code, also after its 60 seconds', async () => {
     const { discoverBoth, newBrowser } = await startTwo(await open())
-    const { href } = await client.buildAuthorizationUrlWithPAR(await discoverBoth(), wanted)
+    const { href } = await client.buildAuthorizationUrlWithPAR(await discoverBoth(), asked)
     const browsers = [newBrowser(), newBrowser(), newBrowser()]
     for (const browser of browsers) await browser.signIn()
     const pages = await Promise.all(browsers.map((browser) => browser.open(href)))

@@ -3,7 +3,7 @@ import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
 import { navigate } from '../support/navigate.ts'
 import { RedisServer } from '../support/redis-server.ts'
-import { Browser, redirectUri, shop, startIssuer } from './support.ts'
+import { asked, Browser, shop, startIssuer } from './support.ts'
 
 const [batches, atOnce] = [70, 200]
 
@@ -22,15 +22,7 @@ test('14,000 resumes of interactions fill no Redis of 100 MB, and others are ans
     browser.fetch = (address, init) => own(address, { ...init, headers: { ...init?.headers, 'x-forwarded-for': ip } })
     return browser
   }
-  const query = new URLSearchParams({
-    client_id: shop.metadata.client_id,
-    redirect_uri: redirectUri,
-    response_type: 'code',
-    scope: 'openid',
-    state: 'x'.repeat(3_000),
-    code_challenge: 'A'.repeat(43),
-    code_challenge_method: 'S256',
-  })
+  const query = new URLSearchParams({ ...asked, state: 'x'.repeat(3_000) })
   const begin = async (browser: Browser) => {
     const answer = await browser.fetch(`/api/auth/oidc/authorize?${query}`)
     return { status: answer.status, path: answer.headers.get('location') ?? '' }

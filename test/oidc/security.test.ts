@@ -4,6 +4,7 @@ import { openStore } from '../../src/store/open.ts'
 import { navigate } from '../support/navigate.ts'
 import { startService } from '../support/service.ts'
 import {
+  asked,
   Browser,
   bearer,
   clientsFile,
@@ -87,14 +88,7 @@ describe('an interaction', () => {
 
   test('is of the browser with a cookie that no other host can set', async () => {
     const { url } = await startIssuer([shop], { publicUrl: 'https://auth.example' })
-    const query = new URLSearchParams({
-      client_id: 'shop',
-      redirect_uri: redirectUri,
-      response_type: 'code',
-      scope: 'openid',
-      code_challenge: 'A'.repeat(43),
-      code_challenge_method: 'S256',
-    })
+    const query = new URLSearchParams(asked)
     const set = async (cookie: string) => {
       const headers = { cookie, host: 'auth.example' }
       const answer = await navigate(`${url}/api/auth/oidc/authorize?${query}`, { headers })

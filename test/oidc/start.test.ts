@@ -14,6 +14,7 @@ import { rest } from '../support/rest.ts'
 import { spawnService, startService } from '../support/service.ts'
 import { makeWallet } from '../support/wallet.ts'
 import {
+  asked,
   Browser,
   clientsFile,
   connect,
@@ -222,16 +223,8 @@ test('a client that takes its answer by a form gets it, under a policy that lets
 
 test('requests of one network that store something are limited, and so are wrong secrets', async () => {
   const { url } = await startIssuer([shop], { rateLimit: true, limits: { rates: { 'sign-in': 3, 'wrong-token': 3 } } })
-  const query = new URLSearchParams({
-    client_id: 'shop',
-    redirect_uri: redirectUri,
-    response_type: 'code',
-    scope: 'openid',
-  })
-  const challenge = { code_challenge: 'A'.repeat(43), code_challenge_method: 'S256' }
-  const authorize = async () => {
-    return (await navigate(`${url}/api/auth/oidc/authorize?${query}&${new URLSearchParams(challenge)}`)).status
-  }
+  const query = new URLSearchParams(asked)
+  const authorize = async () => (await navigate(`${url}/api/auth/oidc/authorize?${query}`)).status
   const wrong = async () => {
     const body = new URLSearchParams({ grant_type: 'refresh_token', client_id: 'shop', client_secret: 'wrong' })
     return (await fetch(`${url}/api/auth/oidc/token`, { method: 'POST', body })).status

@@ -27,6 +27,16 @@ export const shop = {
   },
 }
 
+/** Parameters of a request for authorization by the shop whose answer nothing redeems. */
+export const asked = {
+  client_id: shop.metadata.client_id,
+  redirect_uri: redirectUri,
+  response_type: 'code',
+  scope: 'openid',
+  code_challenge: 'A'.repeat(43),
+  code_challenge_method: 'S256',
+}
+
 /** Writes a clients file. It is removed when the test ends. */
 export function clientsFile(...clients: readonly object[]): string {
   return fileWith({ clients })
