@@ -123,7 +123,7 @@ export class Admission {
     }
   }
 
-  /** Pages of the service's own origin have no words of their own in it: only the backend writes what a person reads. */
+  /** An order of the service's own pages has no words of the caller: only the backend writes what a person reads. */
   #isOfOwnPage(input: StartOrderOptions, request: RequestContext, { startsOnOwnPages }: OrderRules): boolean {
     const { settings, origins } = this.#parts
     const { displayTitle, displaySummary, adapterId, requester, inboxUserId } = input

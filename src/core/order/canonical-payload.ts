@@ -168,7 +168,7 @@ class Reader {
   }
 }
 
-/** The value of a decimal number: equal texts for all ways to write it. */
+/** Canonical text of a decimal number. */
 function decimal(number: string): string {
   const [, sign, whole, fraction = '', exponent = '0'] = /^(-?)(\d+)(?:\.(\d+))?(?:e(.+))?$/i.exec(number) ?? []
   const digits = `${whole}${fraction}`.replace(/^0+/, '')

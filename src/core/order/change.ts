@@ -164,7 +164,7 @@ function claimedAgain(before: OrderRecord, after: OrderRecord): boolean {
   return after.challengeTokenHash !== before.challengeTokenHash
 }
 
-/** What it means that an order has come to its status. */
+/** The event of an order that has reached its status. */
 function statusFacts(order: OrderRecord, named: AuditOrder, byWrongCode: boolean): AuditFacts | undefined {
   switch (order.status) {
     case 'claimed':

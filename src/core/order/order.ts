@@ -96,7 +96,7 @@ interface StoredOrder extends Pick<OrderChallenge, (typeof contentFields)[number
   readonly approval?: OrderApproval
   /** Of a finalized login order. */
   readonly login?: OrderLogin
-  /** Of a link order: who started it. */
+  /** Of a link order: the user who started it. */
   readonly starter?: OrderStarter
   /** Of an order for an inbox: id of the user who can approve it. */
   readonly inboxUserId?: string
@@ -219,8 +219,8 @@ export type OrderRefusal = Extract<
 >
 
 /**
- * The result of a command. If `order` is another object than the one that was passed in, it must be stored before
- * anyone is told anything. A refusal can also change the order: it has expired, or a code was wrong.
+ * The result of a command. If `order` is another object than the one that was passed in, it must be stored before the
+ * caller is answered. A refusal can also change the order: it has expired, or a code was wrong.
  */
 export interface OrderOutcome {
   readonly order: OrderRecord
@@ -528,8 +528,8 @@ function advance(order: OrderRecord, command: OrderCommand, now: number): OrderO
     case 'handOver':
       return { order: { ...order, handOver: { ticketHash: command.ticketHash, expiresAt: command.expiresAt } } }
     case 'redeem': {
-      const handOver = { ...(order.handOver as NonNullable<typeof order.handOver>), redeemedAt: now }
-      return { order: { ...withPhone(order, command.challengeTokenHashes[0]), handOver } }
+      const handOver = order.handOver && { ...order.handOver, redeemedAt: now }
+      return { order: { ...withPhone(order, command.challengeTokenHashes[0]), ...given({ handOver }) } }
     }
     case 'cancel':
       return { order: move(order, 'cancelled', now) }

@@ -141,7 +141,7 @@ export class Orders {
     return this.#watches.size
   }
 
-  /** Whether orders are started by who has a start key, and by the service's own pages, only. */
+  /** Whether starting an order takes a start key, unless a page of the service starts it. */
   get startTakesKey(): boolean {
     return this.#parts.settings.orderStartKeys !== undefined
   }
@@ -201,7 +201,7 @@ export class Orders {
     }
   }
 
-  /** Returns who asks, for the page of a claim URL, as long as no phone has claimed the order. Changes nothing. */
+  /** The requester, for the page of a claim URL, as long as no phone has claimed the order. Changes nothing. */
   async preview(
     input: { readonly orderId: string; readonly claimToken: string },
     request: RequestContext,

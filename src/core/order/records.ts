@@ -15,7 +15,7 @@ import { forgottenAt, isTerminal, type OrderRecord } from './order.ts'
  * with STORE_UNAVAILABLE, and a change may or may not have happened.
  */
 export interface OrderRecords {
-  /** Told of each order that has reached another status here, `expired` included, once that is stored. */
+  /** Receives each order that has reached another status here, `expired` included, once that is stored. */
   readonly observe?: Observer<OrderRecord> | undefined
 
   /** The time, in epoch milliseconds, by which all processes that share the orders decide what has expired. */
@@ -31,7 +31,7 @@ export interface OrderRecords {
   load(orderId: string): Promise<VersionedOrder | undefined>
 
   /**
-   * Replaces an order if its version is still `version`, adds 1 to the version, and wakes everyone who watches it, all
+   * Replaces an order if its version is still `version`, adds 1 to the version, and wakes its watchers, all
    * in the same step. Resolves with false and changes nothing if it has another version or is gone.
    */
   compareAndSet(order: OrderRecord, version: number): Promise<boolean>

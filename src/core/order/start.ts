@@ -23,7 +23,7 @@ export interface OrderSettings {
   readonly knownComputers: boolean
   /** Whether phones are shown if they are on the computer's network, or refused if they are not. */
   readonly proximity: 'show' | 'off' | 'enforce'
-  /** If set, only who has one of these keys starts orders, but for link orders and {@link ownPagesStart}. */
+  /** If set, starting an order takes one of these keys, but for link orders and {@link ownPagesStart}. */
   readonly orderStartKeys: readonly string[] | undefined
   /**
    * Whether pages of the service's own origin start login orders without a start key, if these have no title, no
