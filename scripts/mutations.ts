@@ -617,13 +617,13 @@ const rows: Readonly<
     ['verify', 'proof.orderId !== id', 'false', 'integrations/approvals/answers'],
     ['resume', '!isInTime(order)', 'false', 'integrations/approvals/answers'],
     ['textOf', 'bytes > maxAnswerBytes', 'false', 'integrations/approvals/answers'],
-    ['written', 'found === undefined', 'true', 'integrations/approvals/action'],
+    ['written', 'found === undefined', 'true', 'integrations/approvals/signed-payload'],
     ['newOrder', 'payload, confirmationCode', 'confirmationCode', 'integrations/approvals/refusals'],
     [
       'object',
       'prototype !== null && Object.getPrototypeOf(prototype) !== null',
       'false',
-      'integrations/approvals/action',
+      'integrations/approvals/signed-payload',
     ],
     [
       'requireApprover',

@@ -7,10 +7,10 @@ import { parseOrigin } from '../../shared/origin.ts'
 import type { Fetcher } from '../backend/introspection.ts'
 import { type ProofArtifact, ProofError } from '../proof/artifact.ts'
 import { verifyProofArtifact } from '../proof/verify.ts'
-import { actionOf, payloadOf } from './action.ts'
 import { ApprovalError } from './error.ts'
 import { Handles, type OpenOrder } from './handle.ts'
 import { OrderCalls, type OrderStep } from './service.ts'
+import { actionOf, payloadOf } from './signed-payload.ts'
 import { type ApprovalWallet, includesWallet, takeWallets } from './wallets.ts'
 
 /** Where approvals are asked for, and what their proofs have to say. */

@@ -4,7 +4,7 @@ import type { Fetcher } from '../backend/introspection.ts'
 import { ApprovalError } from './error.ts'
 
 /** A service's order as its REST interface starts it. */
-export interface StartedOrder {
+export interface AskedOrder {
   readonly id: string
   readonly desktopToken: string
   readonly url: string
@@ -51,7 +51,7 @@ export class OrderCalls {
   }
 
   /** Starts an order, for a holder of a start key. */
-  async start(order: Readonly<Record<string, unknown>>, startKey: string): Promise<StartedOrder> {
+  async start(order: Readonly<Record<string, unknown>>, startKey: string): Promise<AskedOrder> {
     const answer = await this.#call(desktopOrderPaths.start, { body: order, bearer: startKey })
     const { orderId, desktopToken, approvalUrl, expiresAt } = answer
     // It becomes a key of the application's own store.

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { canonicalPayload } from '../../../src/core/order/canonical-payload.ts'
-import { actionOf, payloadOf } from '../../../src/integrations/approvals/action.ts'
 import { ApprovalError } from '../../../src/integrations/approvals/error.ts'
+import { actionOf, payloadOf } from '../../../src/integrations/approvals/signed-payload.ts'
 
 const circle: Record<string, unknown> = {}
 circle.self = circle
