@@ -29,14 +29,14 @@ const rows: Readonly<
     ['derivedUserId', '`${adapterId}:${subject}`', 'subject || adapterId', 'contract/standalone e2e/sessions'],
   ],
   2: [
-    ['requireLive', 'now < expiresAt', 'now < expiresAt + 30_000', 'core/sign-in/nonce', 14],
+    ['requireLive', 'now < expiresAt', 'now < expiresAt + 30_000', 'core/sign-in/nonce', 12],
     ['readNonce', 'record.nonceId !== nonceId ||', '', 'core/sign-in/nonce'],
     [
       'consume',
       '(await this.#store.take(key)) !== found',
       '(await this.#store.take(key)) === null',
       'core/sign-in/nonce-replaced',
-      33,
+      31,
     ],
     [
       'singleUse',
@@ -88,8 +88,8 @@ const rows: Readonly<
       '',
       'e2e/sessions core/users/contract',
     ],
-    ['tokenOf', '`${form} ${token}`', 'token', 'e2e/sessions', 1],
-    ['purposes', "'session cookie'", "'session token'", 'e2e/sessions', 1],
+    ['tokenOf', '`${form} ${token}`', 'token', 'e2e/sessions', 15],
+    ['purposes', "'session cookie'", "'session token'", 'e2e/sessions', 2],
     ['setCookie', 'HttpOnly;', '', 'e2e/sessions'],
     ['setCookie', "name.startsWith(securePrefix) ? ' Secure;' : ''", "''", 'e2e/sessions'],
     ['cookieName', 'isSecure ? `${securePrefix}${name}` :', '', 'e2e/sessions'],
@@ -117,8 +117,8 @@ const rows: Readonly<
     ['newCode', 'randomInt(100)', 'randomInt(10)', 'base/randomness'],
   ],
   7: [
-    ['checkReturnCode', "{ order, refusal: 'RETURN_CODE_REQUIRED' }", 'undefined', 'relay/relay', 169],
-    ['checkReturnCode', "right.includes(true) ? 'right' : 'wrong'", "'right'", 'relay/return-code', 3],
+    ['checkReturnCode', "{ order, refusal: 'RETURN_CODE_REQUIRED' }", 'undefined', 'relay/relay', 38],
+    ['checkReturnCode', "right.includes(true) ? 'right' : 'wrong'", "'right'", 'relay/return-code', 1],
     ['checkReturnCode', "order.status === 'approved' && codeTriesLeft(counted) === 0", 'false', 'relay/return-code'],
     [
       'requireNearby',
@@ -150,7 +150,7 @@ const rows: Readonly<
   ],
   10: [
     ['hashToken', "hash('sha256', token, 'base64url')", 'token', 'base/token core/users/sessions'],
-    ['signed', '!this.#keyring.verify(purposes[form], secretPart, signature)', 'false', 'core/users/sessions', 1],
+    ['signed', '!this.#keyring.verify(purposes[form], secretPart, signature)', 'false', 'core/users/sessions', 2],
     ['isSameText', '=== value && last.version === version', '!== undefined', 'core/users/sessions', 11],
     ['ownFile', '0o600', '0o644', 'store/sqlite'],
     [
@@ -165,7 +165,7 @@ const rows: Readonly<
     ['compareAndSet', 'version = ? AND', 'version >= min(?, 0) AND', 'store/sqlite'],
     ['compareAndSet', 'version ~= ARGV[1]', 'not version', 'store/redis/redis.small'],
     ['compareAndSet', 'AND version = $2 AND', 'AND $2::integer > 0 AND', 'store/postgres/postgres.small'],
-    ['isLive', "!('ended' in record) &&", '', 'core/users/sessions', 3],
+    ['isLive', "!('ended' in record) &&", '', 'core/users/sessions', 4],
     [
       'changeOrder',
       'if (!(await records.compareAndSet(after, loaded.version))) continue',
@@ -178,7 +178,7 @@ const rows: Readonly<
       "await replaceFound(this.#store, { key: userKey(record.id), found: stored, value, life: 'forever' })",
       "stored !== undefined || (await this.#store.create(userKey(record.id), value, 'forever'))",
       'e2e/sessions',
-      3,
+      4,
     ],
   ],
   12: [
@@ -238,9 +238,9 @@ const rows: Readonly<
     ['logRefusal', 'String(detail)', 'JSON.stringify(oidc.params)', 'oidc/refusals'],
   ],
   15: [
-    ['readNonce', 'record.userId !== userId', 'false', 'better-auth/linking core/sign-in/nonce', 15],
-    ['freshSession', 'current.session.orderId !== undefined', 'false', 'better-auth/linking core/sign-in/nonce', 3],
-    ['freshSession', 'users.requireFresh(current.session)', '', 'better-auth/linking core/sign-in/nonce', 1],
+    ['readNonce', 'record.userId !== userId', 'false', 'better-auth/linking core/sign-in/nonce', 8],
+    ['freshSession', 'current.session.orderId !== undefined', 'false', 'better-auth/linking core/sign-in/nonce', 2],
+    ['freshSession', 'users.requireFresh(current.session)', '', 'better-auth/linking core/sign-in/nonce', 3],
     ['link', 'owner !== undefined && owner.id !== userId', 'false', 'better-auth/linking core/sign-in/nonce'],
     ['consume', "origins.requireSame(request, record.origin, 'nonce')", '', 'better-auth/linking core/sign-in/nonce'],
   ],
@@ -267,15 +267,15 @@ const rows: Readonly<
     ['isCurrent', '&& !hasJumped(this.#known)', '', 'store/redis/clock'],
   ],
   19: [
-    ['requireComputerProof', 'if (computerKey === undefined)', '', 'relay/known-computers relay/relay', 71],
+    ['requireComputerProof', 'if (computerKey === undefined)', '', 'relay/known-computers relay/relay', 127],
     [
       'provesComputerKey',
       "verify('sha256', Buffer.from(proofText(subject)), { key, dsaEncoding: 'ieee-p1363' }, signature)",
       'true',
       'relay/known-computers',
-      71,
+      162,
     ],
-    ['decide', 'rememberComputer &&', '', 'relay/known-computers', 3],
+    ['decide', 'rememberComputer &&', '', 'relay/known-computers', 2],
   ],
   20: [
     ['decideEarly', "order.takenBack !== undefined && intent.type === 'finalize'", 'false', 'relay/taking-back'],
@@ -284,16 +284,16 @@ const rows: Readonly<
       'parts.host.endOrderSession(session)',
       'Promise.resolve(session.userId !== session.sessionId)',
       'relay/taking-back',
-      8,
+      2,
     ],
     ['reject', "approved: 'moves'", "approved: 'ORDER_ALREADY_APPROVED'", 'relay/taking-back', 5],
   ],
   21: [
-    ['isRedeemable', 'handOver.redeemedAt === undefined &&', '', 'relay/hand-over', 24],
-    ['ofPhone', '[order.challengeTokenHash]', 'phoneHashes(order)', 'relay/hand-over relay/relay', 9],
+    ['isRedeemable', 'handOver.redeemedAt === undefined &&', '', 'relay/hand-over', 165],
+    ['ofPhone', '[order.challengeTokenHash]', 'phoneHashes(order)', 'relay/hand-over relay/relay', 4],
   ],
   22: [
-    ['startKeyOf', 'equalInConstantTime(hashToken(key), shown)', 'true', 'relay/requester', 2],
+    ['startKeyOf', 'equalInConstantTime(hashToken(key), shown)', 'true', 'relay/requester', 1],
     ['isOfOwnPage', 'said.every((value) => value === undefined)', 'true', 'core/order/requester'],
     ['isOfOwnPage', '&& origins.isOwn(request)', '', 'core/order/requester'],
     ['isOfOwnPage', '|| !startsOnOwnPages', '', 'core/order/requester'],
@@ -304,13 +304,13 @@ const rows: Readonly<
       '&& (expectedAddress === undefined || prover.isAddressOf(identity, expectedAddress))',
       '',
       'relay/requester',
-      9,
+      5,
     ],
   ],
   24: [
-    ['requireFresh', 'this.#store.now() - createdAt >= freshMs', 'false', 'e2e/wallets', 1],
+    ['requireFresh', 'this.#store.now() - createdAt >= freshMs', 'false', 'e2e/wallets', 3],
     ['holding', 'claim?.userId === userId && claim.claim === entry.claim', 'claim !== undefined', 'core/users/users'],
-    ['unlink', 'staying.length === 1', 'false', 'e2e/wallets core/users/users', 1],
+    ['unlink', 'staying.length === 1', 'false', 'e2e/wallets core/users/users', 3],
   ],
   25: [
     [
@@ -426,7 +426,7 @@ const rows: Readonly<
   37: [['deploy/nginx/countersign.conf', 'grpc_set_header X-Forwarded-For $remote_addr;', '', 'e2e/proxies']],
   38: [
     ['userKey', 'isPlain(id) ?', 'true ?', 'commands/admin-users'],
-    ['refusalOf', 'found?.blockedAt !== undefined', 'false', 'core/users/user-administration', 10],
+    ['refusalOf', 'found?.blockedAt !== undefined', 'false', 'core/users/user-administration', 159],
     ['constructor', 'await new WebhookQueue(store).forget({ userId, wallets })', '', 'commands/admin'],
   ],
   39: [
@@ -509,13 +509,13 @@ const rows: Readonly<
     ['sessionHandlers', 'requireOwnOrigin?.(call.request)', '', 'oidc/offline'],
   ],
   45: [
-    ['revoke', 'if (!reaches(own, session)) throw sessionOutOfReach()', '', 'rpc/session-service', 30],
+    ['revoke', 'if (!reaches(own, session)) throw sessionOutOfReach()', '', 'rpc/session-service', 7],
     [
       'revokeOthers',
       'session.id !== own.id && reaches(own, session)',
       'session.id !== own.id',
       'rpc/session-service',
-      82,
+      22,
     ],
     ['disconnect', 'isOfOrder || own.orderId === undefined', 'true', 'oidc/offline'],
     ['withRoom', '!isOfOrder ||', 'true ||', 'oidc/connected-apps'],
@@ -531,13 +531,13 @@ const rows: Readonly<
     ['lineOf', 'this.#lines.get(clientId)', '[...this.#lines.values()][0]', 'oidc/back-channel'],
   ],
   47: [
-    ['newOrder', 'rules.alwaysReturnCode === true ||', '', 'core/order/link-orders relay/relay', 6],
+    ['newOrder', 'rules.alwaysReturnCode === true ||', '', 'core/order/link-orders relay/relay', 11],
     [
       'begin',
       'await links.freshSession(request)',
       'await parts.requireUsers().host.currentSession(request)',
       'core/order/link-orders',
-      3,
+      2,
     ],
     ['starterSession', 'current.session.id === starter.sessionId', 'true', 'core/order/link-orders relay/relay'],
     ['link', 'await requireWanted()', '', 'core/order/link-orders'],
@@ -559,14 +559,14 @@ const rows: Readonly<
     ],
     ['admit', 'this.#membership.requireListed(key)', '', 'service/admit'],
     ['requireApprover', 'await parts.list?.requireListed(identity)', '', 'service/admit'],
-    ['counting', '&& this.admits(session)', '', 'service/admit', 51],
+    ['counting', '&& this.admits(session)', '', 'service/admit', 14],
     ['isHeld', '&& parts.host.admits(session)', '', 'oidc/admit'],
     [
       'userIdOf',
       'found === undefined ? derivedUserId(wallet) : randomUserId()',
       'derivedUserId(wallet)',
       'service/admit',
-      7,
+      12,
     ],
   ],
   49: [
@@ -591,23 +591,23 @@ const rows: Readonly<
     ['isWeb', 'if (usesDevices(metadata)) return false', '', 'oidc/device'],
   ],
   51: [
-    ['requireDirect', 'if (session.orderId === undefined) return', 'return', 'core/order/inbox e2e/inbox', 25],
+    ['requireDirect', 'if (session.orderId === undefined) return', 'return', 'core/order/inbox e2e/inbox', 22],
     ['requireOwnOrigin', 'bearerToken(request) === undefined', 'false', 'e2e/inbox'],
     [
       'requireAddressee',
       "if (order.inboxUserId !== userId) throw refused('ORDER_NOT_FOUND')",
       '',
       'core/order/inbox',
-      2,
+      4,
     ],
     ['advance', '{ handOver: _handOver, ...claimed }', 'claimed', 'core/order/inbox'],
     ['requireHolder', 'session === undefined || session.userId !== inboxUserId', 'false', 'e2e/inbox'],
     ['requireApprover', 'wallet.linkedAt === user.createdAt', 'true', 'core/order/inbox'],
-    ['approve', 'await this.#requireApprover(order, identity, call)', '', 'core/order/inbox', 19],
+    ['approve', 'await this.#requireApprover(order, identity, call)', '', 'core/order/inbox', 4],
     ['finalize', 'resolved ?? this.#requireApprover(order, identity, call)', 'resolved', 'core/order/inbox'],
     ['requireApprover', 'await users.admit(inboxUserId, identity)', '', 'e2e/inbox'],
     ['isFinalizeRetry', 'order.finalizeKeyHash === finalizeKeyHash', 'true', 'core/order/inbox'],
-    ['enter', 'ofKey.length >= maxOfStartKey', 'false', 'core/order/inbox', 2],
+    ['enter', 'ofKey.length >= maxOfStartKey', 'false', 'core/order/inbox', 1],
   ],
   52: [
     ['giveOut', 'if (this.#givenOut.has(id)) throw alreadyUsed()', '', 'integrations/approvals/answers'],

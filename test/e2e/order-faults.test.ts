@@ -7,7 +7,6 @@ import { RedisServer } from '../support/redis-server.ts'
 import { rest } from '../support/rest.ts'
 import { spawnService, startService } from '../support/service.ts'
 import { redisUrl } from '../support/stores.ts'
-import { startTcpProxy } from '../support/tcp-proxy.ts'
 import { makeWallet } from '../support/wallet.ts'
 
 const secret = 'a secret for tests and for nothing else'
@@ -22,34 +21,6 @@ async function claimAndRead(phone: OrderClient, order: { orderId: string; claimT
 }
 
 describe.skipIf(redisUrl === undefined)('on Redis', () => {
-  test('an instance killed in the middle of a finalize leaves it to the next attempt', async () => {
-    await using redis = await RedisServer.start()
-    const proxy = await startTcpProxy(redis.port)
-    const environment = {
-      COUNTERSIGN_SECRET: secret,
-      COUNTERSIGN_ENFORCE_ORIGIN: 'false',
-    }
-    const doomed = await spawnService({ ...environment, COUNTERSIGN_STORE: `redis://127.0.0.1:${proxy.port}` })
-    const other = await spawnService({ ...environment, COUNTERSIGN_STORE: redis.url })
-    const [desktop, phone] = [orderClients.REST!(doomed.url), orderClients.REST!(other.url)]
-    const order = await desktop.start('login')
-    await phone.approve(await claimAndRead(phone, order))
-
-    // The order is set to finalized, and nothing after it reaches Redis: no session, no answer.
-    const stalled = proxy.stallAfter('"status":"finalized"')
-    const lost = desktop.finalize(order).catch((error: Error) => error)
-    await stalled
-    await doomed.stop('SIGKILL')
-    expect(await lost).toBeInstanceOf(Error)
-    expect((await redis.cli('--scan', '--pattern', '*session:*')).trim()).toBe('')
-
-    const [one, two] = [await phone.finalize(order), await phone.finalize(order)]
-    expect(one.token).toBe(two.token)
-    const authorization = `Bearer ${one.token}`
-    const { json } = await rest(other.url, '/sessions', undefined, { authorization })
-    expect(json.sessions).toMatchObject([{ orderId: order.orderId }])
-  })
-
   test('a watcher whose subscription to Redis is cut misses nothing and hears nothing twice', async () => {
     await using redis = await RedisServer.start()
     const options = { store: redis.url, secret, enforceOrigin: false }
@@ -100,23 +71,6 @@ describe.skipIf(redisUrl === undefined)('on Redis', () => {
     }
     expect((await redis.cli('pubsub', 'shardchannels')).trim()).toBe('')
     expect((await redis.cli('client', 'list', 'type', 'pubsub')).trim().split('\n').length).toBeLessThanOrEqual(2)
-  })
-
-  test('an order expires by itself, and every watcher hears it', { timeout: 40_000 }, async () => {
-    const options = { store: await redisUrl!(), secret, enforceOrigin: false, orderTtlSeconds: 10 }
-    const [one, two] = [await startService(options), await startService(options)]
-    const desktop = orderClients.REST!(one.url)
-    const order = await desktop.start('login')
-    const watch = async (client: OrderClient) => {
-      const statuses: string[] = []
-      for await (const { status } of client.watch(order, 0)) statuses.push(status)
-      return statuses
-    }
-    expect(await Promise.all([watch(desktop), watch(orderClients.gRPC!(two.url))])).toEqual([
-      ['created', 'expired'],
-      ['created', 'expired'],
-    ])
-    await expect(desktop.claim(order)).rejects.toThrow('ORDER_EXPIRED')
   })
 })
 

@@ -1,7 +1,10 @@
 import { hash } from 'node:crypto'
+import type { StoredComputer } from '../../src/core/order/known-computers.ts'
 import { deadlineOf, forgottenAt, isTerminal, type OrderRecord } from '../../src/core/order/order.ts'
 import type { IssuedSession, Session } from '../../src/core/users/host.ts'
-import type { UserRecord, WalletClaim } from '../../src/core/users/user-records.ts'
+import { derivedUserId, type UserRecord, type WalletClaim } from '../../src/core/users/user-records.ts'
+import type { WalletIdentity } from '../../src/core/wallet/wallet.ts'
+import { type Wallet, walletId } from './wallets.ts'
 import { maxOffsetMs, Violation, type World } from './world.ts'
 
 /** What is known of an order from what was stored of it. */
@@ -53,6 +56,9 @@ const fixed = [
 /** Fields of an order that never change once they are there. */
 const setOnce = ['proof', 'approval', 'login', 'finalizeKeyHash'] as const
 
+/** The form of every token, wherever it is in a text. */
+const tokenForm = /cs[a-z]_[A-Za-z0-9_-]{43}/
+
 /** What the instances' clocks can differ by, in ms. */
 const tolerance = 2 * maxOffsetMs
 
@@ -70,14 +76,22 @@ export class Facts {
   readonly #held = new Map<string, Held>()
   /** Sessions that have ended, with what the call was about that ended each. */
   readonly #ended = new Map<string, string>()
+  /** The order that made each known computer known, by the key of the record and the computer's id. */
+  readonly #rememberedBy = new Map<string, string>()
+  /** Link orders whose wallet was not the user's when they had been taken back. */
+  readonly #withdrawn = new Set<OrderFacts>()
   /** What tried to give a wallet to a user, by both. */
   readonly #gifts = new Map<string, Set<string>>()
-  /** Addresses of the wallets that each wallet has had a user in common with. */
-  readonly #together = new Map<string, Set<string>>()
-  readonly #lists: { readonly since: number; readonly addresses: ReadonlySet<string> }[] = []
+  /** People files in the order in which they were in force: names of wallets as they list them. */
+  readonly #lists: { readonly since: number; readonly names: ReadonlySet<string> }[] = []
   readonly #sessionsOfNonce = new Map<string, Set<string>>()
   readonly #states = new Set<string>()
+  readonly #wallets: ReadonlyMap<string, Wallet>
   #world: World | undefined
+
+  constructor(wallets: readonly Wallet[]) {
+    this.#wallets = new Map(wallets.map((wallet) => [wallet.id, wallet]))
+  }
 
   /** Number of distinct shapes of orders that were stored. */
   get states(): ReadonlySet<string> {
@@ -102,19 +116,19 @@ export class Facts {
     for (const { session } of this.#held.values()) this.#ended.set(session.id, 'a copy is restored')
     this.#held.clear()
     this.orders.clear()
+    this.#withdrawn.clear()
   }
 
   onWrite(key: string, before: string | undefined, after: string | undefined): void {
     const [kind = ''] = key.split(':')
+    this.require(!tokenForm.test(`${key} ${after}`), `a token is stored, in ${kind}`)
     const was = before === undefined || before === '' ? undefined : JSON.parse(before)
     const is = after === undefined || after === '' ? undefined : JSON.parse(after)
     if (kind === 'order') this.#onOrder(was, is)
     else if (kind === 'session') this.#onSession(key.slice('session:'.length), was, is)
     else if (kind === 'inbox' && is !== undefined) this.#onInbox(is)
-    else if (kind === 'user' && is !== undefined) this.#onUser(is)
-    else if (kind === 'computers' && is !== undefined) {
-      this.require(is.computers.length <= maxComputers, 'a wallet has more known computers than it may')
-    }
+    else if (kind === 'user' && is !== undefined) this.#onUser(was, is)
+    else if (kind === 'computers' && is !== undefined) this.#onComputers(key, was?.computers ?? [], is.computers)
   }
 
   /** Notes that an actor has got a session. */
@@ -161,13 +175,16 @@ export class Facts {
         this.require(why === undefined, `${after}: a session is live although ${why}`)
       }
     }
+    for (const { name, versions } of this.#withdrawn) {
+      this.require(!this.isGivenBy(versions.at(-1) as OrderRecord), `${name} links its wallet after it was taken back`)
+    }
   }
 
   /** Why a session must not be live; `undefined` if it may be. */
   #whyNot(session: Session): string | undefined {
-    const { userId, adapterId, subject, orderId } = session
+    const { userId, adapterId, subject = '', orderId } = session
     const user = this.userOf(userId)
-    const claim = this.claimOf(adapterId, subject as string)
+    const claim = this.claimOf({ adapterId, subject })
     if (claim?.blockedAt !== undefined) return 'its wallet is blocked'
     if (user === undefined || user.deleting) return 'its user is deleted'
     if (claim === undefined || !('userId' in claim)) return 'its wallet is unlinked'
@@ -184,48 +201,58 @@ export class Facts {
     return text === undefined ? undefined : JSON.parse(text)
   }
 
-  claimOf(adapterId: string, subject: string): (WalletClaim & { blockedAt?: number }) | undefined {
+  claimOf({ adapterId, subject }: WalletIdentity): (WalletClaim & { blockedAt?: number }) | undefined {
     const name = hash('sha256', `wallet\n${adapterId}\n${subject}`, 'base64url')
     const text = this.world.store.read(`wallet:${name}`)
     return text === undefined ? undefined : JSON.parse(text)
   }
 
-  /** The wallets of a user by the two records that say so. */
+  /** Ids of the wallets of a user, by the two records that say so. */
   walletsOf(userId: string): readonly string[] {
     const user = this.userOf(userId)
     if (user === undefined || user.deleting) return []
     return user.wallets
-      .filter(({ adapterId, subject, claim, leaving }) => {
-        const found = this.claimOf(adapterId, subject)
-        return found?.userId === userId && found.claim === claim && !leaving
+      .filter((entry) => {
+        const found = this.claimOf(entry)
+        return found?.userId === userId && found.claim === entry.claim && !entry.leaving
       })
-      .map(({ subject }) => subject)
+      .map(walletId)
   }
 
   /** Notes that something is about to try to give a wallet to a user. */
-  gift(userId: string, subject: string, by: string): void {
-    const key = `${userId} ${subject}`
+  gift(userId: string, wallet: string, by: string): void {
+    const key = `${userId} ${wallet}`
     this.#gifts.set(key, (this.#gifts.get(key) ?? new Set()).add(by))
   }
 
   /** What tried to give a wallet to a user. */
-  giftsOf(userId: string, subject: string): ReadonlySet<string> {
-    return this.#gifts.get(`${userId} ${subject}`) ?? new Set()
+  giftsOf(userId: string, wallet: string): ReadonlySet<string> {
+    return this.#gifts.get(`${userId} ${wallet}`) ?? new Set()
   }
 
-  /** Notes the people who may sign in from now on. */
-  list(addresses: readonly string[]): void {
-    this.#lists.push({ since: this.world.now, addresses: new Set(addresses) })
+  /** Notes the wallets whose people may sign in from now on. */
+  list(wallets: readonly Wallet[]): void {
+    this.#lists.push({ since: this.world.now, names: new Set(wallets.map(({ listedAs }) => listedAs)) })
   }
 
-  /** Whether a wallet, or one that had the same user at any time, was on the list at some time since. */
-  wasListed(address: string, since: number): boolean {
+  /** Whether a wallet, or the one that its user's id follows from, was on the list at some time since. */
+  wasListed(userId: string | undefined, wallet: WalletIdentity, since: number): boolean {
     if (this.#lists.length === 0) return true
-    const all = [address, ...(this.#together.get(address) ?? [])]
-    return this.#lists.some(({ addresses }, index) => {
+    const first = [...this.#wallets.values()].find(({ identity }) => derivedUserId(identity) === userId)
+    const all = [this.#wallets.get(walletId(wallet))?.listedAs, first?.listedAs]
+    return this.#lists.some(({ names }, index) => {
       const until = this.#lists[index + 1]?.since ?? Number.POSITIVE_INFINITY
-      return until >= since && all.some((each) => addresses.has(each))
+      return until >= since && all.some((each) => each !== undefined && names.has(each))
     })
+  }
+
+  /** Whether the user who started a link order has its wallet, and by nothing but this order. */
+  isGivenBy({ orderId, starter, proof, issuedAt }: OrderRecord): boolean {
+    if (starter === undefined || proof === undefined) return false
+    const gifts = this.giftsOf(starter.userId, walletId(proof))
+    const entry = this.userOf(starter.userId)?.wallets.find((each) => walletId(each) === walletId(proof))
+    const isThere = this.walletsOf(starter.userId).includes(walletId(proof))
+    return isThere && gifts.size === 1 && gifts.has(orderId) && (entry?.linkedAt ?? 0) >= issuedAt
   }
 
   /** Whether a version of an order was stored that is so. */
@@ -256,7 +283,7 @@ export class Facts {
     if (is === undefined) return
     const { orderId, history, status } = is
     const facts = this.orders.get(orderId) ?? {
-      name: `order ${this.orders.size + 1}`,
+      name: /order \d+/.exec(this.world.current?.words ?? '')?.[0] ?? orderId,
       versions: [],
       sessions: new Set(),
     }
@@ -287,6 +314,10 @@ export class Facts {
     check(wrongReturnCodes >= (was.wrongReturnCodes ?? 0), 'wrong return codes are forgotten')
     if (wrongReturnCodes >= 3) check(isTerminal(status), 'it goes on after three wrong return codes')
     check(was.takenBack === undefined || is.takenBack !== undefined, 'a take-back is undone')
+    if (is.takenBack?.sessionEnded !== undefined && was.takenBack?.sessionEnded === undefined) {
+      check(!this.#remembers(orderId), 'it is taken back, but its computer is known')
+    }
+    if (is.takenBack?.walletUnlinked !== undefined && !this.isGivenBy(is)) this.#withdrawn.add(facts)
     this.#checkPhone(was, is, check)
   }
 
@@ -334,6 +365,26 @@ export class Facts {
     this.require(this.world.store.membersOf(list).length <= 2 * maxSessions, 'a user has too many sessions')
   }
 
+  #onComputers(key: string, was: readonly StoredComputer[], is: readonly StoredComputer[]): void {
+    this.require(is.length <= maxComputers, 'a wallet has more known computers than it may')
+    const orderId = this.world.current?.subject ?? ''
+    const facts = this.orders.get(orderId)
+    for (const { id, createdAt } of is) {
+      if (was.some((known) => known.id === id && known.createdAt === createdAt)) continue
+      this.#rememberedBy.set(`${key} ${id}`, orderId)
+      const isOver = facts?.versions.at(-1)?.takenBack?.sessionEnded !== undefined
+      this.require(!isOver, `${facts?.name} is taken back, and makes its computer known`)
+    }
+  }
+
+  /** Whether a computer is known by an order. */
+  #remembers(orderId: string): boolean {
+    return [...this.#rememberedBy].some(([name, by]) => {
+      const [key = '', id = ''] = name.split(' ')
+      return by === orderId && this.world.store.read(key)?.includes(`"${id}"`)
+    })
+  }
+
   #onInbox({ orders }: { orders: readonly { startKeyId: string; expiresAt: number }[] }): void {
     const open = orders.filter(({ expiresAt }) => this.world.now < expiresAt)
     this.require(open.length <= maxInbox, 'an inbox has too many orders')
@@ -343,17 +394,15 @@ export class Facts {
     }
   }
 
-  #onUser({ id, wallets, createdAt, deleting }: UserRecord): void {
-    for (const { address } of wallets) {
-      const others = this.#together.get(address) ?? new Set()
-      for (const other of wallets) others.add(other.address)
-      this.#together.set(address, others)
-    }
+  #onUser(was: UserRecord | undefined, { id, wallets, createdAt, deleting }: UserRecord): void {
     if (deleting) return
     this.require(wallets.length <= maxWallets, `user ${id} has too many wallets`)
-    for (const { subject, linkedAt } of wallets) {
-      const isFirst = linkedAt === createdAt
-      this.require(isFirst || this.giftsOf(id, subject).size > 0, 'a user gets a wallet that nothing gave the user')
+    for (const wallet of wallets) {
+      const isFirst = wallet.linkedAt === createdAt
+      const isGiven = isFirst || this.giftsOf(id, walletId(wallet)).size > 0
+      this.require(isGiven, 'a user gets a wallet that nothing gave the user')
+      const isListed = was !== undefined || this.wasListed(id, wallet, this.world.current?.since ?? 0)
+      this.require(isListed, 'a user is made for a person who is not listed')
     }
   }
 }

@@ -1,10 +1,8 @@
 import { AdminActions } from '../../src/commands/admin/admin-actions.ts'
-import { People } from '../../src/core/users/people.ts'
-import type { ProvenIdentity } from '../../src/core/wallet/wallet.ts'
 import { resolveSettings } from '../../src/service/config.ts'
 import type { Random } from './random.ts'
 import { Caller, type Scene } from './scene.ts'
-import type { Wallet } from './wallets.ts'
+import { isOf, type Wallet } from './wallets.ts'
 import type { Instance, Outcome } from './world.ts'
 
 const settings = resolveSettings()
@@ -40,6 +38,7 @@ export class Operator extends Caller {
     const { scene } = this
     // Operators act seldom.
     if (!random.permille(300)) return
+    if (scene.service.kind.admitsPeople && random.permille(400)) return this.#editPeople(random)
     const wallet = random.pick(scene.wallets)
     const users = [...scene.users]
     const choice = random.below(100)
@@ -47,37 +46,30 @@ export class Operator extends Caller {
     if (choice < 45) return this.#unblock(wallet)
     if (choice < 65 && users.length > 1) return this.#move(wallet, random.pick(users))
     if (choice < 75 && users.length > 0) return this.#delete(random.pick(users))
-    if (choice < 82 && users.length > 0) return this.#endSessions(random.pick(users))
-    if (choice < 90) return this.#editPeople(random)
-    if (choice < 96) {
+    if (choice < 85 && users.length > 0) return this.#endSessions(random.pick(users))
+    if (choice < 95) {
       this.#copy = scene.world.store.copy()
       return scene.world.note(`${this.name} makes a copy`)
     }
     if (this.#copy !== undefined) this.#restore(this.#copy, random)
   }
 
-  #identity({ publicKeyHex }: Wallet): ProvenIdentity {
-    return { adapterId: 'ed25519', subject: publicKeyHex, publicKeyHex, address: this.scene.addressOf(publicKeyHex) }
-  }
-
   #block(wallet: Wallet): void {
-    const { publicKeyHex } = wallet
-    const done = this.scene.facts.ban(`${wallet.name} is blocked`, (session) => session.subject === publicKeyHex)
-    this.#command(`blocks ${wallet.name}`, () => this.#actions.users.block(this.#identity(wallet)), done)
+    const done = this.scene.facts.ban(`${wallet.name} is blocked`, (session) => isOf(wallet, session))
+    this.#command(`blocks ${wallet.name}`, () => this.#actions.users.block(wallet.identity), done)
   }
 
   #unblock(wallet: Wallet): void {
-    this.#command(`unblocks ${wallet.name}`, () => this.#actions.users.unblock(this.#identity(wallet)))
+    this.#command(`unblocks ${wallet.name}`, () => this.#actions.users.unblock(wallet.identity))
   }
 
   #move(wallet: Wallet, userId: string): void {
     const { facts, moved } = this.scene
-    const { publicKeyHex } = wallet
-    const owner = facts.claimOf('ed25519', publicKeyHex)
+    const owner = facts.claimOf(wallet.identity)
     if (owner !== undefined && 'userId' in owner) moved.add(owner.userId)
-    facts.gift(userId, publicKeyHex, 'the operator')
-    const done = facts.ban(`${wallet.name} is moved`, (session) => session.subject === publicKeyHex)
-    this.#command(`moves ${wallet.name}`, () => this.#actions.users.move(this.#identity(wallet), userId), done)
+    facts.gift(userId, wallet.id, 'the operator')
+    const done = facts.ban(`${wallet.name} is moved`, (session) => isOf(wallet, session))
+    this.#command(`moves ${wallet.name}`, () => this.#actions.users.move(wallet.identity, userId), done)
   }
 
   #delete(userId: string): void {
@@ -108,11 +100,9 @@ export class Operator extends Caller {
 
   #editPeople(random: Random): void {
     const { wallets, service, world } = this.scene
-    if (!service.kind.admitsPeople) return
     const listed = wallets.filter(() => random.permille(700))
-    const names = listed.map(({ publicKeyHex }) => [`ed25519:${this.scene.addressOf(publicKeyHex)}`, {}] as const)
-    service.membership.replace(new People({ byWallet: new Map(names) }))
-    this.scene.facts.list(listed.map(({ publicKeyHex }) => this.scene.addressOf(publicKeyHex)))
+    service.list(listed)
+    this.scene.facts.list(listed)
     world.note(`${this.name} lists ${listed.map(({ name }) => name).join(', ')}`)
   }
 

@@ -3,14 +3,18 @@ import { isTerminal, type OrderRecord, takesReturnCode } from '../../src/core/or
 import type { OrderResult } from '../../src/core/order/orders.ts'
 import type { WatchEvent } from '../../src/core/order/watch.ts'
 import type { Session } from '../../src/core/users/host.ts'
+import type { WalletIdentity } from '../../src/core/wallet/wallet.ts'
 import type { StartOrderOptions } from '../../src/shared/orders.ts'
+import type { Held } from './facts.ts'
 import type { Random } from './random.ts'
 import { Caller, type KnownOrder, know, recent, requireDirect, type Scene, statusOf } from './scene.ts'
 import { appOrigin, ownOrigin, request, startKey } from './service.ts'
-import { ComputerKey, type Wallet } from './wallets.ts'
+import { ComputerKey, type Wallet, walletId } from './wallets.ts'
 import { maxOffsetMs, type Outcome } from './world.ts'
 
 const keys = [new ComputerKey(1), new ComputerKey(2)] as const
+
+const never = Number.POSITIVE_INFINITY
 
 type Answer<Value> = Exclude<Outcome<Value>, { kind: 'lost' }>
 
@@ -38,14 +42,16 @@ export class Computer extends Caller {
   #start(random: Random): void {
     const { scene, name } = this
     const { takesStartKey } = scene.service.kind
-    const starter = scene.sessions.length > 0 && random.permille(250) ? random.pick(scene.sessions) : undefined
+    const starter =
+      scene.sessions.length > 0 && random.permille(scene.focus === 'links' ? 800 : 250)
+        ? random.pick(scene.sessions)
+        : undefined
     const kind = starter !== undefined ? 'link' : random.permille(250) ? 'sign' : 'login'
     const computerNumber = kind === 'login' && random.permille(500) ? this.#number : undefined
+    const { adapterId, address: expectedAddress } = random.pick(scene.wallets).identity
     const input: StartOrderOptions = {
       kind,
-      ...(kind === 'sign' && random.permille(500)
-        ? { adapterId: 'ed25519', expectedAddress: scene.addressOf(random.pick(scene.wallets).publicKeyHex) }
-        : {}),
+      ...(kind === 'sign' && random.permille(500) ? { adapterId, expectedAddress } : {}),
       ...(takesStartKey && kind !== 'link' ? { requester: { origin: appOrigin } } : {}),
       ...(computerNumber === undefined ? {} : { computerKey: (keys[computerNumber] as ComputerKey).computerKey }),
     }
@@ -120,7 +126,7 @@ export class Computer extends Caller {
         if (outcome.kind === 'refused')
           scene.facts.checkRefusal(order.orderId, outcome.reason, `${name} watches ${order.name}`)
       },
-      { isWatch: true },
+      { isWatch: true, subject: order.orderId },
     )
   }
 
@@ -156,13 +162,13 @@ function finalize(
   const { facts, world } = scene
   const { orderId, desktopToken, name } = order
   const key = order.computerNumber === undefined ? undefined : keys[order.computerNumber]
-  const [codeIsWrong, proofIsWrong] = [random.permille(80), random.permille(40)]
+  const [codeIsWrong, proofIsWrong] = [random.permille(scene.typesBadly ? 700 : 80), random.permille(40)]
   const returnCode = codeIsWrong ? wrongCode(order) : order.returnCode
   const wrongKey = random.permille(500) ? undefined : keys[order.computerNumber === 0 ? 1 : 0]
   const computerProof = (proofIsWrong ? wrongKey : key)?.prove(orderId, desktopToken)
-  const other = order.starter === undefined || random.permille(900) ? undefined : scene.sessions.at(-1)
+  const other = order.starter === undefined || random.permille(700) ? undefined : scene.sessions.at(-1)
   const bearer = other?.token ?? order.starter
-  const finalizeKey = order.finalizeKey && (random.permille(100) ? 'another key of a backend' : order.finalizeKey)
+  const finalizeKey = order.finalizeKey && (random.permille(250) ? 'another key of a backend' : order.finalizeKey)
   const input = {
     orderId,
     desktopToken,
@@ -181,11 +187,15 @@ function finalize(
       ;[before, began] = [facts.orders.get(orderId)?.versions.at(-1), world.now]
       wasAble ||= isApprover(scene, before)
       if (order.userId !== undefined && before?.proof !== undefined)
-        facts.gift(order.userId, before.proof.subject, name)
+        facts.gift(order.userId, walletId(before.proof), orderId)
       return domain.orders.finalize(input, request(origin, bearer))
     },
     (outcome) => {
-      if (outcome.kind === 'refused') return facts.checkRefusal(orderId, outcome.reason, `${name} to be finalized`)
+      if (outcome.kind === 'refused') {
+        const isFinal = before?.takenBack !== undefined && outcome.reason === 'ORDER_FINALIZED'
+        facts.require(!isFinal, `${name} is refused as finalized after it was taken back`)
+        return facts.checkRefusal(orderId, outcome.reason, `${name} to be finalized`)
+      }
       const newest = facts.orders.get(orderId)?.versions.at(-1)
       if (newest === undefined) return done(outcome)
       const must = (holds: boolean, text: string): void => facts.require(holds, `${name} is finalized ${text}`)
@@ -194,7 +204,8 @@ function finalize(
       if (key !== undefined) must(!proofIsWrong, 'without the key of its computer')
       must(bearer === order.starter, 'by another session than the one that started it')
       if (outcome.value.kind === 'login') {
-        must(facts.wasListed(newest.proof?.address ?? '', began), 'by a person who is not listed')
+        const { session } = outcome.value.issued
+        must(facts.wasListed(session.userId, subjectOf(session), began), 'by a person who is not listed')
       }
       if (before?.status === 'approved') must(wasAble || isApprover(scene, newest), 'with a wallet that may not')
       if (before?.takenBack !== undefined) must(false, 'after it was taken back')
@@ -205,6 +216,7 @@ function finalize(
       } else must(newest.finalizeKeyHash === hashToken(String(finalizeKey)), 'with another key')
       done(outcome)
     },
+    orderId,
   )
 }
 
@@ -213,7 +225,8 @@ interface Claimed {
   readonly claimKey: string
   token?: string
   message?: string
-  redeemKey?: string
+  /** With which the phone claimed it from an inbox. */
+  session?: Held | undefined
 }
 
 /** A phone with a wallet, or an attacker's. */
@@ -241,7 +254,8 @@ export class Phone extends Caller {
       return
     }
     if (order.tickets.length > 0 && random.permille(80)) return this.#redeem(order, known, random)
-    if (order.finalizeKey !== undefined && random.permille(60)) return this.#claim(order, known, random)
+    if (order.finalizeKey !== undefined && random.permille(order.tickets.length > 0 ? 300 : 60))
+      return this.#claim(order, known, random)
     if (choice < 6) return this.#reject(order, known, random)
     if (status === 'claimed' || known.message === undefined || choice < 14) return this.#read(order, known, random)
     if (status === 'waiting_user' && choice < 26) return this.#handOver(order, known, random)
@@ -267,12 +281,13 @@ export class Phone extends Caller {
   }
 
   #claim(order: KnownOrder, known: Claimed, random: Random): void {
-    const { facts, sessions } = this.scene
+    const { facts, sessions, direct } = this.scene
     const { orderId, claimToken, name } = order
     const { claimKey } = known
     const inbox = order.finalizeKey !== undefined
     if (inbox && sessions.length === 0) return
-    const session = inbox ? random.pick(sessions) : undefined
+    const own = direct.filter((held) => held.session.userId === order.userId && facts.isLive(held.session.id))
+    const session = inbox ? random.pick(own.length > 0 && random.permille(800) ? own : sessions) : undefined
     this.do(
       random,
       `claims ${name}${inbox ? ' from the inbox' : ''}`,
@@ -295,6 +310,7 @@ export class Phone extends Caller {
           facts.require(session.session.orderId === undefined, `${name} is claimed by a session of an order`)
         }
         known.token = challengeToken
+        known.session = session
         order.tokens.push(challengeToken)
       },
     )
@@ -303,17 +319,19 @@ export class Phone extends Caller {
   #read(order: KnownOrder, known: Claimed, random: Random): void {
     const { orderId, name } = order
     const challengeToken = known.token as string
-    let wasFormer = false
+    let [wasFormer, hadLeft] = [false, false]
     this.do(
       random,
       `reads ${name}`,
       (domain) => {
         wasFormer = this.#isFormer(order, challengeToken)
+        hadLeft = this.#hasLeft(known)
         return domain.orders.readChallenge({ orderId, challengeToken }, request(ownOrigin))
       },
       (outcome) => {
         if (outcome.kind === 'refused') return this.#refused(order, outcome.reason, 'read')
         this.scene.facts.require(!wasFormer, `${name} is read with the token of a former browser`)
+        this.scene.facts.require(!hadLeft, `${name} is read after the session that claimed it has ended`)
         known.message = outcome.value.message
         order.returnCode = outcome.value.returnCode ?? order.returnCode
       },
@@ -321,21 +339,25 @@ export class Phone extends Caller {
   }
 
   #approve(order: KnownOrder, known: Claimed, random: Random): void {
-    const { facts } = this.scene
+    const { facts, world } = this.scene
     const { orderId, name } = order
     const challengeToken = known.token as string
+    const { identity } = this.#wallet
     const proof = this.#wallet.prove(known.message as string)
     const rememberComputer = random.permille(500)
     const isDone = (): boolean => facts.wasStored(orderId, (each) => each.proof?.signatureHex === proof.signatureHex)
-    const isAble = (): boolean =>
-      mayApprove(this.scene, facts.orders.get(orderId)?.versions.at(-1), this.#wallet.publicKeyHex)
-    let [wasAble, wasFormer] = [false, false]
+    const isAble = (): boolean => mayApprove(this.scene, facts.orders.get(orderId)?.versions.at(-1), identity)
+    let [wasAble, wasFormer, hadLeft] = [false, false, false]
+    // A repeated approval is answered whatever is listed by then.
+    let since = never
     this.do(
       random,
       `approves ${name} with ${this.#wallet.name}`,
       (domain) => {
         wasAble ||= isDone() || isAble()
         wasFormer = this.#isFormer(order, challengeToken)
+        hadLeft = this.#hasLeft(known) && !isDone()
+        if (!isDone()) since = Math.min(since, world.now)
         if (rememberComputer) order.remembers = true
         return domain.orders.approve({ orderId, challengeToken, proof, rememberComputer }, request(ownOrigin))
       },
@@ -346,6 +368,12 @@ export class Phone extends Caller {
         const remembers = facts.wasStored(orderId, ({ approval }) => approval?.rememberComputer === true)
         facts.require(!remembers || order.remembers === true, `${name} remembers a computer that no phone wants`)
         facts.require(wasAble || isAble(), `${name} is approved by a wallet that may not`)
+        facts.require(!hadLeft, `${name} is approved after the session that claimed it has ended`)
+        const kind = facts.orders.get(orderId)?.versions[0]?.kind
+        const userId = order.finalizeKey === undefined ? facts.claimOf(identity)?.userId : order.userId
+        const asksList = kind === 'login' || order.finalizeKey !== undefined
+        const isListed = !asksList || since === never || facts.wasListed(userId, identity, since)
+        facts.require(isListed, `${name} is approved by a person who is not listed`)
         order.returnCode = outcome.value.returnCode ?? order.returnCode
       },
     )
@@ -393,13 +421,18 @@ export class Phone extends Caller {
     const challengeToken = known.token as string
     // A link order's wallet is unlinked.
     const linked = facts.orders.get(orderId)?.versions.find(({ kind, proof }) => kind === 'link' && proof !== undefined)
+    const wallet = linked?.proof && walletId(linked.proof)
     const endsWith = (session: Session): boolean =>
-      session.orderId === orderId || (linked !== undefined && session.subject === linked.proof?.subject)
+      session.orderId === orderId || walletId(subjectOf(session)) === wallet
+    let hadLeft = false
     const done = facts.ban(`${name} is taken back`, (session) => endsWith(session))
     this.do(
       random,
       `rejects ${name}`,
-      (domain) => domain.orders.reject({ orderId, challengeToken }, request(ownOrigin)),
+      (domain) => {
+        hadLeft = this.#hasLeft(known)
+        return domain.orders.reject({ orderId, challengeToken }, request(ownOrigin))
+      },
       (outcome) => {
         if (outcome.kind === 'refused') {
           this.#refused(order, outcome.reason, 'rejected')
@@ -410,21 +443,22 @@ export class Phone extends Caller {
         }
         const isStored = facts.wasStored(orderId, (each) => each.status === 'rejected' || each.takenBack !== undefined)
         facts.require(isStored || !facts.orders.has(orderId), `${name} is rejected by an answer, but not stored`)
+        facts.require(!hadLeft, `${name} is rejected after the session that claimed it has ended`)
         done()
-        const { userId } = order
-        const subject = linked?.proof?.subject
-        if (userId === undefined || subject === undefined || facts.bans.size > 0) return
-        const only = facts.giftsOf(userId, subject)
-        const isThere = facts.walletsOf(userId).length > 1 && facts.walletsOf(userId).includes(subject)
-        const since = facts.userOf(userId)?.wallets.find((entry) => entry.subject === subject)?.linkedAt ?? 0
-        const isByIt = only.size === 1 && only.has(name) && since >= (linked?.issuedAt ?? 0)
-        facts.require(!(isThere && isByIt), `${name} is taken back, but its wallet is linked`)
+        if (order.starter === undefined || linked === undefined || facts.bans.size > 0) return
+        const isAlone = facts.walletsOf(order.userId ?? '').length === 1
+        facts.require(isAlone || !facts.isGivenBy(linked), `${name} is taken back, but its wallet is linked`)
       },
     )
   }
 
   #refused(order: KnownOrder, reason: string, what: string): void {
     this.scene.facts.checkRefusal(order.orderId, reason, `${order.name} to be ${what}`)
+  }
+
+  /** Whether the session has ended with which the phone claimed an order. */
+  #hasLeft({ session }: Claimed): boolean {
+    return session !== undefined && this.scene.facts.endOf(session.session.id) !== undefined
   }
 
   /** Whether a token is of a browser that handed the order over: it can only reject it. */
@@ -434,18 +468,23 @@ export class Phone extends Caller {
   }
 }
 
+/** The wallet of a session. */
+function subjectOf({ adapterId, subject = '' }: Session): WalletIdentity {
+  return { adapterId, subject }
+}
+
 /** Whether a wallet can approve an order for an inbox. */
-function mayApprove({ facts }: Scene, order: OrderRecord | undefined, subject: string): boolean {
+function mayApprove({ facts }: Scene, order: OrderRecord | undefined, wallet: WalletIdentity | undefined): boolean {
   if (order?.inboxUserId === undefined) return true
   const user = facts.userOf(order.inboxUserId)
-  const entry = user?.wallets.find((each) => each.subject === subject)
-  if (user === undefined || entry === undefined || !facts.walletsOf(user.id).includes(subject)) return false
+  const entry = wallet && user?.wallets.find((each) => walletId(each) === walletId(wallet))
+  if (user === undefined || entry === undefined || !facts.walletsOf(user.id).includes(walletId(entry))) return false
   return entry.linkedAt === user.createdAt || entry.linkedAt <= order.issuedAt - 86_400_000
 }
 
 /** Whether the wallet that approved an order still can. */
 function isApprover(scene: Scene, order: OrderRecord | undefined): boolean {
-  return mayApprove(scene, order, order?.proof?.subject ?? '')
+  return mayApprove(scene, order, order?.proof)
 }
 
 /** A backend with a start key: asks users by their inboxes. */
@@ -458,7 +497,8 @@ export class Agent extends Caller {
     }
     const users = [...scene.users]
     if (users.length === 0) return
-    const userId = random.pick(users)
+    const several = users.filter((each) => scene.facts.walletsOf(each).length > 1)
+    const userId = random.pick(several.length > 0 && random.permille(500) ? several : users)
     const name = `order ${++scene.count}`
     const isRight = !random.permille(50)
     this.do(
@@ -473,7 +513,7 @@ export class Agent extends Caller {
         if (outcome.kind === 'refused') return
         scene.facts.require(isRight, `${name} is started with a wrong key`)
         const finalizeKey = `finalize key of ${name}`
-        scene.orders.push({ ...outcome.value, name, computer: this, finalizeKey, tokens: [], tickets: [] })
+        scene.orders.push({ ...outcome.value, name, computer: this, userId, finalizeKey, tokens: [], tickets: [] })
       },
     )
   }

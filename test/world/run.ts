@@ -1,5 +1,4 @@
-import { deadlineOf, forgottenAt, newestTransition } from '../../src/core/order/order.ts'
-import { People } from '../../src/core/users/people.ts'
+import { deadlineOf, forgottenAt, isTerminal, newestTransition } from '../../src/core/order/order.ts'
 import { Facts } from './facts.ts'
 import { Operator } from './operator.ts'
 import { Agent, Computer, Phone } from './order-actors.ts'
@@ -21,6 +20,8 @@ export interface Run {
   readonly steps: number
   /** Whether faults stop in the middle, and what was begun must come to its end. */
   readonly liveness: boolean
+  /** Names of actors that do nothing. */
+  readonly idle?: readonly string[]
 }
 
 /** What came of a world. */
@@ -30,13 +31,14 @@ export interface Ran {
   readonly history: readonly string[]
   /** Numbers of the steps that were made. */
   readonly numbers: readonly number[]
+  readonly actors: readonly string[]
   readonly storeCalls: number
   readonly orders: number
   readonly states: ReadonlySet<string>
 }
 
-const wallets = [1, 2, 3, 4, 5].map((number) => new Wallet(number))
-const addresses = new Map(wallets.map(({ publicKeyHex, address }) => [publicKeyHex, address]))
+/** The second has the key of the first, and is another wallet. */
+const wallets = [new Wallet(1), new Wallet(1, 'nimiq'), ...[2, 3, 4].map((number) => new Wallet(number))]
 
 /** The numbers of the steps that a seed leads to. */
 function numbersOf({ seed, steps }: Run): number[] {
@@ -47,9 +49,10 @@ function numbersOf({ seed, steps }: Run): number[] {
 /** Runs the world of a seed. With `numbers`, these steps in place of those that follow from the seed. */
 export async function runWorld(run: Run, numbers: readonly number[] = numbersOf(run)): Promise<Ran> {
   const random = new Random(run.seed ^ 0x5eed)
-  const facts = new Facts()
+  const facts = new Facts(wallets)
   const world = new World(run.seed, faultsOf(random), (...change) => facts.onWrite(...change))
   facts.follow(world)
+  world.idle = new Set(run.idle)
   let done = 0
   const counted = function* (): Generator<number> {
     for (const number of numbers) {
@@ -61,6 +64,7 @@ export async function runWorld(run: Run, numbers: readonly number[] = numbersOf(
     ...(violation === undefined ? {} : { violation }),
     history: world.history,
     numbers: numbers.slice(0, done),
+    actors: world.actors.map(({ name }) => name),
     storeCalls: world.storeCalls,
     orders: facts.orders.size,
     states: facts.states,
@@ -95,22 +99,28 @@ function faultsOf(random: Random): Faults {
   }
 }
 
+/** In how many of 1,000 worlds an actor is there, by what the world is about. */
+type Share = Readonly<Record<Scene['focus'], number>>
+
+const always: Share = { all: 1000, users: 1000, links: 1000, inbox: 1000 }
+
 /** Puts a service and actors into a world. */
 function peopled(world: World, facts: Facts, random: Random): readonly Caller[] {
+  const focus = random.pick(['all', 'all', 'all', 'users', 'links', 'inbox'] as const)
   const kind = {
     confirmationCode: random.pick(['compare', 'return'] as const),
-    takesStartKey: random.permille(450),
+    takesStartKey: focus === 'inbox' || random.permille(350),
     admitsPeople: random.permille(250),
   }
   const service = new Service(world, kind, 2)
-  const everyone = wallets.map(({ publicKeyHex }) => [`ed25519:${addresses.get(publicKeyHex)}`, {}] as const)
-  service.membership.replace(new People({ byWallet: new Map(everyone) }))
-  if (kind.admitsPeople) facts.list([...addresses.values()])
-  const few = wallets.slice(0, 1 + random.below(wallets.length))
+  service.list(wallets)
+  if (kind.admitsPeople) facts.list(wallets)
+  const few = wallets.slice(0, 1 + random.below(focus === 'all' ? wallets.length : 3))
   const scene: Scene = {
     world,
     service,
     facts,
+    focus,
     wallets: few,
     orders: [],
     users: new Set(),
@@ -118,9 +128,9 @@ function peopled(world: World, facts: Facts, random: Random): readonly Caller[] 
     sessions: [],
     nonces: [],
     moved: new Set(),
+    typesBadly: random.permille(200),
     isStopped: false,
     count: 0,
-    addressOf: (subject) => addresses.get(subject) ?? subject,
   }
   world.deadlines = () => [
     ...scene.nonces.map(({ nonce }) => nonce.expiresAt),
@@ -130,18 +140,22 @@ function peopled(world: World, facts: Facts, random: Random): readonly Caller[] 
       return newest === undefined ? [] : [deadlineOf(newest), newestTransition(newest).at + 60_000]
     }),
   ]
-  const some = <Made extends Caller>(share: number, make: () => Made): Caller[] =>
-    random.permille(share) ? [make()] : []
+  const some = <Made extends Caller>(share: Share, make: () => Made): Caller[] =>
+    random.permille(share[focus]) ? [make()] : []
   return [
-    ...some(850, () => new Computer('computer 1', scene, 0)),
-    ...some(400, () => new Computer('computer 2', scene, 1)),
-    ...some(900, () => new Phone('phone 1', scene, random.pick(few))),
-    ...some(600, () => new Phone('phone 2', scene, random.pick(few))),
-    ...some(450, () => new Thief('the thief', scene)),
-    ...some(600, () => new User('user 1', scene)),
-    ...some(400, () => new User('user 2', scene)),
-    ...(kind.takesStartKey ? some(900, () => new Agent('the backend', scene)) : []),
-    ...some(350, () => new Operator('the operator', scene)),
+    ...some({ all: 850, users: 0, links: 1000, inbox: 100 }, () => new Computer('computer 1', scene, 0)),
+    ...some({ all: 400, users: 0, links: 0, inbox: 0 }, () => new Computer('computer 2', scene, 1)),
+    ...some({ all: 900, users: 0, links: 1000, inbox: 1000 }, () => new Phone('phone 1', scene, random.pick(few))),
+    ...some({ all: 600, users: 0, links: 300, inbox: 500 }, () => new Phone('phone 2', scene, random.pick(few))),
+    ...some({ all: 450, users: 100, links: 0, inbox: 100 }, () => new Thief('the thief', scene)),
+    ...some({ all: 600, users: 1000, links: 1000, inbox: 1000 }, () => new User('user 1', scene)),
+    ...some({ all: 400, users: 1000, links: 300, inbox: 300 }, () => new User('user 2', scene)),
+    ...(kind.takesStartKey
+      ? some({ all: 900, users: 0, links: 0, inbox: 1000 }, () => new Agent('the backend', scene))
+      : []),
+    ...some(kind.admitsPeople ? always : { all: 350, users: 500, links: 100, inbox: 200 }, () => {
+      return new Operator('the operator', scene)
+    }),
   ]
 }
 
@@ -154,10 +168,15 @@ async function comeToAnEnd(world: World, facts: Facts, actors: readonly Caller[]
     await world.drain()
   }
   // Longer than an order lives, and than it is remembered. Its watchers look again with each heartbeat.
-  for (let rounds = 0; world.watches > 0; rounds++) {
+  for (let rounds = 0; world.watched.length > 0; rounds++) {
     if (rounds > 400) throw new Violation('a watch does not come to its end')
     await world.pass(20_000)
     await world.drain()
+    const late = world.watched.find((orderId) => {
+      const newest = facts.orders.get(orderId)?.versions.at(-1)
+      return newest !== undefined && isTerminal(newest.status) && rounds > 3
+    })
+    if (late !== undefined) throw new Violation(`a watch of ${facts.orders.get(late)?.name} is later than a heartbeat`)
   }
   for (const { name, versions } of facts.orders.values()) {
     const newest = versions.at(-1)
@@ -167,5 +186,7 @@ async function comeToAnEnd(world: World, facts: Facts, actors: readonly Caller[]
       throw new Violation(`${name} is taken back, and nothing becomes of it`)
     }
   }
+  const isMoving = [...world.store.found('wallet:')].some(({ value }) => value.includes('"movedFrom"'))
+  if (isMoving) throw new Violation('a move of a wallet does not come to its end')
   facts.checkHeld('at the end')
 }

@@ -13,7 +13,7 @@ export interface KnownOrder extends StartedOrder {
   readonly computer: Actor
   /** Token of the session that started it: a link order's. */
   readonly starter?: string
-  /** Its user. */
+  /** The user who started it, or whose inbox has it. */
   readonly userId?: string
   /** Whether a phone has wanted its computer to be remembered. */
   remembers?: boolean
@@ -38,6 +38,8 @@ export interface Scene {
   readonly world: World
   readonly service: Service
   readonly facts: Facts
+  /** What most calls are about: a world with few actors comes to what few calls at once lead to. */
+  readonly focus: 'all' | 'users' | 'links' | 'inbox'
   readonly wallets: readonly Wallet[]
   readonly orders: KnownOrder[]
   /** Ids of users that have been seen. */
@@ -50,12 +52,12 @@ export interface Scene {
   readonly nonces: KnownNonce[]
   /** Ids of users from whom an operator moved a wallet away. */
   readonly moved: Set<string>
+  /** Whether most return codes are typed wrong. */
+  readonly typesBadly: boolean
   /** Whether the service waits for a copy to be restored. */
   isStopped: boolean
   /** Counts what gets a name. */
   count: number
-  /** The address of a wallet. */
-  addressOf(subject: string): string
 }
 
 /** Notes that a session is known; of each list, the newest stay. */

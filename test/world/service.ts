@@ -8,10 +8,15 @@ import { ServiceAddress } from '../../src/service/address.ts'
 import { resolveSettings, type Settings } from '../../src/service/config.ts'
 import { makeDomain, type ServiceDomain } from '../../src/service/domain.ts'
 import type { Random } from './random.ts'
+import type { Wallet } from './wallets.ts'
 import type { Instance, World } from './world.ts'
 
 export const appOrigin = 'https://app.example'
 export const ownOrigin = 'https://sign.example'
+/** Of another application that the service trusts. */
+export const otherOrigin = 'https://other.example'
+/** Of a page that the service does not trust. */
+export const foreignOrigin = 'https://foreign.example'
 export const startKey = 'start-key-of-a-backend-long-enough-for-one'
 
 /** What a world's service is set to. */
@@ -51,7 +56,7 @@ export class Service {
     this.#settings = resolveSettings({
       appName: 'Example',
       publicUrl: ownOrigin,
-      trustedOrigins: [appOrigin, ownOrigin],
+      trustedOrigins: [appOrigin, ownOrigin, otherOrigin],
       confirmationCode: kind.confirmationCode,
       rateLimit: false,
       sessionTtlSeconds: 3600,
@@ -67,6 +72,11 @@ export class Service {
     })
   }
 
+  /** Puts a people file into force that lists these wallets. */
+  list(wallets: readonly Wallet[]): void {
+    this.membership.replace(new People({ byWallet: new Map(wallets.map(({ listedAs }) => [listedAs, {}])) }))
+  }
+
   /** One of the processes, and its domain. */
   any(random: Random): { readonly instance: Instance; readonly domain: ServiceDomain } {
     const index = random.below(this.instances.length)
@@ -80,7 +90,7 @@ export class Service {
       keyring: new Keyring(['a secret of this world, long enough']),
       signingKeys: undefined,
       orderStartKeys: () => (takesStartKey ? [startKey] : undefined),
-      adapters: walletAdapters(['ed25519']),
+      adapters: walletAdapters(['ed25519', 'nimiq']),
       verifier: nativeVerifier,
       membership: this.membership,
       sessionEnds: undefined,

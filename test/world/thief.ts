@@ -2,7 +2,7 @@ import type { ServiceDomain } from '../../src/service/domain.ts'
 import { wrongCode } from './order-actors.ts'
 import type { Random } from './random.ts'
 import { Caller, type KnownOrder, recent } from './scene.ts'
-import { appOrigin, ownOrigin, request } from './service.ts'
+import { appOrigin, foreignOrigin, otherOrigin, ownOrigin, request } from './service.ts'
 
 /** A use of a token, and whether it is what the token is for. */
 type Use = readonly [what: string, fits: boolean, run: (domain: ServiceDomain) => Promise<unknown>]
@@ -12,7 +12,8 @@ export class Thief extends Caller {
   protected begin(random: Random): unknown {
     const order = recent(this.scene, random)
     const choice = random.below(100)
-    if (choice < 35) return this.#misuseSession(random)
+    if (choice < 30) return this.#misuseSession(random)
+    if (choice < 40) return this.#comeFromElsewhere(random)
     if (order === undefined) return
     return choice < 60 ? this.#guess(order, random) : this.#misuseToken(order, random)
   }
@@ -32,9 +33,10 @@ export class Thief extends Caller {
       ['hand over', isPhone, ({ orders }) => orders.handOver({ orderId, challengeToken: token }, from)],
       ['cancel', isDesktop, ({ orders }) => orders.cancel({ orderId, desktopToken: token }, from)],
       ['finalize', isDesktop, ({ orders }) => orders.finalize({ orderId, desktopToken: token }, from)],
+      ['cancel from a page', false, ({ orders }) => orders.cancel({ orderId, desktopToken }, request(otherOrigin))],
     ]
     const [what, , run] = random.pick(uses.filter(([, fits]) => !fits))
-    this.#try(random, `${what} ${order.name} with another token`, run)
+    this.#try(random, `${what} ${order.name} with another token or of another origin`, run)
   }
 
   /** With the computer's token, the return code is still missing. */
@@ -62,6 +64,32 @@ export class Thief extends Caller {
     ] as const
     const [words, from] = random.pick(requests)
     this.#try(random, `use a session ${words}`, ({ host }) => host.currentSession(from))
+  }
+
+  /** A page that is not trusted gets nothing; nor does one without a start key, if the service asks for one. */
+  #comeFromElsewhere(random: Random): void {
+    const { service, sessions } = this.scene
+    const cookie = sessions.at(-1)?.cookie
+    const headers = new Headers(cookie === undefined ? {} : { cookie })
+    const login = { kind: 'login' } as const
+    const tries: [words: string, run: Use[2]][] = [
+      ['start an order from a foreign page', ({ orders }) => orders.start(login, request(foreignOrigin))],
+      ['get a nonce for a foreign page', ({ signIn }) => signIn.issueNonce(undefined, {}, request(foreignOrigin))],
+      [
+        "use a session's cookie from a foreign page",
+        ({ host }) => host.currentSession({ ...request(foreignOrigin), headers }),
+      ],
+    ]
+    if (service.kind.takesStartKey) {
+      const title = { ...login, displayTitle: 'Pay' }
+      tries.push(
+        ['start an order without a key', ({ orders }) => orders.start(login, request(appOrigin))],
+        ['ask for a signature without a key', ({ orders }) => orders.start({ kind: 'sign' }, request(ownOrigin))],
+        ['write a title without a key', ({ orders }) => orders.start(title, request(ownOrigin))],
+      )
+    }
+    const [words, run] = random.pick(tries)
+    this.#try(random, words, run)
   }
 
   #try(random: Random, words: string, run: (domain: ServiceDomain) => Promise<unknown>): void {

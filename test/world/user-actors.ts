@@ -1,9 +1,11 @@
+import type { Session } from '../../src/core/users/host.ts'
 import { OwnSessions } from '../../src/core/users/own-sessions.ts'
 import type { ServiceDomain } from '../../src/service/domain.ts'
 import type { Held } from './facts.ts'
 import type { Random } from './random.ts'
 import { Caller, type KnownNonce, know, requireDirect } from './scene.ts'
-import { appOrigin, request } from './service.ts'
+import { appOrigin, otherOrigin, request } from './service.ts'
+import { isOf } from './wallets.ts'
 import { maxOffsetMs } from './world.ts'
 
 /** A user at a browser with wallets: signs in directly, links and unlinks, ends sessions. */
@@ -26,7 +28,11 @@ export class User extends Caller {
     if (choice < 53) return this.#revokeOthers(held, random)
     if (choice < 62) return this.#issueLink(held, random)
     if (choice < 76) return this.#linkWallet(random)
-    if (choice < 88) return this.#unlink(held, random)
+    if (choice < 92) {
+      const several = live.filter(({ session }) => isDirect(session) && facts.walletsOf(session.userId).length > 1)
+      if (several.length > 0 && random.permille(900)) return this.#unlink(random.pick(several), random)
+      return random.permille(900) ? this.#issueLink(held, random) : this.#unlink(held, random)
+    }
     return this.#listWallets(held, random)
   }
 
@@ -49,13 +55,15 @@ export class User extends Caller {
   #verify({ nonce, wallet, name }: KnownNonce, random: Random): void {
     const { scene } = this
     const { facts } = scene
+    const isElsewhere = random.permille(50)
     let began = scene.world.now
     this.do(
       random,
-      `signs in with ${wallet.name} by ${name}`,
+      `signs in with ${wallet.name} by ${name}${isElsewhere ? ' on another page' : ''}`,
       (domain) => {
         began = scene.world.now
-        return domain.signIn.verify(nonce.nonceId, wallet.prove(nonce.message), request(appOrigin))
+        const from = request(isElsewhere ? otherOrigin : appOrigin)
+        return domain.signIn.verify(nonce.nonceId, wallet.prove(nonce.message), from)
       },
       (outcome) => {
         // Some are tried once more.
@@ -63,8 +71,9 @@ export class User extends Caller {
           scene.nonces.splice(0, scene.nonces.length, ...scene.nonces.filter((each) => each.name !== name))
         if (outcome.kind === 'refused') return
         facts.require(began < nonce.expiresAt + 2 * maxOffsetMs, `${name} is good for too long`)
-        const { address } = outcome.value.session
-        facts.require(facts.wasListed(address, began), `${name} signs a person in who is not listed`)
+        facts.require(!isElsewhere, `${name} is good on another page than it was made for`)
+        const isListed = facts.wasListed(outcome.value.session.userId, wallet.identity, began)
+        facts.require(isListed, `${name} signs a person in who is not listed`)
         know(scene, facts.hold(outcome.value, this.name))
       },
       name,
@@ -106,7 +115,9 @@ export class User extends Caller {
         if (outcome.kind === 'refused' || outcome.value === undefined) return
         facts.require(outcome.value.id === session.id, 'a token leads to another session')
         facts.require(wasLive, 'a session is answered with that has ended')
-        facts.require(facts.wasListed(session.address, began), 'a session is of a person who is not listed')
+        const { userId, adapterId, subject = '' } = session
+        const isListed = facts.wasListed(userId, { adapterId, subject }, began)
+        facts.require(isListed, 'a session is of a person who is not listed')
         facts.hold({ token, session: outcome.value, cookies: [] }, `${this.name}, by a call,`)
       },
     )
@@ -187,8 +198,9 @@ export class User extends Caller {
   }
 
   #issueLink(held: Held, random: Random): void {
-    const wallet = random.pick(this.scene.wallets)
-    const { world } = this.scene
+    const { world, facts, wallets } = this.scene
+    const free = wallets.filter(({ identity }) => facts.claimOf(identity)?.userId === undefined)
+    const wallet = random.pick(free.length > 0 && random.permille(600) ? free : wallets)
     const name = `nonce ${++this.scene.count}`
     let began = 0
     this.do(
@@ -220,7 +232,7 @@ export class User extends Caller {
       `links ${wallet.name} by ${name}`,
       (domain) => {
         began = scene.world.now
-        if (userId === link.held.session.userId) scene.facts.gift(userId, wallet.publicKeyHex, name)
+        if (userId === link.held.session.userId) scene.facts.gift(userId, wallet.id, name)
         const proof = wallet.prove(nonce.message)
         return walletsOf(domain).link(nonce.nonceId, proof, request(appOrigin, held.token))
       },
@@ -238,16 +250,18 @@ export class User extends Caller {
     const { userId } = held.session
     const wallets = facts.walletsOf(userId)
     if (wallets.length === 0) return
-    const subject = random.pick(wallets)
-    const wallet = this.scene.wallets.find(({ publicKeyHex }) => publicKeyHex === subject)
-    const done = facts.ban(`${wallet?.name} is unlinked`, (session) => session.subject === subject)
+    const id = random.pick(wallets)
+    const wallet = this.scene.wallets.find((each) => each.id === id)
+    if (wallet === undefined) return
+    const { adapterId, address } = wallet.identity
+    const done = facts.ban(`${wallet.name} is unlinked`, (session) => isOf(wallet, session))
     let began = 0
     this.do(
       random,
-      `unlinks ${wallet?.name}`,
+      `unlinks ${wallet.name}`,
       (domain) => {
         began = this.scene.world.now
-        return walletsOf(domain).unlink('ed25519', this.scene.addressOf(subject), request(appOrigin, held.token))
+        return walletsOf(domain).unlink(adapterId, address, request(appOrigin, held.token))
       },
       (outcome) => {
         if (outcome.kind === 'answered' || ['WALLET_NOT_FOUND', 'LAST_WALLET'].includes(outcome.reason)) done()
@@ -272,14 +286,21 @@ export class User extends Caller {
       },
       (outcome) => {
         if (outcome.kind === 'refused') return
-        for (const { publicKeyHex } of outcome.value.wallets) {
-          const isHeld = before.includes(publicKeyHex) || facts.walletsOf(userId).includes(publicKeyHex)
+        for (const listed of outcome.value.wallets) {
+          const wallet = this.scene.wallets.find(
+            ({ identity }) => identity.adapterId === listed.adapterId && identity.address === listed.address,
+          )
+          const isHeld = before.includes(wallet?.id ?? '') || facts.walletsOf(userId).includes(wallet?.id ?? '')
           // It may have come and gone during the call.
           facts.require(isHeld || facts.bans.size > 0, "a user's list has a wallet that is not the user's")
         }
       },
     )
   }
+}
+
+function isDirect({ orderId }: Session): boolean {
+  return orderId === undefined
 }
 
 function walletsOf({ wallets }: ServiceDomain): NonNullable<ServiceDomain['wallets']> {

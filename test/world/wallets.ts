@@ -1,33 +1,52 @@
 import { createPrivateKey, createPublicKey, hash, type KeyObject, sign } from 'node:crypto'
 import { p256 } from '@noble/curves/nist.js'
-import { ed25519 } from '../../src/core/wallet/nimiq.ts'
+import type { Session } from '../../src/core/users/host.ts'
+import { ed25519, nimiq } from '../../src/core/wallet/nimiq.ts'
+import type { Proof, ProvenIdentity } from '../../src/core/wallet/wallet.ts'
 
-/** A wallet of the `ed25519` adapter, whose key follows from a number. */
+const adapters = { ed25519, nimiq } as const
+
+/** Names a wallet: two wallets of one key differ in their adapter. */
+export function walletId({ adapterId, subject }: Pick<ProvenIdentity, 'adapterId' | 'subject'>): string {
+  return `${adapterId}:${subject}`
+}
+
+/** A wallet whose key follows from a number. */
 export class Wallet {
   readonly name: string
-  /** Its subject, too. */
-  readonly publicKeyHex: string
-  readonly address: string
+  /** See {@link walletId}. */
+  readonly id: string
+  readonly identity: ProvenIdentity
+  /** How a people file names it. */
+  readonly listedAs: string
   readonly #key: KeyObject
 
-  constructor(number: number) {
-    this.name = `wallet ${number}`
-    const seed = hash('sha256', this.name, 'hex')
+  constructor(number: number, adapterId: keyof typeof adapters = 'ed25519') {
+    const keyName = `wallet ${number}`
+    this.name = adapterId === 'ed25519' ? keyName : `${keyName} as ${adapterId}`
+    const seed = hash('sha256', keyName, 'hex')
     this.#key = createPrivateKey({
       key: Buffer.from(`302e020100300506032b657004220420${seed}`, 'hex'),
       format: 'der',
       type: 'pkcs8',
     })
-    this.publicKeyHex = createPublicKey(this.#key).export({ format: 'der', type: 'spki' }).subarray(-32).toString('hex')
-    this.address = ed25519.deriveAddress(Buffer.from(this.publicKeyHex, 'hex'))
+    const publicKey = createPublicKey(this.#key).export({ format: 'der', type: 'spki' }).subarray(-32)
+    const [publicKeyHex, address] = [publicKey.toString('hex'), adapters[adapterId].deriveAddress(publicKey)]
+    this.identity = { adapterId, subject: publicKeyHex, publicKeyHex, address }
+    this.id = walletId(this.identity)
+    this.listedAs = `${adapterId}:${address}`
   }
 
-  prove(message: string): { publicKeyHex: string; signatureHex: string } {
-    return {
-      publicKeyHex: this.publicKeyHex,
-      signatureHex: sign(null, Buffer.from(message), this.#key).toString('hex'),
-    }
+  prove(message: string): Proof {
+    const { adapterId, publicKeyHex } = this.identity
+    const signed = adapters[adapterId as keyof typeof adapters].signedBytes(message)
+    return { adapterId, publicKeyHex, signatureHex: sign(null, signed, this.#key).toString('hex') }
   }
+}
+
+/** Whether a session is one that a wallet signed in to. */
+export function isOf(wallet: Wallet, { adapterId, subject = '' }: Session): boolean {
+  return wallet.id === walletId({ adapterId, subject })
 }
 
 /** A computer with a key of its own, which follows from a number. */

@@ -33,6 +33,8 @@ interface Task {
   readonly instance: Instance
   readonly isWatch: boolean
   readonly subject: string
+  /** When it began. */
+  readonly since: number
   /** What the call is known by, whatever happened before: its actor, and how many the actor had made. */
   readonly key: number
   readonly finish: (outcome: Outcome<unknown>) => void
@@ -94,6 +96,14 @@ export const noFaults: Faults = {
   leap: 0,
 }
 
+/** The largest number that a {@link Random} makes. */
+const largest = 2 ** 32 - 1
+
+/** A number that decides as another one, but lets no fault happen in its step. */
+export function calm(number: number): number {
+  return number > largest ? number : number + largest + 1
+}
+
 /** What the world does not allow has happened. */
 export class Violation extends Error {
   override readonly name = 'Violation'
@@ -128,6 +138,8 @@ export class World {
   now = worldBegins
   /** Times at which something ends, to which time may leap. */
   deadlines: () => readonly number[] = () => []
+  /** Names of actors that begin no call. */
+  idle: ReadonlySet<string> = new Set()
   readonly #actors: Actor[] = []
   readonly #calls = new Map<Actor, number>()
   readonly #busy = new Set<Actor>()
@@ -167,6 +179,10 @@ export class World {
 
   add(actor: Actor): void {
     this.#actors.push(actor)
+  }
+
+  get actors(): readonly Actor[] {
+    return this.#actors
   }
 
   /** Adds a process. `restart` is called after each crash. */
@@ -228,6 +244,7 @@ export class World {
       instance,
       isWatch,
       subject,
+      since: this.now,
       key: mixed(this.#actors.indexOf(actor) + 1, number),
       finish: finish as Task['finish'],
       steps: 0,
@@ -264,7 +281,7 @@ export class World {
   async run(numbers: Iterable<number>): Promise<void> {
     await this.#settle()
     for (const number of numbers) {
-      this.#step(new Random(number), number)
+      this.#step(new Random(number), number, number > largest ? noFaults : this.faults)
       await this.#settle()
     }
   }
@@ -277,7 +294,7 @@ export class World {
       if (steps > 20_000) throw new Violation(`calls go on for ever: ${[...this.#running].map(({ words }) => words)}`)
       for (const watcher of this.#wakes.splice(0)) this.#wake(watcher)
       const next = this.#waiting[0]
-      if (next !== undefined) this.#release(next, new Random(0))
+      if (next !== undefined) this.#release(next, new Random(0), noFaults)
       await this.#settle()
     }
   }
@@ -288,17 +305,16 @@ export class World {
     await this.#settle()
   }
 
-  /** Number of watches in progress. */
-  get watches(): number {
-    return [...this.#running].filter(({ isWatch }) => isWatch).length
+  /** What the watches in progress are about. */
+  get watched(): readonly string[] {
+    return [...this.#running].filter(({ isWatch }) => isWatch).map(({ subject }) => subject)
   }
 
   note(text: string): void {
     this.#log(text)
   }
 
-  #step(random: Random, number: number): unknown {
-    const { faults } = this
+  #step(random: Random, number: number, faults: Faults): unknown {
     this.#advance(random.permille(40) ? random.below(2000) : random.below(8))
     this.#timeOut(random)
     if (random.permille(faults.crash)) return this.crash(random)
@@ -313,7 +329,7 @@ export class World {
       this.#advance(ms)
       return this.#timeOut(random)
     }
-    const idle = this.#actors.filter((actor) => !this.#busy.has(actor))
+    const idle = this.#actors.filter((actor) => !this.#busy.has(actor) && !this.idle.has(actor.name))
     if (this.#wakes.length > 0 && random.permille(300)) {
       const index = random.below(this.#wakes.length)
       const [watcher] = this.#wakes.splice(index, 1) as [Watcher]
@@ -322,7 +338,7 @@ export class World {
       return this.#wake(watcher)
     }
     if (this.#waiting.length > 0 && (idle.length === 0 || !random.permille(250))) {
-      return this.#release(nearest(this.#waiting, number), random)
+      return this.#release(nearest(this.#waiting, number), random, faults)
     }
     if (idle.length > 0)
       nearest(
@@ -387,8 +403,7 @@ export class World {
     return new Promise((resolve, reject) => this.#waiting.push({ task, key, step, since: this.now, resolve, reject }))
   }
 
-  #release(one: Waiting, random: Random): unknown {
-    const { faults } = this
+  #release(one: Waiting, random: Random, faults: Faults): unknown {
     const words = `${one.task.actor.name} ${one.task.words}: ${stepWords(one.step)}`
     if (one.answer !== undefined) {
       this.#log(`${words} → the answer arrives`)
@@ -420,7 +435,7 @@ export class World {
   }
 
   /** The call whose step is being done. */
-  current: Pick<Task, 'words' | 'subject'> | undefined
+  current: Pick<Task, 'words' | 'subject' | 'since'> | undefined
 
   #answer(one: Waiting, value: unknown): void {
     this.#leave(one)

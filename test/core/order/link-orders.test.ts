@@ -5,7 +5,7 @@ import type { IssuedSession } from '../../../src/core/users/host.ts'
 import type { OrderEvent, StartOrderOptions } from '../../../src/shared/orders.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { stores } from '../../support/stores.ts'
-import { endingAt, everyTwoSwitches } from '../users/interleavings.ts'
+import { everyTwoSwitches } from '../users/interleavings.ts'
 import { administrationOn } from '../users/support.ts'
 import {
   Computer,
@@ -409,21 +409,6 @@ describe.each(stores)('orders that add a wallet, on $name:', async ({ open }) =>
       expect((await signedIn(instance, added)).session.userId).toBe(session.session.userId)
     })
   })
-
-  test('a link that a crash cut off after the order was finalized is made by the retry, on another instance', async () => {
-    const dying = instanceOf({
-      wrapHost: (host) => {
-        host.users.link = () => Promise.reject(new Error('killed'))
-        return host
-      },
-    })
-    const { order, session } = await approved(dying)
-    await expect(finalize(dying, order, session)).rejects.toThrow('killed')
-    const next = instanceOf()
-    expect(await addressesOf(next, session)).toHaveLength(1)
-    await finalize(next, order, session)
-    expect(await addressesOf(next, session)).toHaveLength(2)
-  })
 })
 
 describe('a take-back at the same time as the finalize', () => {
@@ -482,22 +467,6 @@ describe('a take-back at the same time as the finalize', () => {
         },
       }
     })
-  })
-
-  test('leaves none if the process that finalizes ends at any step, before the take-back or in the middle of it', async () => {
-    const store = await memoryStore()
-    let steps = 0
-    for (const isDone of [false, true]) {
-      for (let step = 1, crashed = true; crashed; step++, steps++) {
-        const all = await prepared(store)
-        const { handle, ended } = endingAt(store, step, isDone)
-        await all.finalizing(handle).catch(() => undefined)
-        crashed = ended()
-        await all.takingBack(store)
-        await expectFree(store, all)
-      }
-    }
-    expect(steps).toBeGreaterThan(8)
   })
 })
 

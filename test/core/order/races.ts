@@ -1,6 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { OrderRecords } from '../../../src/core/order/records.ts'
-import type { Store } from '../../../src/store/store.ts'
 
 /** Holds what arrives until so many have, then lets all go in a random order, and later arrivals through. */
 export class Barrier {
@@ -41,32 +39,4 @@ export function afterReading(records: OrderRecords, barrier: Barrier): OrderReco
       return loaded
     },
   }
-}
-
-/** Everyone has decided before anyone writes. */
-export function beforeWriting(records: OrderRecords, barrier: Barrier): OrderRecords {
-  return {
-    ...records,
-    async compareAndSet(order, version) {
-      await barrier.arrive()
-      return await records.compareAndSet(order, version)
-    },
-  }
-}
-
-/** A store that takes some milliseconds, at random, before each step and after it. */
-export function unsteady(store: Store): Store {
-  const pause = (): Promise<void> => sleep(Math.random() * 4)
-  const slow = ['get', 'create', 'take', 'compareAndSet', 'addMember', 'removeMember', 'members'] as const
-  const steps = slow.map((name) => {
-    const step = async (...args: unknown[]): Promise<unknown> => {
-      await pause()
-      const result = await (store[name] as (...args: unknown[]) => Promise<unknown>).apply(store, args)
-      await pause()
-      return result
-    }
-    return [name, { value: step }]
-  })
-  const rest = { watch: { value: store.watch.bind(store) }, now: { value: () => store.now() } }
-  return Object.create(store, { ...Object.fromEntries(steps), ...rest })
 }

@@ -61,6 +61,16 @@ describe.each(stores)('return codes on $name', async ({ open }) => {
     expect(await instance.orders.approve(order, phone)).toEqual({ orderId: order.orderId, status: 'finalized' })
   })
 
+  test('that the phone was shown are right, before and after the secret is rotated', async () => {
+    const rotated = makeInstance(store, { settings, secrets: ['second secret', 'first secret'] })
+    for (const which of ['before', 'after'] as const) {
+      const order = await untilCode(makeInstance(store, { settings, secrets: ['first secret'] }))
+      const { returnCode: after } = await rotated.orders.readChallenge(order, phone)
+      const returnCode = { before: order.returnCode, after }[which]
+      expect((await rotated.orders.finalize({ ...order, returnCode }, desktop)).status).toBe('finalized')
+    }
+  })
+
   test('are not known to the watch, which says that one is needed', async () => {
     const instance = start()
     const order = await untilCode(instance)

@@ -1,8 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { CountersignError } from '../../../src/shared/errors.ts'
 import type { ScannedValue, Store } from '../../../src/store/store.ts'
 
-// Ways to run what several processes do at the same store: in every order of their steps, and with an end at any step.
+// A way to run what two processes do at the same store: in every order of their steps with two switches between them.
 
 /** A handle of a store. Before each step it waits for `gate`, which may refuse it, and tells when the step is done. */
 function through(store: Store, gate: () => Promise<() => void>): Store {
@@ -34,44 +33,6 @@ async function* scannedAtOnce(store: Store, beginning: string, gate: () => Promi
     done()
   }
   yield* found
-}
-
-/**
- * Runs `run` once for each order in which the steps at the store can happen that its parts take at once. Resolves with
- * how many there are.
- */
-export async function everyOrder(store: Store, run: (handle: Store) => Promise<void>): Promise<number> {
-  const choices: number[] = []
-  for (let count = 1; ; count++) {
-    const waiting: (() => void)[] = []
-    let [held, running, over] = [true, 0, false]
-    const handle = through(store, async () => {
-      if (held) await new Promise<void>((go) => waiting.push(go))
-      running++
-      return () => void running--
-    })
-    const finished = run(handle).finally(() => {
-      over = true
-    })
-    finished.catch(() => {})
-    const widths: number[] = []
-    while (!over) {
-      // In one turn, each part gets to its next step.
-      await nextTurn()
-      if (running > 0 || waiting.length === 0) continue
-      const choice = choices[widths.length] ?? 0
-      choices[widths.length] = choice
-      widths.push(waiting.length)
-      const [go] = waiting.splice(choice, 1)
-      if (go === undefined) throw new Error('the same steps in the same order did not lead to the same next steps')
-      go()
-    }
-    held = false
-    await finished
-    while (choices.length > 0 && choices.at(-1) === (widths[choices.length - 1] ?? 0) - 1) choices.pop()
-    if (choices.length === 0) return count
-    choices[choices.length - 1] = (choices.at(-1) ?? 0) + 1
-  }
 }
 
 /** What is done at a store by one process. */
@@ -115,23 +76,6 @@ export async function everyTwoSwitches(
       await check(await finished)
     }
   }
-}
-
-/**
- * Runs parts that each take a handle, in an order of their steps that `choose` makes up: it is asked for a number below
- * another.
- */
-export async function inRandomOrder(
-  store: Store,
-  choose: (below: number) => number,
-  parts: readonly Part[],
-): Promise<PromiseSettledResult<unknown>[]> {
-  const turns = new Turns()
-  const finished = Promise.allSettled(parts.map((part) => part(turns.handle(store))))
-  for (let waiting = await turns.waiting(); waiting.length > 0; waiting = await turns.waiting()) {
-    await turns.take(waiting[choose(waiting.length)] as number, 1)
-  }
-  return await finished
 }
 
 /** Lets the steps of several parts through, one at a time. Parts are numbered from 0. */
@@ -179,39 +123,4 @@ class Turns {
   async takeAll(part: number): Promise<void> {
     await this.take(part, Number.POSITIVE_INFINITY)
   }
-}
-
-/** A handle whose process ends at a step, which it has done or not. */
-export function endingAt(store: Store, step: number, isDone: boolean): { handle: Store; ended: () => boolean } {
-  let steps = 0
-  const ends = () => new CountersignError('STORE_UNAVAILABLE', 'The process has ended')
-  const gate = async () => {
-    const own = ++steps
-    if (own > step || (own === step && !isDone)) throw ends()
-    return () => {
-      if (own === step) throw ends()
-    }
-  }
-  const handle = through(store, gate)
-  return { handle, ended: () => steps >= step }
-}
-
-/** Runs a part once for each step at which its process ends, done or not, and then `check`. */
-export async function atEveryEnd<Prepared>(
-  store: Store,
-  prepare: () => Promise<Prepared>,
-  part: (handle: Store, prepared: Prepared) => Promise<unknown>,
-  check: (prepared: Prepared) => Promise<void>,
-): Promise<void> {
-  let steps = 0
-  for (const isDone of [false, true]) {
-    for (let step = 1, crashed = true; crashed; step++, steps++) {
-      const prepared = await prepare()
-      const { handle, ended } = endingAt(store, step, isDone)
-      await part(handle, prepared).catch(() => undefined)
-      crashed = ended()
-      await check(prepared)
-    }
-  }
-  if (steps <= 8) throw new Error(`the part has ${steps} ends, too few to be what it was`)
 }
