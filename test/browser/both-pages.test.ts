@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { startService } from '../support/service.ts'
-import { expectHeading, expectSignedIn, openForPhone, phoneCard, reviewOnPhone, showCode } from './flows.ts'
+import { expectHeading, expectSignedIn, openForPhone, reviewOnPhone, signInCard, signInCode } from './flows.ts'
 import { expectUntranslated, hasBrowser, provokes, useBrowser } from './support.ts'
 
 const phoneSize = { width: 390, height: 664 }
@@ -26,13 +26,13 @@ describe.skipIf(!hasBrowser)('with return codes, a person with both pages in fro
     await phone.getByRole('button', { name: 'Approve' }).click()
     const code = await codeOnPhone(phone)
     await expectUntranslated(phone, url, code.slice(0, 3))
-    await phoneCard(desktop).getByLabel('Code on your phone').fill(code)
+    await signInCard(desktop).getByLabel('Code on your phone').fill(code)
     await expectSignedIn(desktop)
     await expectHeading(phone, 'Your computer is signed in')
     await expectUntranslated(phone, url)
     await desktop.getByRole('button', { name: 'Sign out' }).click()
 
-    await reviewOnPhone(phone, await showCode(desktop))
+    await reviewOnPhone(phone, await signInCode(desktop))
     await phone.getByRole('button', { name: 'Approve' }).click()
     await expectSignedIn(desktop)
     await expectHeading(phone, 'Your computer is signed in')
@@ -44,9 +44,9 @@ describe.skipIf(!hasBrowser)('with return codes, a person with both pages in fro
     await desktop.getByText('You’re signed out: this session was ended on the phone').waitFor()
 
     // The phone has also made the service forget the computer.
-    await reviewOnPhone(phone, await showCode(desktop))
+    await reviewOnPhone(phone, await signInCode(desktop))
     await phone.getByRole('button', { name: 'Approve' }).click()
-    await phoneCard(desktop)
+    await signInCard(desktop)
       .getByLabel('Code on your phone')
       .fill(await codeOnPhone(phone))
     await expectSignedIn(desktop)

@@ -11,7 +11,15 @@ import { makeWallet } from '../support/wallet.ts'
 import { phoneClient } from './client/phone.ts'
 import { CuttableProxy } from './client/proxy.ts'
 import { servePage } from './element/page.ts'
-import { approvedHeading, expectHeading, expectSignedIn, openForPhone, reviewOnPhone } from './flows.ts'
+import {
+  approvedHeading,
+  expectHeading,
+  expectSignedIn,
+  openForPhone,
+  reviewOnPhone,
+  signInCode,
+  signInOnDemo,
+} from './flows.ts'
 import { scan } from './support.ts'
 
 describe.skipIf(!hasPart('firefox-esr'))('in Firefox', () => {
@@ -33,8 +41,7 @@ describe.skipIf(!hasPart('firefox-esr'))('in Firefox', () => {
     const { url } = await startService()
     const page = await open()
     await page.goto(url)
-    await page.getByRole('button', { name: 'Sign in', exact: true }).click()
-    await expectSignedIn(page)
+    await signInOnDemo(page)
   })
 
   test('a phone that scans the code signs the computer in, and takes it back', async () => {
@@ -46,7 +53,7 @@ describe.skipIf(!hasPart('firefox-esr'))('in Firefox', () => {
     await expectSignedIn(desktop)
     await phone.getByRole('button', { name: 'Sign that computer out' }).click()
     await expectHeading(phone, 'Signed out')
-    await desktop.getByText('Not signed in').waitFor()
+    await signInCode(desktop)
   })
 
   test('the issuer’s page asks for consent and leads on, and asks before a sign-out and leads back', async () => {
@@ -58,8 +65,7 @@ describe.skipIf(!hasPart('firefox-esr'))('in Firefox', () => {
     const { url } = await startService({ oidc: { clients: clientsFile({ metadata }) } })
     const page = await open()
     await page.goto(url)
-    await page.getByRole('button', { name: 'Sign in', exact: true }).click()
-    await expectSignedIn(page)
+    await signInOnDemo(page)
     const { address, redeem } = await request(await discover(url, metadata), { redirect_uri: redirect })
     await page.goto(address)
     await page.getByRole('button', { name: 'Allow' }).click()
@@ -70,7 +76,7 @@ describe.skipIf(!hasPart('firefox-esr'))('in Firefox', () => {
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.waitForURL(redirect)
     await page.goto(url)
-    await page.getByText('Not signed in').waitFor()
+    await signInCode(page)
   })
 
   test('a declined request is declined on the computer', async () => {

@@ -7,11 +7,11 @@ import {
   expectAnswerAwaited,
   expectSignedIn,
   openForPhone,
-  phoneCard,
-  qrCode,
   reviewOnPhone,
-  showCode,
+  showWallets,
   signCard,
+  signInCard,
+  signInCode,
 } from './flows.ts'
 import {
   expectAccessible,
@@ -49,7 +49,7 @@ describe.skipIf(!hasBrowser)('a new user', { timeout: 60_000 }, () => {
     const desktop = await open()
     const device = await open(phone)
     const code = await openForPhone(desktop.page, here)
-    expect(await phoneCard(desktop.page).textContent()).not.toContain(thisComputerOnly)
+    expect(await signInCard(desktop.page).textContent()).not.toContain(thisComputerOnly)
     const claimUrl = await reviewOnPhone(device.page, code)
     expect(new URL(claimUrl).origin).toBe(lan)
     await device.page.getByText('Demo wallet: for trying this out, not a real one').waitFor()
@@ -66,9 +66,9 @@ describe.skipIf(!hasBrowser)('a new user', { timeout: 60_000 }, () => {
     const desktop = await open()
     const device = await open(phone)
     const code = await openForPhone(desktop.page, lan)
-    const link = phoneCard(desktop.page).getByLabel('Sign-in link')
+    const link = signInCard(desktop.page).getByLabel('Sign-in link')
     expect(await link.inputValue()).toBe(await scan(code))
-    expect(await phoneCard(desktop.page).getByRole('button', { name: /copy/i }).count()).toBe(0)
+    expect(await signInCard(desktop.page).getByRole('button', { name: /copy/i }).count()).toBe(0)
     await link.focus()
     expect(await link.evaluate((field: HTMLInputElement) => [field.selectionStart, field.selectionEnd])).toEqual([
       0,
@@ -77,7 +77,7 @@ describe.skipIf(!hasBrowser)('a new user', { timeout: 60_000 }, () => {
     await expectAccessible(desktop.page, 'the demo without a clipboard')
     await screenshot(desktop.page, 'demo-without-clipboard')
     await reviewOnPhone(device.page, code)
-    await expectAnswerAwaited(phoneCard(desktop.page))
+    await expectAnswerAwaited(signInCard(desktop.page))
     expect(await link.count()).toBe(0)
     expectNoFaults(desktop.trail, device.trail)
   })
@@ -90,12 +90,12 @@ describe.skipIf(!hasBrowser)('a new user', { timeout: 60_000 }, () => {
     for (const device of [desktop, narrow, tablet]) {
       const { page, trail } = await open(device)
       await openForPhone(page, url)
-      await phoneCard(page).getByText(thisComputerOnly).waitFor()
-      const note = phoneCard(page).getByText('To try it with a phone, start with')
+      await signInCard(page).getByText(thisComputerOnly).waitFor()
+      const note = signInCard(page).getByText('To try it with a phone, start with')
       expect(await note.textContent()).toContain('npm start -- --lan')
       // The steps would contradict it.
-      expect(await phoneCard(page).getByRole('listitem').count()).toBe(0)
-      expect(await phoneCard(page).getByRole('link', { name: 'Open here' }).count()).toBe(0)
+      expect(await signInCard(page).getByRole('listitem').count()).toBe(0)
+      expect(await signInCard(page).getByRole('link', { name: 'Open here' }).count()).toBe(0)
       await expectNoSidewaysScroll(page, 'the demo on this computer only')
       await screenshot(page, `demo-this-computer-only-${device.viewport.width}`)
       expectNoFaults(trail)
@@ -110,17 +110,15 @@ describe.skipIf(!hasBrowser)('a new user', { timeout: 60_000 }, () => {
     await signCard(page).getByText(thisComputerOnly).waitFor()
   })
 
-  test('on a phone opens the request there, in place of a code to scan with itself', async () => {
+  test('on a phone can open the request there, too: it cannot scan the code on its own screen', async () => {
     const { url } = await startService()
-    const { page, trail } = await open(phone)
+    const userAgent = 'Mozilla/5.0 (Linux; Android 15) Chrome/142.0.0.0 Mobile Safari/537.36'
+    const { page, trail } = await open({ ...phone, userAgent })
     await page.goto(url)
-    const card = phoneCard(page)
-    await card.getByRole('button', { name: 'Show the code’s link' }).click()
+    const card = signInCard(page)
+    await card.getByRole('button', { name: 'Use another device' }).click()
     const link = card.getByRole('link', { name: 'Open here' })
     await link.waitFor()
-    expect(await qrCode(card).isVisible()).toBe(false)
-    expect(await card.getByText(thisComputerOnly).count()).toBe(0)
-    expect(await card.getByRole('listitem').count()).toBe(0)
     await look(page, 'demo-on-a-phone')
     const opened = page.waitForEvent('popup')
     await link.click()
@@ -136,11 +134,11 @@ describe.skipIf(!hasBrowser)('a new user', { timeout: 60_000 }, () => {
     const { url } = await startService({ pages: { demoWallet: false } })
     const desktop = await open()
     await desktop.page.goto(url)
+    await showWallets(desktop.page)
     await desktop.page.getByText(noWallet).waitFor()
-    expect(await desktop.page.getByRole('button', { name: /^(Sign in|Try as another)/ }).count()).toBe(0)
     expect(await desktop.page.getByText('Demo wallet').filter({ visible: true }).count()).toBe(0)
     const device = await open(phone)
-    await device.page.goto(await scan(await showCode(desktop.page)))
+    await device.page.goto(await scan(await signInCode(desktop.page)))
     await device.page.getByRole('button', { name: 'Review the request' }).click()
     await device.page.getByText(noWallet).waitFor()
     expect(await device.page.getByRole('button', { name: 'Decline' }).isVisible()).toBe(true)
@@ -165,10 +163,12 @@ describe.skipIf(!hasBrowser)('a new user', { timeout: 60_000 }, () => {
       await route.fulfill({ response: await route.fetch({ url: url + pathname }) })
     })
     await page.goto('https://wallet.example/')
+    await showWallets(page)
     await page.getByText(noWallet).waitFor()
     expect(await keptKeys(page)).toEqual([])
     await page.goto(url)
-    await page.getByRole('button', { name: 'Sign in' }).waitFor()
+    await showWallets(page)
+    await page.getByRole('button', { name: 'Demo wallet' }).waitFor()
     expect(await keptKeys(page)).toEqual(['countersign.demo-wallet'])
   })
 })

@@ -6,24 +6,34 @@ import { scan } from './support.ts'
 
 /** Steps that people take on the pages, by what they see of them. */
 
-/** Opens the demo on a desktop, and has it show the code for the phone. */
+/** Opens the demo on a desktop. Resolves with its code for the phone. */
 export async function openForPhone(desktop: Page, url: string): Promise<Locator> {
   await desktop.goto(url)
-  return await showCode(desktop)
+  return await signInCode(desktop)
 }
 
-/** Asks the demo for the code for the phone. */
-export async function showCode(desktop: Page): Promise<Locator> {
-  const card = phoneCard(desktop)
-  await card.getByRole('button', { name: 'Show the code', exact: true }).click()
-  const code = qrCode(card)
+/** The demo's code for the phone, once it is there. */
+export async function signInCode(desktop: Page): Promise<Locator> {
+  const code = qrCode(signInCard(desktop))
   await code.waitFor()
   return code
 }
 
-/** The part of the demo where the phone signs the desktop in. */
-export function phoneCard(desktop: Page): Locator {
-  return desktop.getByRole('region', { name: 'Sign in with your phone' })
+/** The part of the demo where its user signs in. */
+export function signInCard(page: Page): Locator {
+  return page.getByRole('region', { name: 'Sign in', exact: true })
+}
+
+/** Has the demo show the wallets on a computer; on a phone, it shows them by itself. */
+export async function showWallets(page: Page): Promise<void> {
+  await signInCard(page).getByRole('button', { name: 'Use a wallet on this device' }).click()
+}
+
+/** Signs in on the demo with the demo wallet. */
+export async function signInOnDemo(page: Page): Promise<void> {
+  await showWallets(page)
+  await signInCard(page).getByRole('button', { name: 'Demo wallet' }).click()
+  await expectSignedIn(page)
 }
 
 /** The part of the demo where the phone signs something. */

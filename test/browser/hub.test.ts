@@ -5,7 +5,7 @@ import { hasPart } from '../support/optional.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet } from '../support/wallet.ts'
 import { Desktop } from './desktop.ts'
-import { expectHeading, expectSignedIn } from './flows.ts'
+import { expectHeading, expectSignedIn, showWallets } from './flows.ts'
 import { startHttpsService } from './https.ts'
 import { expectNoFaults, hasBrowser, provokes, useBrowser } from './support.ts'
 import { expectAsked, hubOrigin, hubWindow, serveHub } from './wallets/hub.ts'
@@ -90,12 +90,13 @@ describe.skipIf(!hasBrowser)('with the Nimiq Hub', () => {
       test('a user signs in: not if they cancel or leave, and with whichever account they choose there', async () => {
         const { url, page, trail, hub } = await open()
         await page.goto(url)
+        if (open === opened) await showWallets(page)
         await chooseHub(page)
         await click(await hubOf(page), 'Cancel')
         await page.getByText('You declined in your wallet').waitFor()
         await chooseHub(page)
         await leave(await hubOf(page))
-        await page.getByText('The wallet closed without an answer').waitFor()
+        await page.getByText('The wallet was closed without an answer').waitFor()
         hub.wallet = makeWallet()
         await chooseHub(page)
         await click(await hubOf(page), 'Sign')

@@ -11,12 +11,12 @@ import {
   expectAnswerAwaited,
   expectHeading,
   expectReview,
-  expectSignedIn,
-  phoneCard,
   qrCode,
   reviewOnPhone,
-  showCode,
   signCard,
+  signInCard,
+  signInCode,
+  signInOnDemo,
 } from './flows.ts'
 import { hasBrowser, inFirefox, look, provokes, useBrowser } from './support.ts'
 
@@ -63,21 +63,20 @@ describe.skipIf(!hasBrowser || inFirefox)(
       const desktop = (await browser.open({ viewport: desktopSize })).page
       const phone = (await browser.open({ viewport: phoneSize })).page
       await desktop.goto(url)
-      await desktop.getByRole('region', { name: 'Sign in on this device' }).waitFor()
+      await desktop.getByRole('region', { name: 'Sign in', exact: true }).waitFor()
       await look(desktop, 'demo-signed-out')
-      const code = await showCode(desktop)
+      const code = await signInCode(desktop)
       await look(desktop, 'demo-code')
       await reviewOnPhone(phone, code)
-      await expectAnswerAwaited(phoneCard(desktop))
+      await expectAnswerAwaited(signInCard(desktop))
       await look(desktop, 'demo-waiting')
       await phone.getByRole('button', { name: 'Decline' }).click()
-      await phoneCard(desktop).getByText('Declined on the phone').waitFor()
+      await signInCard(desktop).getByText('Declined on the phone').waitFor()
       await look(desktop, 'demo-declined')
       for (let times = 0; times < 2; times++) {
         await desktop.context().clearCookies()
         await desktop.reload()
-        await desktop.getByRole('button', { name: 'Sign in', exact: true }).click()
-        await expectSignedIn(desktop)
+        await signInOnDemo(desktop)
       }
       await look(desktop, 'demo-signed-in')
       await signCard(desktop).getByRole('button', { name: 'Ask the phone' }).click()

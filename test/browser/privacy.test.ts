@@ -156,10 +156,10 @@ describe.skipIf(!hasBrowser)('what leaves a page and what comes in', () => {
       const response = await route.fetch()
       const added = `<script>document.documentElement.dataset.broken = "inline"</script><script src="${site}"></script>
         <img src="${site}" onerror="document.documentElement.dataset.broken = 'handler'"><base href="${site}">`
-      await route.fulfill({ response, body: (await response.text()).replace('<body>', `<body>${added}`) })
+      await route.fulfill({ response, body: (await response.text()).replace('<main>', `${added}<main>`) })
     })
     await page.goto(url)
-    await page.getByRole('region', { name: 'Sign in on this device' }).waitFor()
+    await page.getByRole('region', { name: 'Sign in', exact: true }).waitFor()
     expect(await page.evaluate(() => document.documentElement.dataset.broken)).toBe(undefined)
     expect(trail.faults).toHaveLength(5)
     // And what a script of its own might be talked into.

@@ -3,13 +3,13 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet, type TestWallet } from '../support/wallet.ts'
-import { expectHeading, expectSignedIn, openForPhone, phoneCard, qrCode, showCode, signCard } from './flows.ts'
+import { expectHeading, expectSignedIn, openForPhone, qrCode, signCard, signInCard, signInCode } from './flows.ts'
 import { expectNoFaults, hasBrowser, look, provokes, scan, useBrowser } from './support.ts'
 
 const desktopSize = { width: 1280, height: 900 }
 const field = (card: Locator): Locator => card.getByLabel('Code on your phone')
 const wrong = (right: string): string => (right === '000000' ? '000001' : '000000')
-const knownComputers = (desktop: Page): Locator => desktop.locator('#known-computers')
+const knownComputers = (desktop: Page): Locator => desktop.locator('#computers')
 
 /** An order that a phone holds, and the code that it shows. */
 interface HeldOrder {
@@ -35,14 +35,14 @@ async function approve(url: string, wallet: TestWallet, code: Locator, rememberC
 /** Signs the desktop in with a phone that lets the computer be remembered. */
 async function signInAndRemember(desktop: Page, url: string, wallet: TestWallet): Promise<HeldOrder> {
   const held = await approve(url, wallet, await openForPhone(desktop, url), true)
-  await field(phoneCard(desktop)).fill(held.returnCode!)
+  await field(signInCard(desktop)).fill(held.returnCode!)
   await expectSignedIn(desktop, wallet.address)
   return held
 }
 
 async function signOut(desktop: Page): Promise<void> {
   await desktop.getByRole('button', { name: 'Sign out' }).click()
-  await expectHeading(desktop, 'Sign in on this device')
+  await expectHeading(desktop, 'Sign in')
 }
 
 describe.skipIf(!hasBrowser)('a desktop that takes return codes', () => {
@@ -57,7 +57,7 @@ describe.skipIf(!hasBrowser)('a desktop that takes return codes', () => {
     provokes(/401 .*FinalizeOrder/)
     const { url } = await startService({ confirmationCode: 'return' })
     const { page, trail } = await browser.open({ viewport: desktopSize })
-    const card = phoneCard(page)
+    const card = signInCard(page)
     const { returnCode } = await approve(url, wallet, await openForPhone(page, url))
     await field(card).waitFor()
     await look(page, 'demo-return-code')
@@ -78,7 +78,7 @@ describe.skipIf(!hasBrowser)('a desktop that takes return codes', () => {
     provokes(/401 .*(session|FinalizeOrder)/)
     const { url } = await startService({ confirmationCode: 'return' })
     const { page } = await browser.open({ viewport: desktopSize })
-    const card = phoneCard(page)
+    const card = signInCard(page)
     const { phone, returnCode } = await approve(url, wallet, await openForPhone(page, url))
     for (const said of ['2 attempts left.', '1 attempt left.', 'Three wrong codes: the request was cancelled.']) {
       await field(card).fill(wrong(returnCode!))
@@ -107,14 +107,14 @@ describe.skipIf(!hasBrowser)('a desktop that takes return codes', () => {
     await signCard(page).getByText('the signature is valid').waitFor()
 
     await signOut(page)
-    expect((await approve(url, wallet, await showCode(page))).returnCode).toBe(undefined)
+    expect((await approve(url, wallet, await signInCode(page))).returnCode).toBe(undefined)
     await expectSignedIn(page, wallet.address)
 
     await knownComputers(page).getByRole('button', { name: 'Forget: Chrome on Linux' }).click()
     await expect.poll(() => knownComputers(page).isVisible()).toBe(false)
     await expectHeading(page, 'Where you’re signed in')
     await signOut(page)
-    expect((await approve(url, wallet, await showCode(page))).returnCode).toMatch(/^\d{6}$/)
+    expect((await approve(url, wallet, await signInCode(page))).returnCode).toMatch(/^\d{6}$/)
     expectNoFaults(trail)
   })
 
@@ -132,7 +132,7 @@ describe.skipIf(!hasBrowser)('a desktop that takes return codes', () => {
       route.continue({ postData: JSON.stringify({ ...route.request().postDataJSON(), computerKey }) }),
     )
     expect((await approve(url, wallet, await openForPhone(attacker, url))).returnCode).toBe(undefined)
-    await phoneCard(attacker).getByText('was cleared in the meantime. Start again.').waitFor()
+    await signInCard(attacker).getByText('was cleared in the meantime. Start again.').waitFor()
     expect(await attacker.evaluate(async () => (await fetch('/api/auth/session')).status)).toBe(401)
   })
 
@@ -149,8 +149,8 @@ describe.skipIf(!hasBrowser)('a desktop that takes return codes', () => {
     await look(page, 'demo-taken-back')
     expect(await page.evaluate(async () => (await fetch('/api/auth/session')).status)).toBe(401)
 
-    const { returnCode } = await approve(url, wallet, await showCode(page))
-    await field(phoneCard(page)).fill(returnCode!)
+    const { returnCode } = await approve(url, wallet, await signInCode(page))
+    await field(signInCard(page)).fill(returnCode!)
     await expectSignedIn(page, wallet.address)
     expect(await page.getByText('You’re signed out').isVisible()).toBe(false)
   })

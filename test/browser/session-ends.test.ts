@@ -11,9 +11,10 @@ import {
   expectHeading,
   expectSignedIn,
   openForPhone,
-  phoneCard,
   reviewOnPhone,
   signIn,
+  signInCard,
+  signInCode,
 } from './flows.ts'
 import { listenAsProxy, passOn } from './forwarding.ts'
 import { expectUntranslated, hasBrowser, provokes, useBrowser } from './support.ts'
@@ -38,7 +39,7 @@ describe.skipIf(!hasBrowser)('a page and its session', () => {
     await expectSignedIn(desktop.page)
     await phone.page.getByRole('button', { name: 'Sign that computer out' }).click()
     await expectHeading(phone.page, 'Signed out')
-    await desktop.page.getByText('Not signed in').waitFor()
+    await signInCode(desktop.page)
   })
 
   test('the sign-in page, opened with such a session, sees its end at once when it is shown', async () => {
@@ -82,8 +83,8 @@ describe.skipIf(!hasBrowser)('a page and its session', () => {
     const { url } = await startService()
     const [desktop, phone] = [await open(), await open()]
     await reviewOnPhone(phone.page, await openForPhone(desktop.page, url))
-    await expectAnswerAwaited(phoneCard(desktop.page))
-    await phoneCard(desktop.page).getByRole('button', { name: 'Cancel' }).click()
+    await expectAnswerAwaited(signInCard(desktop.page))
+    await signInCard(desktop.page).getByRole('button', { name: 'Cancel' }).click()
     await phone.page.getByRole('heading', { name: 'Cancelled on your computer' }).waitFor()
   })
 
@@ -118,7 +119,7 @@ describe.skipIf(!hasBrowser)('a page and its session', () => {
     const asked = page.waitForResponse(/GetCurrentSession/)
     await page.goto(url)
     await asked
-    await page.getByText('Not signed in').waitFor()
+    await signInCode(page)
     await page.goto(`${url}/api/auth/sign-in`)
     await page.getByRole('img', { name: /QR code/ }).waitFor()
     await page.evaluate('fetch("/nothing")')

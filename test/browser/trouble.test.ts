@@ -12,10 +12,10 @@ import {
   expectSignedIn,
   openForPhone,
   openOnPhone,
-  phoneCard,
   qrCode,
   reviewOnPhone,
   signCard,
+  signInCard,
 } from './flows.ts'
 import { SwitchingProxy } from './proxy.ts'
 import { hasBrowser, provokes, scan, useBrowser } from './support.ts'
@@ -72,7 +72,7 @@ describe.skipIf(!hasBrowser)('when something comes between', () => {
     await phone.page.getByRole('button', { name: 'Decline' }).click()
     await phone.page.context().setOffline(false)
     await expectHeading(phone.page, 'Declined')
-    await phoneCard(desktop.page).getByText('Declined on the phone').waitFor()
+    await signInCard(desktop.page).getByText('Declined on the phone').waitFor()
   })
 
   test('the phone reloads the page in the middle', async () => {
@@ -153,7 +153,7 @@ describe.skipIf(!hasBrowser)('when something comes between', () => {
       const desktop = await browser.open()
       const phone = await browser.open()
       await reviewOnPhone(phone.page, await openForPhone(desktop.page, proxy.url))
-      await expectAnswerAwaited(phoneCard(desktop.page))
+      await expectAnswerAwaited(signInCard(desktop.page))
       const wallet = await addressOf(phone.page)
       await one.stop('SIGKILL')
       proxy.target = two.url
@@ -177,7 +177,7 @@ describe.skipIf(!hasBrowser)('when something comes between', () => {
       redis.thaw()
       await expectHeading(phone.page, approvedHeading)
       await expectSignedIn(desktop.page)
-      expect(await qrCode(phoneCard(desktop.page)).count()).toBe(0)
+      expect(await qrCode(signInCard(desktop.page)).count()).toBe(0)
     })
   })
 })

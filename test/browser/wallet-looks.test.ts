@@ -3,7 +3,7 @@ import { afterEach, describe, test, vi } from 'vitest'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { startService } from '../support/service.ts'
 import { Desktop } from './desktop.ts'
-import { expectHeading } from './flows.ts'
+import { expectHeading, showWallets } from './flows.ts'
 import { hasBrowser, inFirefox, look, screenshot, useBrowser } from './support.ts'
 import { injectEthereum } from './wallets/ethereum.ts'
 import { injectSolana } from './wallets/solana.ts'
@@ -83,8 +83,7 @@ describe.skipIf(!hasBrowser || inFirefox)(
       const { page } = await browser.open({ viewport: { width: 1280, height: 900 } })
       await injectEthereum(page.context())
       await page.goto(url)
-      await page.getByRole('button', { name: 'Sign in', exact: true }).waitFor()
-      await page.getByRole('button', { name: 'Another wallet' }).click()
+      await showWallets(page)
       await page.getByRole('button', { name: 'Demo wallet' }).waitFor()
       await look(page, 'wallet-demo')
     })

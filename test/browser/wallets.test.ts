@@ -6,7 +6,7 @@ import { countOf, startChain } from '../support/evm.ts'
 import { startService } from '../support/service.ts'
 import vectors from '../vectors/ethereum.json' with { type: 'json' }
 import { Desktop } from './desktop.ts'
-import { expectHeading, expectSignedIn } from './flows.ts'
+import { expectHeading, expectSignedIn, showWallets } from './flows.ts'
 import { expectNoFaults, hasBrowser, provokes, useBrowser } from './support.ts'
 import { injectEthereum } from './wallets/ethereum.ts'
 import type { InjectedWallet } from './wallets/injected-wallet.ts'
@@ -30,7 +30,7 @@ interface Kind {
 const solana = {
   chain: 'Solana',
   account: (address: string) => `solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp:${address}`,
-  switched: 'The wallet used a different key',
+  switched: 'The account or network in the wallet has changed',
 }
 
 const kinds: readonly Kind[] = [
@@ -61,7 +61,7 @@ async function connect(page: Page, { name }: InjectedWallet): Promise<void> {
   await page.getByRole('button', { name: `Continue with ${name}` }).click()
 }
 
-async function click(page: Page, name: 'Approve' | 'Decline' | 'Sign in' | 'Try again' | 'Change'): Promise<void> {
+async function click(page: Page, name: 'Approve' | 'Decline' | 'Try again' | 'Change'): Promise<void> {
   await page.getByRole('button', { name, exact: true }).click()
 }
 
@@ -114,22 +114,23 @@ describe.skipIf(!hasBrowser)('with a wallet in the browser,', () => {
       const { url, page, trail, context } = await opened()
       const wallet = await inject(context)
       await page.goto(url)
+      await showWallets(page)
       wallet.connects = 'close'
-      await click(page, 'Sign in')
-      await page.getByText('The wallet closed without an answer').waitFor()
+      await page.getByRole('button', { name: wallet.name }).click()
+      await page.getByText('The wallet was closed without an answer').waitFor()
       wallet.connects = 'sign'
       wallet.signs = 'decline'
-      await click(page, 'Sign in')
+      await page.getByRole('button', { name: wallet.name }).click()
       await expectAsked(wallet, 1)
       await page.getByText('You declined in your wallet').waitFor()
       wallet.signs = 'wait'
-      await click(page, 'Sign in')
+      await page.getByRole('button', { name: wallet.name }).click()
       await page.getByText(`Confirm in ${wallet.name}`).waitFor()
       await expectAsked(wallet, 2)
       await wallet.switchAccount(page)
       wallet.release()
       await page.getByText(switched).waitFor()
-      await click(page, 'Sign in')
+      await page.getByRole('button', { name: wallet.name }).click()
       await page.getByText(`Confirm in ${wallet.name}`).waitFor()
       await expectAsked(wallet, 3)
       wallet.release()

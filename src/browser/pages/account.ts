@@ -1,21 +1,14 @@
 import { returnTarget } from '../../shared/return-path.ts'
-import { reaches } from '../../shared/session.ts'
 import { accountTexts } from '../../shared/texts/pages.ts'
-import {
-  type ConnectedApp,
-  CountersignClientError,
-  type InboxOrder,
-  type KnownComputer,
-  type Session,
-  type UserWallet,
-} from '../client/index.ts'
+import type { ConnectedApp, InboxOrder, Session, UserWallet } from '../client/index.ts'
 import { loadOnDemand } from '../client/page.ts'
 import { findWallets } from '../wallets/index.ts'
 import { cookieClient, signInAddress } from './cookie-client.ts'
 import { byId, fill } from './dom.ts'
 import { openPage } from './open-page.ts'
 import { clearUnavailableWallet, wantedWallets } from './page-wallet.ts'
-import { computerRow, type Row, rowElement, sessionRow, walletRow } from './rows.ts'
+import { type Row, showRows, walletRow } from './rows.ts'
+import { SessionLists } from './session-lists.ts'
 import { Tasks } from './tasks.ts'
 import { walletList } from './wallet-list.ts'
 
@@ -37,18 +30,13 @@ const tasks = new Tasks({
   remedyOf: (code) =>
     code === 'SESSION_NOT_FRESH' ? { text: words.say('account.again'), act: () => signIn(true) } : undefined,
 })
+const lists = new SessionLists({ client, words, act })
 
 clearUnavailableWallet(values)
 byId('sign-out-button').addEventListener('click', () => {
   void tasks.run(async () => {
     await client.signOut()
     signIn()
-  })
-})
-byId('end-others-button').addEventListener('click', () => {
-  void tasks.run(async () => {
-    await client.revokeOtherSessions()
-    await show('sessions')
   })
 })
 byId('add-wallet-button').addEventListener('click', chooseWallet)
@@ -70,36 +58,17 @@ function signIn(isAgain = false): void {
 async function show(focused?: string): Promise<void> {
   const own = await client.getCurrentSession()
   if (own === undefined) return signIn()
-  const [requests, sessions, wallets, computers, apps] = await Promise.all([
+  const [requests, sessions, wallets, apps] = await Promise.all([
     // Sessions that an order made see none.
     hasInbox && own.orderId === undefined ? client.listInbox() : undefined,
-    client.listSessions(),
+    lists.load(),
     client.listWallets(),
-    client.listKnownComputers().catch(withoutComputers),
     client.listConnectedApps(),
   ])
   showWayBack(apps)
   showRequests(requests)
   showWallets(own, wallets)
-  const mayEnd = (other: Session): boolean => !other.current && reaches(own, other)
-  showRows(
-    'sessions',
-    sessions.map((session) => {
-      const end = acting('sessions', () => client.revokeSession(session.id))
-      return sessionRow(session, words, mayEnd(session) ? end : undefined)
-    }),
-  )
-  byId('end-others-button').hidden = !sessions.some(mayEnd)
-  showRows(
-    'computers',
-    computers.map((computer) => {
-      return computerRow(
-        computer,
-        words,
-        acting('computers', () => client.forgetKnownComputer(computer.id)),
-      )
-    }),
-  )
+  lists.show(own, sessions)
   showRows('apps', apps.map(appRow))
   byId('account').hidden = false
   document.body.toggleAttribute('data-waiting', false)
@@ -136,11 +105,6 @@ function showRequests(requests: readonly InboxOrder[] | undefined): void {
   byId('requests-link').classList.toggle('plain', count === 0)
 }
 
-function withoutComputers(thrown: unknown): readonly KnownComputer[] {
-  if (thrown instanceof CountersignClientError && thrown.code === 'NOT_ENABLED') return []
-  throw thrown
-}
-
 function showWallets(own: Session, wallets: readonly UserWallet[]): void {
   const section = byId('wallets')
   const isByOrder = own.orderId !== undefined
@@ -159,7 +123,7 @@ function showWallets(own: Session, wallets: readonly UserWallet[]): void {
   showRows(
     'wallets',
     wallets.map((wallet) => {
-      const remove = acting('wallets', () => client.unlinkWallet(wallet))
+      const remove = () => act('wallets', () => client.unlinkWallet(wallet))
       return walletRow(wallet, words, mayRemove && !wallet.current ? remove : undefined)
     }),
   )
@@ -205,22 +169,14 @@ async function linkElsewhere(signal: AbortSignal): Promise<void> {
 function appRow({ clientId, name, host, lastUsedAt }: ConnectedApp): Row {
   const used = words.say('account.used', { time: words.moment(lastUsedAt) })
   const note = host === '' ? used : `${host} · ${used}`
-  const act = acting('apps', () => client.disconnectApp(clientId))
-  return { title: name, note, action: { text: words.say('account.disconnect'), about: name, act } }
-}
-
-function showRows(id: string, rows: readonly Row[]): void {
-  const section = byId(id)
-  section.hidden = rows.length === 0
-  section.querySelector('[data-rows]')?.replaceChildren(...rows.map(rowElement))
+  const disconnect = () => act('apps', () => client.disconnectApp(clientId))
+  return { title: name, note, action: { text: words.say('account.disconnect'), about: name, act: disconnect } }
 }
 
 /** Does what a button of a section is for, and shows all anew. */
-function acting(section: string, work: () => Promise<unknown>): () => void {
-  return () => {
-    void tasks.run(async () => {
-      await work()
-      await show(section)
-    })
-  }
+function act(section: string, work: () => Promise<unknown>): void {
+  void tasks.run(async () => {
+    await work()
+    await show(section)
+  })
 }

@@ -4,12 +4,17 @@ import { portableVerifier } from '../../core/wallet/ed25519.ts'
 import { ed25519, nimiq } from '../../core/wallet/nimiq.ts'
 import { hexToBytes } from '../../shared/hex.ts'
 import { base64url } from '../client/computer-key.ts'
-import type { CountersignClient, ProofArtifact } from '../client/index.ts'
-import { onEvent, showOrder } from './demo-phone.ts'
+import type { CountersignClient, ProofArtifact, StartOrderOptions } from '../client/index.ts'
+import { CountersignSignIn } from '../element/element.ts'
+import { ClaimNotes } from './claim-notes.ts'
+import { isSmallTouchScreen } from './device.ts'
 import { byId, fill } from './dom.ts'
-import type { Words } from './words.ts'
+import { elementTexts, type Words } from './words.ts'
 
 const utf8 = new TextEncoder()
+
+/** What a developer starts the demo with, so that a phone can reach it. */
+export const lanCommand = 'npm start -- --lan'
 
 /** Prepares the form that starts signature orders and shows their proof artifacts. */
 export function prepareSignOrders(client: CountersignClient, words: Words): void {
@@ -27,15 +32,44 @@ export function prepareSignOrders(client: CountersignClient, words: Words): void
     if (problem.textContent !== '') return
     const order = { kind: 'sign', displayTitle, displaySummary, payload } as const
     const element = showOrder(place, { client, words, order })
-    onEvent(element, 'countersign:error', ({ error }) => {
+    element.addEventListener('countersign:error', ({ detail: { error } }) => {
       // The service says what it does not take in a text.
       if (error.code === 'INVALID_REQUEST') problem.textContent = error.message
     })
-    onEvent(element, 'countersign:signed', ({ proofArtifact }) => {
+    element.addEventListener('countersign:signed', ({ detail: { proofArtifact } }) => {
       place.replaceChildren()
       showProof(proofArtifact, words)
     })
   })
+}
+
+/** An order to show. */
+interface OrderToShow {
+  readonly client: CountersignClient
+  readonly words: Words
+  readonly order: StartOrderOptions
+}
+
+/** Shows an order and notes on its code in a place of the page. An order that was there is cancelled. */
+function showOrder(place: HTMLElement, { client, words, order }: OrderToShow): CountersignSignIn {
+  const element = new CountersignSignIn()
+  const notes = new ClaimNotes(words, lanCommand)
+  const isPhone = isSmallTouchScreen()
+  element.client = client
+  element.startOrder = async ({ signal }) => {
+    const started = await client.startOrder({ ...order, signal })
+    if (!signal.aborted) notes.show(started.claimUrl)
+    return started
+  }
+  const here = words.say('demo.phone.created.here')
+  element.texts = { ...elementTexts(words), ...(isPhone ? { created: here, localOnly: here } : {}) }
+  element.classList.toggle('without-code', isPhone)
+  element.classList.toggle('without-clipboard', !('clipboard' in navigator))
+  element.addEventListener('countersign:status', ({ detail: { status } }) => status !== 'created' && notes.hide())
+  element.addEventListener('countersign:error', () => notes.hide())
+  // The link is what a phone's user needs first.
+  place.replaceChildren(...(isPhone ? [notes.root, element] : [element, notes.root]))
+  return element
 }
 
 /** The value of a field as one line, because an order's texts must not have line breaks. */

@@ -2,7 +2,7 @@ import { builtInAdapters, isBuiltIn } from '../../shared/adapters.ts'
 import { shortAddress } from '../../shared/wallet-address.ts'
 import type { KnownComputer, Session, UserWallet } from '../client/index.ts'
 import { describeDevice } from './device.ts'
-import { element } from './dom.ts'
+import { byId, element } from './dom.ts'
 import type { Words } from './words.ts'
 
 /** What the button of a row does. `about` is what it does that to, for screen readers. */
@@ -21,7 +21,14 @@ export interface Row {
   readonly action?: RowAction | undefined
 }
 
-export function rowElement({ title, note, wallet, action }: Row): HTMLElement {
+/** Shows the rows of a section with a list; hides it if there are none. */
+export function showRows(id: string, rows: readonly Row[]): void {
+  const section = byId(id)
+  section.hidden = rows.length === 0
+  section.querySelector('[data-rows]')?.replaceChildren(...rows.map(rowElement))
+}
+
+function rowElement({ title, note, wallet, action }: Row): HTMLElement {
   const item = element('li', 'row')
   const text = element('div', 'grow')
   const heading = element('p', 'strong', wallet === undefined ? title : kindOf(wallet))

@@ -14,6 +14,8 @@ export interface SignInWaysOptions {
   readonly page: Page<WalletValues>
   /** Whether the page can start orders. If not, it offers the wallets on this device only. */
   readonly startsOrders: boolean
+  /** Command with which the page's developer makes it reachable for phones. Default: no note of it. */
+  readonly lanCommand?: string
   /** Called with the session of a sign-in. */
   readonly onSession: (session: Session) => void
   /** Called with the error that names a wallet that is not on the service's list. */
@@ -35,9 +37,9 @@ export class SignInWays {
   open(place: HTMLElement): void {
     if (this.#place !== undefined) return
     this.#place = place
-    const { client, page, startsOrders, onSession, onNotListed } = this.#options
+    const { client, page, startsOrders, lanCommand, onSession, onNotListed } = this.#options
     const ways = this.#element()
-    const notes = new ClaimNotes(page.words)
+    const notes = new ClaimNotes(page.words, lanCommand)
     let claimUrl = ''
     ways.startOrder = async ({ signal }) => {
       if (!startsOrders) return await never
@@ -80,6 +82,7 @@ export class SignInWays {
     const extra = wantedWallets(page).extra ?? []
     ways.extraWallets = extra
     ways.classList.toggle('on-phone', isPhone())
+    ways.classList.toggle('without-clipboard', !('clipboard' in navigator))
     ways.classList.toggle('wallets-only', !startsOrders)
     ways.classList.toggle('with-code', startsOrders && !isPhone())
     ways.style.setProperty('--entries', String(entriesAhead(adapterIds, extra.length)))

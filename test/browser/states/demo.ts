@@ -3,17 +3,7 @@ import type { CountersignOptions } from '../../../src/service/config.ts'
 import { rest } from '../../support/rest.ts'
 import { makeWallet } from '../../support/wallet.ts'
 import { signIn } from '../flows.ts'
-import {
-  claim,
-  code,
-  foundWallets,
-  noWallet,
-  orderStates,
-  phone,
-  type StateParts,
-  type States,
-  withoutScripts,
-} from './parts.ts'
+import { claim, code, phone, type StateParts, type States, withoutScripts } from './parts.ts'
 
 async function opened(
   { serve, open }: StateParts,
@@ -24,13 +14,6 @@ async function opened(
   await page.goto(url)
   await page.locator('#signed-out').waitFor()
   return page
-}
-
-/** Opens the page and has it show the code for the phone. */
-async function withCode(parts: StateParts, settings?: CountersignOptions): Promise<Page> {
-  const page = await opened(parts, settings)
-  await page.locator('#show-code-button').click()
-  return await code(page)
 }
 
 async function signedIn({ serve, open }: StateParts) {
@@ -52,17 +35,10 @@ async function withProof(parts: StateParts): Promise<Page> {
 }
 
 export const demoStates: States = {
-  'signed out': opened,
-  'no wallet': async (parts) => await foundWallets(await opened(parts, noWallet)),
-  async 'wallet list'(parts) {
-    const page = await opened(parts)
-    await page.locator('#other-wallet-button').click()
-    return await foundWallets(page)
-  },
-  ...orderStates(withCode),
+  'signed out': async (parts) => await code(await opened(parts)),
   async 'link on a phone'(parts) {
     const page = await opened(parts, {}, phone)
-    await page.locator('#show-code-button').click()
+    await page.locator('[part=other-device]').click()
     await page.locator('.claim-notes a').waitFor()
     return page
   },
@@ -70,7 +46,7 @@ export const demoStates: States = {
   async 'session ended elsewhere'(parts) {
     const { url, page, token } = await signedIn(parts)
     await rest(url, '/sign-out', {}, { authorization: `Bearer ${token}` })
-    await page.locator('#revoke-others-button').click()
+    await page.locator('#end-others-button').click()
     await page.locator('#ended').waitFor()
     return page
   },

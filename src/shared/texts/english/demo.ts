@@ -1,26 +1,11 @@
 /** Texts of the demo alone. */
 export const demo = {
   'demo.title': 'Sign in with a wallet',
-  'demo.text': 'Three things to try. Each works the same way in your own application.',
-  'demo.in': 'Signed in',
-  'demo.out': 'Not signed in',
+  'demo.text': 'Two things to try. Each works the same way in your own application.',
   'demo.ended':
     'You’re signed out: this session was ended on the phone that approved it, or from another session of yours.',
   'demo.wallet': 'Wallet',
-  'demo.phone.title': 'Sign in with your phone',
-  'demo.phone.text':
-    'Works on any computer: scan the code with your phone’s camera, and approve with the wallet there. This page then signs in by itself, or asks for the code that your phone shows.',
-  'demo.phone.text.here':
-    'Open the request in another tab of this phone, and approve with the wallet there. This page then signs in by itself, or asks for the code that the other tab shows.',
-  'demo.phone.button': 'Show the code',
-  'demo.phone.button.here': 'Show the code’s link',
   'demo.phone.created.here': 'Open the request on this phone.',
-  'demo.phone.order': 'Sign in to the demo',
-  'demo.device.title': 'Sign in on this device',
-  'demo.device.text': 'One signature, no password: the wallet signs a one-time message for this site.',
-  'demo.device.button': 'Sign in',
-  'demo.device.another': 'Another wallet',
-  'demo.device.new': 'Try as another user',
   'demo.sign.title': 'Request a signature',
   'demo.sign.text': 'You get a proof that anyone can verify later, without this service.',
   'demo.sign.order.title': 'Title',

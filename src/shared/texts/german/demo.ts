@@ -2,26 +2,11 @@ import type { demo as english } from '../english/demo.ts'
 
 export const demo: Readonly<Record<keyof typeof english, string>> = {
   'demo.title': 'Mit einer Wallet anmelden',
-  'demo.text': 'Drei Dinge zum Ausprobieren. Jedes geht in deiner eigenen Anwendung genauso.',
-  'demo.in': 'Angemeldet',
-  'demo.out': 'Nicht angemeldet',
+  'demo.text': 'Zwei Dinge zum Ausprobieren. Jedes geht in deiner eigenen Anwendung genauso.',
   'demo.ended':
     'Du bist abgemeldet: Diese Sitzung wurde auf dem Handy beendet, das sie bestätigt hat, oder von einer anderen deiner Sitzungen aus.',
   'demo.wallet': 'Deine Wallet',
-  'demo.phone.title': 'Mit dem Handy anmelden',
-  'demo.phone.text':
-    'Funktioniert an jedem Computer: Scanne den Code mit der Kamera deines Handys und bestätige mit der Wallet dort. Diese Seite meldet sich dann von selbst an oder fragt nach dem Code, den dein Handy zeigt.',
-  'demo.phone.text.here':
-    'Öffne die Anfrage in einem anderen Tab dieses Handys und bestätige mit der Wallet dort. Diese Seite meldet sich dann von selbst an oder fragt nach dem Code, den der andere Tab zeigt.',
-  'demo.phone.button': 'Code anzeigen',
-  'demo.phone.button.here': 'Link des Codes anzeigen',
   'demo.phone.created.here': 'Öffne die Anfrage auf diesem Handy.',
-  'demo.phone.order': 'Bei der Demo anmelden',
-  'demo.device.title': 'Auf diesem Gerät anmelden',
-  'demo.device.text': 'Eine Signatur, kein Passwort: Die Wallet signiert eine einmalige Nachricht für diese Website.',
-  'demo.device.button': 'Anmelden',
-  'demo.device.another': 'Andere Wallet',
-  'demo.device.new': 'Als anderer Nutzer testen',
   'demo.sign.title': 'Eine Signatur anfordern',
   'demo.sign.text': 'Du bekommst einen Nachweis, den jeder später prüfen kann, ohne diesen Dienst.',
   'demo.sign.order.title': 'Titel',
