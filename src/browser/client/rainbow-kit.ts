@@ -1,5 +1,5 @@
 import type { SessionCalls } from './sessions.ts'
-import { type FormAccount, HeldForms, type SignInFormClient, signInForm } from './sign-in-form.ts'
+import { type FormAccount, HeldForms, type SignInFormClient, signInForm } from './sign-in-steps.ts'
 
 /** The part of a client that RainbowKit's adapter uses. */
 export type RainbowKitClient = SignInFormClient & Pick<SessionCalls, 'signOut'>

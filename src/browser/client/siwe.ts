@@ -13,7 +13,7 @@ export {
   type SignInFormClient,
   type SignInFormSteps,
   signInForm,
-} from './sign-in-form.ts'
+} from './sign-in-steps.ts'
 export {
   type Siwx,
   type SiwxClient,

@@ -1,6 +1,6 @@
 import type { Session } from '../../shared/session.ts'
 import type { SessionCalls } from './sessions.ts'
-import { type FormAdapterId, formText, HeldForms, type SignInFormClient, signInForm } from './sign-in-form.ts'
+import { type FormAdapterId, formText, HeldForms, type SignInFormClient, signInForm } from './sign-in-steps.ts'
 
 /** The part of a client that AppKit's SIWX uses. */
 export type SiwxClient = SignInFormClient & Pick<SessionCalls, 'getCurrentSession' | 'signOut'>

@@ -1,6 +1,6 @@
 import type { ChooserTexts } from '../../shared/texts/chooser.ts'
 import type { AppAddress, CountersignWalletsEvents, WalletApp } from './found.ts'
-import { marks } from './marks.ts'
+import { marks } from './wallet-logos.ts'
 
 /**
  * Wallets whose own browser a link can open. The forms are those that their makers publish, as docs/wallets.md says.

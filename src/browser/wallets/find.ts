@@ -4,8 +4,8 @@ import { searchEthereum } from './ethereum-wallet.ts'
 import type { FoundWallet, WalletFinder } from './found.ts'
 import { type HubOptions, searchHub } from './hub.ts'
 import { type Search, WalletList } from './list.ts'
-import { marks } from './marks.ts'
 import { searchSolana } from './solana-wallet.ts'
+import { marks } from './wallet-logos.ts'
 
 /** Options of {@link findWallets}. */
 export interface FindWalletsOptions {

@@ -3,7 +3,7 @@ import { isPhone } from '../client/page.ts'
 import type { Wallet } from '../client/wallet.ts'
 import { readWalletAnswer, type WalletSignature, walletFailure } from '../client/wallet-answer.ts'
 import type { Search } from './list.ts'
-import { marks } from './marks.ts'
+import { marks } from './wallet-logos.ts'
 
 /**
  * The part of the module @nimiq/hub-api that is used. Whether its class comes wrapped a second time depends on the

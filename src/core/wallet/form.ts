@@ -1,6 +1,7 @@
 import { sha256 } from '@noble/hashes/sha2.js'
 import { base64urlnopad } from '@scure/base'
 import { bytesToHex } from '../../shared/hex.ts'
+import { type NamedAccount, signInText } from '../../shared/sign-in-text.ts'
 import type { Challenge } from '../challenge-text.ts'
 import type { SignInForm, WalletNamed } from './wallet.ts'
 
@@ -84,32 +85,7 @@ export function formFields(form: SignInForm, account: AccountNamed): FormFields 
   }
 }
 
-/** An account as written in a form. */
-export interface FormAccount {
-  readonly address: string
-  /** Absent: the form has no such line. */
-  readonly chainId?: string | undefined
-}
-
-/**
- * Writes a form in the layout that EIP-4361 and Sign-In With Solana share. `chain` is the name of the chain in the
- * first line. Sources: EIP-4361; phantom/sign-in-with-solana.
- */
-export function formText(chain: string, form: SignInForm, { address, chainId }: FormAccount): string {
-  const fields = formFields(form, {})
-  return [
-    `${fields.domain} wants you to sign in with your ${chain} account:`,
-    address,
-    '',
-    fields.statement,
-    '',
-    `URI: ${fields.uri}`,
-    `Version: ${fields.version}`,
-    ...(chainId === undefined ? [] : [`Chain ID: ${chainId}`]),
-    `Nonce: ${fields.nonce}`,
-    `Issued At: ${fields.issuedAt}`,
-    `Expiration Time: ${fields.expirationTime}`,
-    'Resources:',
-    ...fields.resources.map((resource) => `- ${resource}`),
-  ].join('\n')
+/** Writes a form for an account. `chain` is the name of the chain in the first line. */
+export function formText(chain: string, form: SignInForm, account: NamedAccount): string {
+  return signInText(chain, formFields(form, {}), account)
 }

@@ -108,7 +108,7 @@ test('a bundler that splits leaves the list of wallets out of what it loads with
 })
 
 test('the adapters for other stacks add less than 1.6 KB to a page that imports them, and are in no other entry', async () => {
-  const adapters = /client\/(rainbow-kit|sign-in-form|siwe|siwx)\.ts$/
+  const adapters = /client\/(rainbow-kit|sign-in-steps|siwe|siwx)\.ts$/
   for (const { source } of [...clientEntries, connectClient]) {
     const { metafile, onDemand } = await bundleClient(source)
     const inputs = [metafile, ...[...onDemand.values()].map((part) => part.metafile)].flatMap((one) =>

@@ -1,5 +1,6 @@
 import { given } from '../../shared/given.ts'
 import type { NonceChallenge, SignInForm, SignInResult } from '../../shared/session.ts'
+import { signInText } from '../../shared/sign-in-text.ts'
 import { CountersignClientError } from './errors.ts'
 import { HeldNonce, type SignInCalls } from './sign-in.ts'
 
@@ -91,23 +92,9 @@ export function signInForm(client: SignInFormClient): SignInFormSteps {
 
 const chainNames = { ethereum: 'Ethereum', solana: 'Solana' } as const
 
-/** The text of a form in the layout of the service, which makes it again and accepts no other. */
-export function formText(adapterId: FormAdapterId, form: SignInForm, { address, chainId }: FormAccount): string {
-  return [
-    `${form.domain} wants you to sign in with your ${chainNames[adapterId]} account:`,
-    address,
-    '',
-    form.statement,
-    '',
-    `URI: ${form.uri}`,
-    `Version: ${form.version}`,
-    `Chain ID: ${chainId}`,
-    `Nonce: ${form.nonce}`,
-    `Issued At: ${form.issuedAt}`,
-    `Expiration Time: ${form.expirationTime}`,
-    'Resources:',
-    ...form.resources.map((resource) => `- ${resource}`),
-  ].join('\n')
+/** The text of a form for an account. */
+export function formText(adapterId: FormAdapterId, form: SignInForm, account: FormAccount): string {
+  return signInText(chainNames[adapterId], form, account)
 }
 
 /** Most nonces that are kept: a page that never signs can ask for any number. The oldest is dropped. */
