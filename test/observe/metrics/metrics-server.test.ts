@@ -121,5 +121,5 @@ test('the library is loaded only if there are metrics', async () => {
     console.log(loaded)`
   const loads = async (options: string): Promise<string> =>
     (await run(process.execPath, ['--input-type=module', '--eval', program(options)])).stdout.trim()
-  expect([await loads(''), await loads('metrics: true')]).toEqual(['false', 'true'])
+  expect(await Promise.all([loads(''), loads('metrics: true')])).toEqual(['false', 'true'])
 })
