@@ -69,6 +69,8 @@ export function signInTests(start: StartDriver): void {
     expect(await driver.session(bearerOf(one))).toBeUndefined()
     expect(await driver.session(cookieOf(one))).toBeUndefined()
     expect(await driver.sessions(bearerOf(two))).toEqual([two.json.session.id])
+    await driver.signOut(bearerOf(one))
+    expect(await driver.sessions(bearerOf(two))).toEqual([two.json.session.id])
   })
 
   test('a token counts with its signature only', async () => {
@@ -137,12 +139,14 @@ export function signInTests(start: StartDriver): void {
   })
 
   describe('refusals', () => {
-    test('an address of another key', async () => {
+    test('an address of another key, which uses up the nonce', async () => {
       const driver = await start()
       const wallet = makeWallet()
       const { json: challenge } = await ok(driver.call('issueNonce', {}))
       const proof = { ...proofOf(wallet, challenge), address: makeWallet().address }
       expect(await refusal(driver.call('verifySignIn', proof))).toBe('ADDRESS_MISMATCH')
+      const { address: _address, ...right } = proof
+      expect(await refusal(driver.call('verifySignIn', right))).toBe('NONCE_NOT_FOUND')
     })
 
     test('an expired nonce', async () => {

@@ -45,40 +45,6 @@ test.each([
   expect(json).toMatchObject({ ok: true, session: { address: wallet.address } })
 })
 
-test("another wallet's address is refused, and the nonce is gone", async () => {
-  const { url } = await startService()
-  const wallet = makeWallet()
-  const { json: challenge } = await rest(url, '/wallet/nonce', {})
-  const proof = proofOf(wallet, challenge)
-  const refused = await rest(url, '/wallet/verify', { ...proof, address: makeWallet().address })
-  expect([refused.status, refused.json.code]).toEqual([401, 'ADDRESS_MISMATCH'])
-  const again = await rest(url, '/wallet/verify', proof)
-  expect([again.status, again.json.code]).toEqual([401, 'NONCE_NOT_FOUND'])
-})
-
-test('the nonce challenge has the fields of the contract', async () => {
-  const { url } = await startService({ nonceTtlSeconds: 77 })
-  const { json } = await rest(url, '/wallet/nonce', {})
-  expect(json).toEqual({
-    action: 'auth.login',
-    challengeId: 'login',
-    nonceId: expect.stringMatching(/^[A-Za-z0-9_-]{22}$/),
-    nonce: expect.stringMatching(/^[A-Za-z0-9_-]{43}$/),
-    origin: url,
-    issuedAt: expect.any(Number),
-    expiresAt: json.issuedAt + 77_000,
-    message: [
-      'Countersign requests authentication',
-      'Action: auth.login',
-      `Origin: ${url}`,
-      'Challenge ID: login',
-      `Nonce: ${json.nonce}`,
-      `Issued At: ${new Date(json.issuedAt).toISOString()}`,
-      `Expires At: ${new Date(json.expiresAt).toISOString()}`,
-    ].join('\n'),
-  })
-})
-
 test('100 parallel verifies of one nonce make one session', async () => {
   const { url } = await startService()
   const wallet = makeWallet()

@@ -11,29 +11,23 @@ function standalone(store: Store, secureCookie: boolean, cachedTokens?: number):
   return new TestHost(store, { secureCookie, cachedTokens, syncs: true })
 }
 
-describeHostContract(
-  { describe, test },
-  {
-    name: 'the standalone host on SQLite',
-    trustedOrigin,
-    async open() {
-      const store = await openStore('sqlite::memory:')
-      return { hosts: [standalone(store, true), standalone(store, true)], close: () => store.close() }
+for (const [name, cachedTokens] of [
+  ['the standalone host on SQLite', undefined],
+  ['the standalone host without its cache of tokens', 0],
+] as const) {
+  describeHostContract(
+    { describe, test },
+    {
+      name,
+      trustedOrigin,
+      async open() {
+        const store = await openStore('sqlite::memory:')
+        const host = () => standalone(store, true, cachedTokens)
+        return { hosts: [host(), host()], close: () => store.close() }
+      },
     },
-  },
-)
-
-describeHostContract(
-  { describe, test },
-  {
-    name: 'the standalone host without its cache of tokens',
-    trustedOrigin,
-    async open() {
-      const store = await openStore('sqlite::memory:')
-      return { hosts: [standalone(store, true, 0), standalone(store, true, 0)], close: () => store.close() }
-    },
-  },
-)
+  )
+}
 
 const shared = onPostgres
   ? { name: 'PostgreSQL', address: async () => (await ordinaryStore()).store }

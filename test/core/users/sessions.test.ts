@@ -215,46 +215,6 @@ describe.each([
     })
   })
 
-  describe('ending', () => {
-    test('takes one session and leaves the others', async () => {
-      const { sessions } = await make()
-      const one = await sessions.create(details)
-      vi.setSystemTime(Date.now() + 1)
-      const two = await sessions.create(details)
-      expect((await sessions.list('u')).map(({ id }) => id)).toEqual([two.session.id, one.session.id])
-      expect(await sessions.end('u', one.session.id)).toBe(true)
-      expect(await sessions.end('u', one.session.id)).toBe(false)
-      expect(await sessions.find(one.token)).toBeUndefined()
-      expect((await sessions.list('u')).map(({ id }) => id)).toEqual([two.session.id])
-    })
-
-    test("does not reach another user's session", async () => {
-      const { sessions } = await make()
-      const { token, session } = await sessions.create(details)
-      expect(await sessions.end('someone else', session.id)).toBe(false)
-      expect(await sessions.find(token)).toBeDefined()
-    })
-  })
-
-  describe('the same secret part', () => {
-    test('makes one session, however often and at once', async () => {
-      const { sessions } = await make()
-      const secretPart = newToken('session')
-      const made = await Promise.all(Array.from({ length: 20 }, () => sessions.create(details, secretPart)))
-      expect(new Set(made.map(({ token }) => token)).size).toBe(1)
-      expect(await sessions.list('u')).toHaveLength(1)
-    })
-
-    test('makes none once that session was ended', async () => {
-      const { sessions } = await make()
-      const secretPart = newToken('session')
-      const { token, session } = await sessions.create(details, secretPart)
-      await sessions.end('u', session.id)
-      await expect(sessions.create(details, secretPart)).rejects.toMatchObject({ reason: 'ORDER_FINALIZED' })
-      expect(await sessions.find(token)).toBeUndefined()
-    })
-  })
-
   describe('the hundredth session of a user and what is beyond it', () => {
     test('a further one ends the one that expires soonest, and reads no list', async () => {
       const { sessions, store } = await make()
