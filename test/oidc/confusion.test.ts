@@ -106,7 +106,7 @@ test('a token of each kind is taken where it belongs, and another client neither
 })
 
 describe('the ID token of another user as a hint', () => {
-  test('signs nobody in, and the session that is there is not used for it', async () => {
+  test('signs no one in, and the session that is there does not answer it', async () => {
     const file = fileWith({ clients: [{ ...shop, first_party: true }] })
     const { url } = await startService({ oidc: { clients: file } })
     const { browser, config } = await signedIn(url)

@@ -236,7 +236,7 @@ export async function refusalOf(call: Promise<unknown>): Promise<unknown> {
   )
 }
 
-/** A client that nobody here wrote. */
+/** A client of the library openid-client. */
 export async function discover(
   url: string,
   { client_id, client_secret }: Record<string, unknown> = shop.metadata,
