@@ -26,7 +26,7 @@ const rows: Readonly<
     ],
     ['ed25519Curve', '!verifier.verify(signature, kind.envelope(message), publicKey)', 'false', 'core/wallet/adapters'],
     ['prove', 'adapterId !== adapter.id', 'false', 'core/wallet/adapters'],
-    ['derivedUserId', '`${adapterId}:${subject}`', 'subject || adapterId', 'contract/standalone e2e/sessions'],
+    ['derivedUserId', '`${adapterId}:${subject}`', 'subject || adapterId', 'contract/standalone e2e/sessions', 3],
   ],
   2: [
     ['requireLive', 'now < expiresAt', 'now < expiresAt + 30_000', 'core/sign-in/nonce', 12],
@@ -70,6 +70,7 @@ const rows: Readonly<
       'origins.requireTrusted(request) nonces.requireAppName(expectedAppName) const make',
       "request.origin ?? ''; nonces.requireAppName(expectedAppName); const make",
       'e2e/sign-in contract/standalone',
+      1,
     ],
     ['requireOneOf', '&& expected.includes(request.origin)', '', 'shared/origin'],
     [
@@ -87,6 +88,7 @@ const rows: Readonly<
       "if (credential.form === 'cookie') this.#origins.requireTrusted(request)",
       '',
       'e2e/sessions core/users/contract',
+      2,
     ],
     ['tokenOf', '`${form} ${token}`', 'token', 'e2e/sessions', 15],
     ['purposes', "'session cookie'", "'session token'", 'e2e/sessions', 2],
@@ -137,7 +139,13 @@ const rows: Readonly<
   ],
   9: [
     ['requireHolder', '!matchesAny(token, hashes)', 'false', 'core/order/orders', 1],
-    ['requireOrigin', "this.#parts.origins.requireSameOrOwn(request, order.origin, 'order')", '', 'core/order/orders'],
+    [
+      'requireOrigin',
+      "this.#parts.origins.requireSameOrOwn(request, order.origin, 'order')",
+      '',
+      'core/order/orders',
+      1,
+    ],
     ['orderInput', "desktopToken: bearer ?? ''", "desktopToken: bearer ?? queried(tokenField) ?? ''", 'e2e/orders'],
     [
       'prove',
@@ -242,7 +250,13 @@ const rows: Readonly<
     ['freshSession', 'current.session.orderId !== undefined', 'false', 'better-auth/linking core/sign-in/nonce', 2],
     ['freshSession', 'users.requireFresh(current.session)', '', 'better-auth/linking core/sign-in/nonce', 3],
     ['link', 'owner !== undefined && owner.id !== userId', 'false', 'better-auth/linking core/sign-in/nonce'],
-    ['consume', "origins.requireSame(request, record.origin, 'nonce')", '', 'better-auth/linking core/sign-in/nonce'],
+    [
+      'consume',
+      "origins.requireSame(request, record.origin, 'nonce')",
+      '',
+      'better-auth/linking core/sign-in/nonce',
+      10,
+    ],
   ],
   16: [
     ['mismatchReason', 'record.appName !== appName', 'false', 'e2e/shared-store core/sign-in/nonce core/order/foreign'],
@@ -278,7 +292,7 @@ const rows: Readonly<
     ['decide', 'rememberComputer &&', '', 'relay/known-computers', 2],
   ],
   20: [
-    ['decideEarly', "order.takenBack !== undefined && intent.type === 'finalize'", 'false', 'relay/taking-back'],
+    ['decideEarly', "order.takenBack !== undefined && intent.type === 'finalize'", 'false', 'relay/taking-back', 2],
     [
       'takeBack',
       'parts.host.endOrderSession(session)',
@@ -294,9 +308,9 @@ const rows: Readonly<
   ],
   22: [
     ['startKeyOf', 'equalInConstantTime(hashToken(key), shown)', 'true', 'relay/requester', 1],
-    ['isOfOwnPage', 'said.every((value) => value === undefined)', 'true', 'core/order/requester'],
-    ['isOfOwnPage', '&& origins.isOwn(request)', '', 'core/order/requester'],
-    ['isOfOwnPage', '|| !startsOnOwnPages', '', 'core/order/requester'],
+    ['isOfOwnPage', 'said.every((value) => value === undefined)', 'true', 'core/order/requester', 17],
+    ['isOfOwnPage', '&& origins.isOwn(request)', '', 'core/order/requester', 17],
+    ['isOfOwnPage', '|| !startsOnOwnPages', '', 'core/order/requester', 1],
   ],
   23: [
     [
@@ -437,7 +451,7 @@ const rows: Readonly<
   ],
   40: [
     ['removeKeys', 'DELETE FROM entries WHERE matches(key);', '', 'commands/backup'],
-    ['dropPast', 'past.test(key)', 'false', 'commands/after-restore'],
+    ['dropPast', 'past.test(key)', 'false', 'commands/after-restore', 6],
   ],
   41: [
     [
@@ -556,9 +570,10 @@ const rows: Readonly<
       'this.#membership.requireListed({ ...identity, userId, firstWallet: firstWalletIn(stored?.record) })',
       '',
       'service/admit',
+      14,
     ],
-    ['admit', 'this.#membership.requireListed(key)', '', 'service/admit'],
-    ['requireApprover', 'await parts.list?.requireListed(identity)', '', 'service/admit'],
+    ['admit', 'this.#membership.requireListed(key)', '', 'service/admit', 14],
+    ['requireApprover', 'await parts.list?.requireListed(identity)', '', 'service/admit', 14],
     ['counting', '&& this.admits(session)', '', 'service/admit', 14],
     ['isHeld', '&& parts.host.admits(session)', '', 'oidc/admit'],
     [
@@ -600,9 +615,9 @@ const rows: Readonly<
       'core/order/inbox',
       4,
     ],
-    ['advance', '{ handOver: _handOver, ...claimed }', 'claimed', 'core/order/inbox'],
+    ['advance', '{ handOver: _handOver, ...claimed }', 'claimed', 'core/order/inbox', 142],
     ['requireHolder', 'session === undefined || session.userId !== inboxUserId', 'false', 'e2e/inbox'],
-    ['requireApprover', 'wallet.linkedAt === user.createdAt', 'true', 'core/order/inbox'],
+    ['requireApprover', 'wallet.linkedAt === user.createdAt', 'true', 'core/order/inbox', 4],
     ['approve', 'await this.#requireApprover(order, identity, call)', '', 'core/order/inbox', 4],
     ['finalize', 'resolved ?? this.#requireApprover(order, identity, call)', 'resolved', 'core/order/inbox'],
     ['requireApprover', 'await users.admit(inboxUserId, identity)', '', 'e2e/inbox'],
@@ -630,6 +645,7 @@ const rows: Readonly<
       '!isFirst && wallet.linkedAt > issuedAt - newWalletMs',
       'false',
       'integrations/approvals/refusals',
+      4,
     ],
   ],
   53: [
