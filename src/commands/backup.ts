@@ -32,10 +32,10 @@ and 2 for wrong usage.
   --help           shows this text
 `
 
-/** Runs `countersign backup` with the arguments behind that. */
+/** Runs `countersign backup` with the arguments after its name. */
 export const backupCommand = fileCommand(backupHelp, 'force', backUp)
 
-/** Runs `countersign restore` with the arguments behind that. */
+/** Runs `countersign restore` with the arguments after its name. */
 export const restoreCommand = fileCommand(restoreHelp, 'keep-sessions', restore)
 
 /**
@@ -105,7 +105,7 @@ function restore({ file: given, store, switched: keepSessions }: FileArguments):
   }
 }
 
-/** What the arguments of a command on a store's file ask for. */
+/** Arguments of a command on a store's file, read. */
 interface FileArguments {
   /** The one FILE, as an absolute path. */
   readonly file: string

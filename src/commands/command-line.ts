@@ -18,13 +18,13 @@ export const usageHint = '; --help shows the usage'
 /** Settings that are wrong, so that another start with the same ones fails alike. The message is one line. */
 export class SettingsError extends Error {}
 
-/** What an error says, in one line. */
+/** An error's message, in one line. */
 export function oneLine(error: unknown): string {
   const message = error instanceof Error ? error.message || error.name : String(error)
   return message.replaceAll(/\s+/g, ' ').trim()
 }
 
-/** A number of things, for people. */
+/** A count with its noun, such as `2 users`. */
 export function counted(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`
 }
@@ -85,13 +85,13 @@ function unknownArgument(argument: string | undefined): UsageError {
   return new UsageError(`unknown argument ${JSON.stringify(argument)}`)
 }
 
-/** What the arguments ask of the command that starts the service. */
+/** Arguments of the command that starts the service. */
 export interface CommandLine extends ServiceArguments {
   /** Print the version and do nothing else. */
   readonly version: boolean
 }
 
-/** What the arguments of a command say that takes those of the service. */
+/** Arguments of the service, which its own command and `doctor` take. */
 export interface ServiceArguments {
   /** Show the help and do nothing else. */
   readonly help: boolean

@@ -152,7 +152,7 @@ export interface Start {
   readonly isForOthers: boolean
 }
 
-/** Whether options say that others than the people at this machine use the service. */
+/** Whether the options are those of a service for more than this machine. */
 function isForOthers({ host = 'localhost', tls, trustProxy }: CountersignOptions): boolean {
   const isLocal = isLoopbackHost(host.includes(':') ? `[${host}]` : host)
   return !isLocal || tls?.cert !== undefined || trustProxy !== undefined || process.env.NODE_ENV === 'production'
@@ -186,7 +186,7 @@ function openLine(open: string | undefined): string {
   return open === undefined ? '' : `\n  Open:     ${open}`
 }
 
-/** What a person at a terminal reads at the start. */
+/** Text for a terminal at the start. */
 export function banner(start: Start): string {
   const { service, port, lan } = start
   const { description, publicUrl } = service
@@ -245,9 +245,9 @@ export interface Started {
 class Reloads {
   readonly #started: Started
   #service: Pick<Countersign, 'reload'> | undefined
-  /** Whether it was asked before there was a service. */
+  /** Whether a reload was requested before the service was made. */
   #isAsked = false
-  /** One after the other, so that what was read last is in force. */
+  /** Reloads run one after the other, so that what was read last is in force. */
   #reloading: Promise<void> = Promise.resolve()
 
   constructor(started: Started) {
@@ -260,7 +260,7 @@ class Reloads {
     if (this.#isAsked) this.request()
   }
 
-  /** Reads everything again, now or as soon as the service is there. The log has what came of it, in one line. */
+  /** Reads everything again, now or as soon as the service is there. The log gets the result, in one line. */
   request(): void {
     const service = this.#service
     if (service === undefined) this.#isAsked = true

@@ -5,7 +5,7 @@ import type { AccessToken } from '../shared/session.ts'
 import type { Store } from '../store/store.ts'
 import type { Session } from './users/host.ts'
 
-/** What {@link AccessTokens} are made of. */
+/** Parts of {@link AccessTokens}. */
 export interface AccessTokenParts {
   /** Backends that tokens are issued for. */
   readonly audiences: readonly string[]

@@ -46,8 +46,8 @@ export class OriginPolicy {
   }
 
   /**
-   * Whether a page of a foreign origin had its visitor's browser send a request. One without an Origin is told by Fetch
-   * Metadata: a page reads its own origin without one, and every other origin that is trusted with one.
+   * Whether a page of a foreign origin had its visitor's browser send a request. Without an Origin, Fetch
+   * Metadata decides: a page reads its own origin without one, and every other origin that is trusted with one.
    */
   isForeign(request: RequestContext): boolean {
     const { enforce, own } = this.#rules

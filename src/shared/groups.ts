@@ -4,7 +4,7 @@ const groupForm = /^[A-Za-z0-9_.:-]{1,64}$/
 /** Most groups of a person, and of a list that someone has to be in one of. */
 const maxGroups = 32
 
-/** Whether someone of these groups is in any of the `wanted` ones. */
+/** Whether any of the groups is wanted. */
 export function isInAny(groups: readonly string[], wanted: readonly string[]): boolean {
   return wanted.some((group) => groups.includes(group))
 }

@@ -35,8 +35,8 @@ export interface Session extends BaseSession {
 
 /**
  * Whether a session may end another one of its user. A session that an order made reaches only such sessions: an
- * attacker who relays an order has one of the victim's, and must not end what the victim signed in to directly. Known
- * computers all come of orders, so every session reaches them.
+ * attacker who relays an order has one of the victim's, and must not end what the victim signed in to directly. Every
+ * known computer was remembered by an order, so every session reaches it.
  */
 export function reaches(own: Pick<BaseSession, 'orderId'>, other: Pick<BaseSession, 'orderId'>): boolean {
   return own.orderId === undefined || other.orderId !== undefined

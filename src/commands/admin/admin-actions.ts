@@ -45,7 +45,7 @@ export interface ListedUser extends AdministeredUser {
 /** Settings of the service that say which wallets there are, and what is said of their users. */
 export type AdminSettings = Pick<Settings, 'people' | 'admit' | 'adapters' | 'evmRpc'>
 
-/** All that is kept of a user. Contains no secret: no token, nonce, code or signature, and no hash of one. */
+/** Everything that is stored about a user, without secrets: no token, nonce, code or signature, and no hash of one. */
 export interface UserExport extends AdministeredUser, Awaited<ReturnType<typeof exportUser>> {
   readonly wallets: readonly (AdministeredWallet & { readonly knownComputers: readonly StoredComputer[] })[]
   readonly orders: readonly ExportedOrder[]
@@ -73,7 +73,7 @@ const exportedOfOrder = [
 
 const exportedOfProof = ['adapterId', 'subject', 'publicKeyHex', 'address'] as const
 
-/** What is kept of an order. */
+/** Stored fields of an order. */
 type ExportedOrder = Pick<OrderRecord, (typeof exportedOfOrder)[number]> & { readonly approvedBy?: ProvenIdentity }
 
 /** What operators do to a store, and to what services keep in it. */
@@ -190,7 +190,7 @@ export class AdminActions {
     return walletAdapters(this.#settings.adapters, this.#settings)
   }
 
-  /** All that is kept of a user. */
+  /** Everything that is stored about a user. */
   async export(userId: string): Promise<UserExport> {
     const user = await this.user(userId)
     const wallets = await Promise.all(

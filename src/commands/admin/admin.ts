@@ -23,7 +23,7 @@ import {
 import { adminCommand as issuerCommand } from '../oidc.ts'
 import { AdminActions, type ListedUser } from './admin-actions.ts'
 
-/** What a command did or found. */
+/** Result of a command. */
 interface Outcome {
   /** For machines. */
   readonly json: unknown
@@ -343,7 +343,7 @@ function limitOf(text = '100'): number {
   throw new UsageError('--limit must be 1 to 1000')
 }
 
-/** What the next list is asked for with. */
+/** Cursor of the next list. */
 function cursorOf({ createdAt, id }: UserPlace): string {
   return Buffer.from(`${createdAt}:${id}`).toString('base64url')
 }

@@ -1,7 +1,7 @@
 import { given } from '../../shared/given.ts'
 import { oneLine } from '../command-line.ts'
 
-/** How a check went. `skipped` is for one that could not be made; it is neither good nor bad. */
+/** Result of a check. `skipped`: it could not be made, and is neither good nor bad. */
 export type Status = 'ok' | 'warning' | 'problem' | 'skipped'
 
 /** What a check found. Neither text contains a secret. */

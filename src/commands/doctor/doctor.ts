@@ -36,7 +36,7 @@ change it.
   --help           shows this text
 `
 
-/** What the arguments ask for. */
+/** Arguments of `doctor`, read. */
 interface DoctorArguments extends ServiceArguments, Pick<Sources, 'urls' | 'origins'> {
   readonly json: boolean
   readonly sql: boolean

@@ -15,7 +15,7 @@ import { makeChallenge, type PlainChallenge, requireLive } from './sign-in-chall
 /** A stored nonce: the challenge and the exact text for the wallet to sign. */
 export interface NonceRecord extends PlainChallenge {
   readonly nonceId: string
-  /** The user that it is good for, if it is for adding a wallet. Absent from a nonce for signing in. */
+  /** The user that a wallet is added to. Absent from a nonce for signing in. */
   readonly userId?: string
   /** What the request for a form named of the account. Absent from a nonce whose text the service writes. */
   readonly named?: FormNamed
@@ -42,10 +42,10 @@ export interface NonceStore {
   take?(key: string): Promise<string | null | undefined>
 }
 
-/** What is used of the store. */
+/** Methods of the store that nonces need. */
 export type NonceKeeper = Pick<Store, 'now' | 'create' | 'get' | 'take'>
 
-/** The operations that are used here. Each value is taken once. */
+/** Operations on nonces. Each value is taken once. */
 type SingleUseStore = Required<Pick<NonceStore, 'get' | 'set' | 'take'>>
 
 /** Parts of {@link Nonces}. */
@@ -91,9 +91,9 @@ export class Nonces {
 
   /**
    * Makes and stores the challenge of a new nonce for an origin: for signing in or, with `link`, for adding a wallet to
-   * that user. The texts of `link` must be plain lines (see `isPlainLine`). `named` and `askedFor` are kept with it. SERVER_BUSY if
-   * there are too many live nonces; `ip` is the caller's, for the log. The returned message is what `make` makes of the
-   * challenge for the caller's wallet, by default the stored one; if it throws, nothing is stored.
+   * that user. The texts of `link` must be plain lines (see `isPlainLine`). `named` and `askedFor` are kept with it.
+   * SERVER_BUSY if there are too many live nonces; `ip` is the caller's, for the log. The returned message is what
+   * `make` makes of the challenge for the caller's wallet, by default the stored one; if it throws, nothing is stored.
    */
   async issue(
     origin: string,
@@ -179,9 +179,7 @@ function keyOf(nonceId: string, userId: string | undefined): string {
 }
 
 function nonceNotFound(cause?: Error): CountersignError {
-  return refused('NONCE_NOT_FOUND', {
-    cause,
-  })
+  return refused('NONCE_NOT_FOUND', { cause })
 }
 
 /** Reads what the store returned. The application's own store may return anything, even another nonce's record. */
@@ -224,7 +222,7 @@ function singleUse(custom: NonceStore, store: NonceKeeper): SingleUseStore {
   }
 }
 
-/** A nonce store of the application's own whose keys begin with this text. */
+/** The application's nonce store, with a prefix before each key. */
 export function withKeysBeginning(beginning: string, store: NonceStore): NonceStore {
   if (beginning === '') return store
   const { take } = store

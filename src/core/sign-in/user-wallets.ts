@@ -35,9 +35,8 @@ export class WalletLinks<Linked = void> {
 
   /**
    * Makes a challenge for the request's origin, which must be trusted, and for the request's user. `expectedAppName`,
-   * if given, must be the server's own. The message is the text for the wallet that is named, and the
-   * nonce keeps what is named. `cookies` are Set-Cookie
-   * header values.
+   * if given, must be the server's own. The message is the text for the wallet that is named, and the nonce keeps what
+   * is named. `cookies` are Set-Cookie header values.
    */
   async issueNonce(
     expectedAppName: string | undefined,

@@ -58,8 +58,8 @@ const parityOfV: ReadonlyMap<number | undefined, 0 | 1> = new Map([
 ])
 
 /**
- * The uncompressed public key (65 bytes) of which a signature over a digest (32 bytes) is; `undefined` if there is
- * none. Any signature that is well-formed has one, so the caller has to compare it.
+ * The uncompressed public key (65 bytes) that made a signature over a digest (32 bytes); `undefined` for a malformed
+ * signature. Every well-formed one yields some key, so the caller has to compare it.
  *
  * Takes the 65 bytes r‖s‖v with v 0, 1, 27 or 28. Refuses what would be a second signature beside the one that was
  * made: s in the upper half of the group's order (EIP-2), and v of transactions (35 and above, EIP-155).

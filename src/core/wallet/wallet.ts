@@ -40,8 +40,8 @@ export interface ProvenIdentity {
 export type WalletIdentity = Pick<ProvenIdentity, 'adapterId' | 'subject'>
 
 /**
- * The wallet of a session. That of another session host may not keep the subject: the public key counts as it then or,
- * without one, the address in lower case, as most adapters make it.
+ * The wallet of a session. If the session's host keeps no subject, it is the public key or, without a key, the address
+ * in lower case, as most adapters make it.
  */
 export function walletOf(session: Omit<ProvenIdentity, 'subject'> & { readonly subject?: string }): WalletIdentity {
   const { adapterId, publicKeyHex, address } = session
@@ -187,7 +187,7 @@ export interface WalletAdapter {
 
 const idForm = /^[a-z0-9][a-z0-9-]{0,31}$/
 
-/** Throws a `TypeError` for what cannot be {@link WalletAdapter.id}. */
+/** Throws a `TypeError` unless the value can be a {@link WalletAdapter.id}. */
 export function requireAdapterId(id: unknown): void {
   if (typeof id === 'string' && idForm.test(id)) return
   throw new TypeError(`an adapter's id must match ${idForm.source}, which ${JSON.stringify(id)} does not`)

@@ -93,7 +93,7 @@ export const inbox: Recipe<'inbox'> = {
     if (!isFirst && wallet.linkedAt > issuedAt - newWalletMs) {
       throw new CountersignError(
         'WRONG_WALLET',
-        `This wallet was added less than ${newWalletHours} hours before the request; sign with another wallet of the user`,
+        `This wallet was added less than ${newWalletHours} hours before the request; sign with another one of the user`,
       )
     }
     await users.admit(inboxUserId, identity)

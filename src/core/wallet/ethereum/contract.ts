@@ -2,7 +2,7 @@ import { bytesToHex } from '../../../shared/hex.ts'
 import { type RpcAnswer, RpcFailure, type RpcRequest, RpcTimeout, succeeded } from './rpc.ts'
 
 /**
- * What an RPC said of a contract wallet's signature. `undecided`: the check takes more gas or time than the RPC, or
+ * Verdict of an RPC on a contract wallet's signature. `undecided`: the check takes more gas or time than the RPC, or
  * this service, allows.
  */
 export type ContractAnswer = 'holds' | 'fails' | 'undecided'
@@ -29,8 +29,8 @@ const magicWord = `0x${selector}${'0'.repeat(56)}`
 const gasLimit = '0x989680'
 
 /**
- * Who asks: the last 20 bytes of the Keccak-256 of `countersign`, whose key is unknown. If no sender is named, it is
- * the zero address, and there are wallets that take this for a simulation and check nothing.
+ * Sender of the calls: the last 20 bytes of the Keccak-256 of `countersign`, whose key is unknown. The default would be
+ * the zero address, which some wallets take for a simulation, and then check nothing.
  */
 const sender = '0x6bff378409eacb72149d72b294a03a08595461c2'
 
@@ -88,8 +88,8 @@ export async function askContract(claim: ContractClaim, request: RpcRequest): Pr
 }
 
 /**
- * The call `isValidSignature(hash, signature)` in the encoding of Ethereum's ABI. Here and in {@link unwrap}, hex has no
- * `0x`. Written by hand in place of a library of 63 MB; a test compares both functions with viem's.
+ * The call `isValidSignature(hash, signature)` in the encoding of Ethereum's ABI. Here and in {@link unwrap}, hex has
+ * no `0x`. Written by hand in place of a library of 63 MB; a test compares both functions with viem's.
  */
 export function callData(hash: Uint8Array, signature: string): string {
   const padded = signature.padEnd(Math.ceil(signature.length / 64) * 64, '0')
@@ -140,13 +140,13 @@ async function hasCode(address: string, request: RpcRequest): Promise<boolean> {
   return hexOf('eth_getCode', result) !== '0x'
 }
 
-/** Messages of nodes for what a contract does by itself, and would do for everybody who asks. */
+/** Messages of nodes for a failure of the contract itself, which every caller would get. */
 const contractFailed = /\brevert(ed)?\b|invalid opcode|invalid jump|stack underflow|stack overflow|stack limit/i
 
 /** Messages of nodes for a contract that takes more gas or time than they allow. */
 const tooMuch = /out of gas|gas required exceeds|execution aborted|timed out|timeout/i
 
-/** Codes that nodes have for them: -32002 is that of a request that took too long. */
+/** Codes of those errors. -32002: the request took too long. */
 const tooMuchCodes: readonly unknown[] = [-32_000, -32_002]
 
 async function call(

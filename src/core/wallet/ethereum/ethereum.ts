@@ -43,7 +43,7 @@ export function ethereum(evmRpc: Readonly<Record<string, string>> = {}, tracing?
         return { adapterId: ethereumId, subject: address, publicKeyHex: '', address: checksummed(address) }
       }
     }
-    // All that is left is a contract's, which has no key.
+    // Only a contract's signature is left, which has no key.
     if (key !== undefined) return undefined
     const chainId = proof.chainId === undefined ? undefined : requireChainId(proof.chainId)
     if (claimed === undefined || chainId === undefined) {
@@ -60,7 +60,7 @@ export function ethereum(evmRpc: Readonly<Record<string, string>> = {}, tracing?
     const ask = (): Promise<ContractAnswer> =>
       rpc.ask((request) => askContract({ address: claimed, hash, signature }, request))
     const answer = await (remote === undefined ? ask() : remote.ask(ask))
-    // It was answered, so that it counts, but not whether the signature holds.
+    // It counts as an answer, and is no verdict on the signature.
     if (answer === 'undecided') throw rpc.unavailable(new Error('the contract takes more gas or time than allowed'))
     if (answer === 'fails') return undefined
     return {

@@ -8,7 +8,7 @@ const timeLimitMs = 5_000
 /** Largest answer of an RPC: 10 MiB. */
 const maxBytes = 10 * 1024 * 1024
 
-/** Answer of a JSON-RPC server, of which nothing is believed yet. */
+/** Answer of a JSON-RPC server, unchecked. */
 export interface RpcAnswer {
   readonly result?: unknown
   readonly error?: { readonly code?: unknown; readonly message?: unknown } | null
@@ -17,7 +17,7 @@ export interface RpcAnswer {
 /** A request to an RPC, as `eth_…` methods take it. */
 export type RpcRequest = (method: string, params: readonly unknown[]) => Promise<RpcAnswer>
 
-/** Why an RPC cannot be asked. Says nothing of its address, which may contain a key. */
+/** Failure of an RPC. The message never has its address, which may contain a key. */
 export class RpcFailure extends Error {
   override readonly name = 'RpcFailure'
 }
@@ -25,7 +25,7 @@ export class RpcFailure extends Error {
 /** No answer in time. */
 export class RpcTimeout extends RpcFailure {}
 
-/** What is reported of requests. */
+/** Traces of requests, and headers that carry them on. */
 type RequestTracing = Pick<Tracing, 'step' | 'headers'>
 
 /** The JSON-RPC server of one chain. It is checked once that it serves the chain, before anything else is asked. */
