@@ -78,6 +78,7 @@ const rows: Readonly<
       'this.#parts.origins.requireTrusted(request)',
       "request.origin ?? ''",
       'core/order/start core/order/orders',
+      2,
     ],
     ['challengeMessage', '`Origin: ${challenge.origin}`,', '', 'core/challenge-text'],
     ['predicateOf', 'origins.has(origin)', '[...origins].some((one) => origin.startsWith(one))', 'e2e/origins'],
@@ -109,7 +110,7 @@ const rows: Readonly<
   ],
   6: [
     ['claim', 'claimed: taken', "claimed: 'moves'", 'core/order/order', 5],
-    ['maxWrongCodes', '3', '30', 'core/order/order'],
+    ['maxWrongCodes', '3', '30', 'core/order/order', 1],
     [
       'comparedCode',
       "confirmationCode === '' ? {} : { confirmationCode }",
@@ -121,7 +122,7 @@ const rows: Readonly<
   7: [
     ['checkReturnCode', "{ order, refusal: 'RETURN_CODE_REQUIRED' }", 'undefined', 'relay/relay', 38],
     ['checkReturnCode', "right.includes(true) ? 'right' : 'wrong'", "'right'", 'relay/return-code', 1],
-    ['checkReturnCode', "order.status === 'approved' && codeTriesLeft(counted) === 0", 'false', 'relay/return-code'],
+    ['checkReturnCode', "order.status === 'approved' && codeTriesLeft(counted) === 0", 'false', 'relay/return-code', 1],
     [
       'requireNearby',
       'if (sameNetwork(order.requester.network, networkOfRequest(request)) === true)',
@@ -157,7 +158,7 @@ const rows: Readonly<
     ['seedsOf', 'desktopToken]', "desktopToken && '']", 'core/order/derived-tokens'],
   ],
   10: [
-    ['hashToken', "hash('sha256', token, 'base64url')", 'token', 'base/token core/users/sessions'],
+    ['hashToken', "hash('sha256', token, 'base64url')", 'token', 'base/token core/users/sessions', 1],
     ['signed', '!this.#keyring.verify(purposes[form], secretPart, signature)', 'false', 'core/users/sessions', 2],
     ['isSameText', '=== value && last.version === version', '!== undefined', 'core/users/sessions', 11],
     ['ownFile', '0o600', '0o644', 'store/sqlite'],
@@ -619,9 +620,9 @@ const rows: Readonly<
     ['requireHolder', 'session === undefined || session.userId !== inboxUserId', 'false', 'e2e/inbox'],
     ['requireApprover', 'wallet.linkedAt === user.createdAt', 'true', 'core/order/inbox', 4],
     ['approve', 'await this.#requireApprover(order, identity, call)', '', 'core/order/inbox', 4],
-    ['finalize', 'resolved ?? this.#requireApprover(order, identity, call)', 'resolved', 'core/order/inbox'],
+    ['finalize', 'resolved ?? this.#requireApprover(order, identity, call)', 'resolved', 'core/order/inbox', 131],
     ['requireApprover', 'await users.admit(inboxUserId, identity)', '', 'e2e/inbox'],
-    ['isFinalizeRetry', 'order.finalizeKeyHash === finalizeKeyHash', 'true', 'core/order/inbox'],
+    ['isFinalizeRetry', 'order.finalizeKeyHash === finalizeKeyHash', 'true', 'core/order/inbox', 4],
     ['enter', 'ofKey.length >= maxOfStartKey', 'false', 'core/order/inbox', 1],
   ],
   52: [
