@@ -12,8 +12,9 @@ export async function openForPhone(desktop: Page, url: string): Promise<Locator>
   return await signInCode(desktop)
 }
 
-/** The demo's code for the phone, once it is there. */
+/** Has the demo show its code for the phone. */
 export async function signInCode(desktop: Page): Promise<Locator> {
+  await signInCard(desktop).getByRole('button', { name: 'Show the code', exact: true }).click()
   const code = qrCode(signInCard(desktop))
   await code.waitFor()
   return code

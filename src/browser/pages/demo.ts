@@ -2,6 +2,7 @@ import { createConnectTransport } from '@connectrpc/connect-web'
 import { builtInAdapters, isBuiltIn } from '../../shared/adapters.ts'
 import { demoTexts } from '../../shared/texts/pages.ts'
 import { CountersignClientError, createCountersignClient, type Session } from '../client/connect.ts'
+import { isPhone } from '../client/page.ts'
 import { lanCommand, prepareSignOrders } from './demo-sign.ts'
 import { byId, fill } from './dom.ts'
 import { openPage } from './open-page.ts'
@@ -18,6 +19,7 @@ const client = createCountersignClient({ transport, autoPersistToken: false })
 const page = openPage<'demo'>(demoTexts, 'demo.title')
 const { words, values } = page
 const views = { out: byId('signed-out'), in: byId('signed-in') }
+const showCodeButton = byId('show-code-button')
 const accountLink = byId<HTMLAnchorElement>('account-link')
 const tasks = new Tasks({ page })
 const lists = new SessionLists({
@@ -34,7 +36,6 @@ const lists = new SessionLists({
 const ways = new SignInWays({
   client,
   page,
-  startsOrders: true,
   lanCommand,
   onSession: (session) => void run(() => arrive(session)),
   onNotListed: (error) => tasks.sayNotListed(error),
@@ -48,6 +49,11 @@ accountLink.hidden = values.accountPath === ''
 for (const id of ['sign-section', 'intro-text']) byId(id).hidden = !values.startsOrders
 clearUnavailableWallet(values)
 prepareSignOrders(client, words)
+showCodeButton.addEventListener('click', () => {
+  ways.close()
+  openWays(true)
+  byId('sign-in-title').focus()
+})
 byId('sign-out-button').addEventListener('click', () => void run(signOut))
 // From the back-forward cache: the session may have ended since, and a wallet at another site may have been left.
 addEventListener('pageshow', ({ persisted }) => persisted && location.reload())
@@ -123,5 +129,12 @@ function showSignedOut(): void {
   own = undefined
   for (const id of ['signed-in', 'sessions', 'computers']) byId(id).hidden = true
   views.out.hidden = false
-  ways.open(byId('ways'))
+  // On a phone, the element starts an order once its user asks for another device.
+  openWays(isPhone())
+}
+
+/** Offers the ways to sign in. Without `startsOrders`, a button asks for the code: a look at the demo starts no order. */
+function openWays(startsOrders: boolean): void {
+  ways.open(byId('ways'), startsOrders)
+  showCodeButton.hidden = startsOrders
 }

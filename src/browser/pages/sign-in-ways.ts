@@ -12,8 +12,6 @@ import { elementTexts } from './words.ts'
 export interface SignInWaysOptions {
   readonly client: CountersignClient
   readonly page: Page<WalletValues>
-  /** Whether the page can start orders. If not, it offers the wallets on this device only. */
-  readonly startsOrders: boolean
   /** Command with which the page's developer makes it reachable for phones. Default: no note of it. */
   readonly lanCommand?: string
   /** Called with the session of a sign-in. */
@@ -33,12 +31,12 @@ export class SignInWays {
     this.#problem.setAttribute('role', 'alert')
   }
 
-  /** Offers the ways in a place of the page. */
-  open(place: HTMLElement): void {
+  /** Offers the ways in a place of the page; without `startsOrders`, the wallets on this device only. */
+  open(place: HTMLElement, startsOrders: boolean): void {
     if (this.#place !== undefined) return
     this.#place = place
-    const { client, page, startsOrders, lanCommand, onSession, onNotListed } = this.#options
-    const ways = this.#element()
+    const { client, page, lanCommand, onSession, onNotListed } = this.#options
+    const ways = this.#element(startsOrders)
     const notes = new ClaimNotes(page.words, lanCommand)
     let claimUrl = ''
     ways.startOrder = async ({ signal }) => {
@@ -73,8 +71,8 @@ export class SignInWays {
     this.#place = undefined
   }
 
-  #element(): CountersignSignIn {
-    const { client, page, startsOrders } = this.#options
+  #element(startsOrders: boolean): CountersignSignIn {
+    const { client, page } = this.#options
     const { appName, adapterIds } = page.values
     const ways = new CountersignSignIn()
     ways.setAttribute('kind', 'login')

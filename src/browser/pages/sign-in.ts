@@ -31,7 +31,6 @@ const client = cookieClient(values)
 const ways = new SignInWays({
   client,
   page,
-  startsOrders: values.startsOrders,
   onSession: (session) => void leave(session),
   onNotListed: (error) => tasks.sayNotListed(error),
 })
@@ -96,7 +95,7 @@ function showSignedIn(session: Session): void {
 
 function showSignedOut(): void {
   reveal(views.out)
-  ways.open(byId('ways'))
+  ways.open(byId('ways'), values.startsOrders)
 }
 
 /**

@@ -5,6 +5,7 @@ export const demo = {
   'demo.ended':
     'You’re signed out: this session was ended on the phone that approved it, or from another session of yours.',
   'demo.wallet': 'Wallet',
+  'demo.phone.button': 'Show the code',
   'demo.phone.created.here': 'Open the request on this phone.',
   'demo.sign.title': 'Request a signature',
   'demo.sign.text': 'You get a proof that anyone can verify later, without this service.',

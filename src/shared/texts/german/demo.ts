@@ -6,6 +6,7 @@ export const demo: Readonly<Record<keyof typeof english, string>> = {
   'demo.ended':
     'Du bist abgemeldet: Diese Sitzung wurde auf dem Handy beendet, das sie bestätigt hat, oder von einer anderen deiner Sitzungen aus.',
   'demo.wallet': 'Deine Wallet',
+  'demo.phone.button': 'Code anzeigen',
   'demo.phone.created.here': 'Öffne die Anfrage auf diesem Handy.',
   'demo.sign.title': 'Eine Signatur anfordern',
   'demo.sign.text': 'Du bekommst einen Nachweis, den jeder später prüfen kann, ohne diesen Dienst.',
