@@ -102,8 +102,8 @@ export type OrderResult = Plain<OrderState> & { readonly redirectTo: string } & 
 /**
  * Cross-device orders: a phone approves with its wallet what a desktop started.
  *
- * Each method finds the order, checks the caller's token, and leaves to the recipe of the order (`kinds/`) what differs.
- * It rejects with a `CountersignError`. For all but {@link start}, the checks are in this order: ORDER_NOT_FOUND, also
+ * Each method finds the order, checks the caller's token, and leaves to the order's recipe (`kinds/`) what differs. It
+ * rejects with a `CountersignError`. For all but {@link start}, the checks are in this order: ORDER_NOT_FOUND, also
  * for an order of another service that shares the storage and for one whose origin is no longer trusted;
  * ORDER_TOKEN_INVALID for any token but the one that the method takes (HANDOVER_INVALID for a ticket);
  * COMPUTER_PROOF_INVALID; ORIGIN_MISMATCH for a request from neither the order's origin nor the service's own;

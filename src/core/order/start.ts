@@ -46,8 +46,8 @@ export interface Requester extends StoredRequester {
 }
 
 /**
- * Makes a new order, and its tokens, of which the order has hashes only. An order that is not scanned has no claim token
- * (`''`). Refuses with INVALID_REQUEST text that could forge a line of the message, a malformed payload or
+ * Makes a new order, and its tokens, of which the order has hashes only. An order that is not scanned has no claim
+ * token (`''`). Refuses with INVALID_REQUEST text that could forge a line of the message, a malformed payload or
  * computer key, and fields that do not go together.
  */
 export function newOrder(
