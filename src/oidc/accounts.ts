@@ -63,7 +63,7 @@ export async function resourceClaims(
   scopes: readonly string[],
 ): Promise<Fields> {
   const session = await sessionOf(parts, token)
-  if (session === undefined) throw new TypeError('the session has ended')
+  if (session === undefined) throw new parts.library.errors.InvalidGrant('the session has ended')
   const { groups } = people.find(session) ?? {}
   return {
     ...(scopes.includes('wallet') ? { wallet: walletClaim(session) } : {}),

@@ -60,6 +60,8 @@ type ConnectionKey = Pick<StoredConnection, 'clientId' | 'connection'>
 export interface NewConnection extends Pick<StoredConnection, 'clientId' | 'isOfOrder' | 'scopes'> {
   /** Whether the user has been asked, and has allowed it. */
   readonly isAllowed: boolean
+  /** Whether it needs a consent of before, which the user may be taking back. Default: false. */
+  readonly needsConsent?: boolean | undefined
   /** Session whose offline access is about to begin. Absent: none is given. */
   readonly offline?: PastSession | undefined
 }
@@ -166,6 +168,12 @@ export class ConnectedApps {
     )
   }
 
+  /** Ends the offline access that one application has of a session. */
+  async leaveOffline(userId: string, clientId: string, id: string): Promise<void> {
+    const stays = ({ session }: OfflineSession): boolean => session.id !== id
+    await this.#change(keyOf(userId, nameOf(clientId)), (found) => found.map((each) => withOffline(each, stays)))
+  }
+
   /** Ends the offline access of sessions that are taken away. */
   async endOffline({ userId, id, fits = () => true }: TakenSessions): Promise<void> {
     const stays = ({ session }: OfflineSession): boolean => (id !== undefined && session.id !== id) || !fits(session)
@@ -177,17 +185,20 @@ export class ConnectedApps {
   }
 
   /**
-   * Connects an application, or gives a connected one more. Resolves with the name of the connection. If the user has
-   * 100 others, the one that was used longest ago ends first. A session that an order made ends only applications
-   * without a connection of direct sign-ins; if there are none, it is refused with {@link GrantsFull}.
+   * Connects an application, or gives a connected one more. Resolves with the name of the connection; with `undefined`,
+   * and without a change, if the consent that it needs is gone. If the user has 100 others, the one that was used
+   * longest ago ends first. A session that an order made ends only applications without a connection of direct
+   * sign-ins; if there are none, it is refused with {@link GrantsFull}.
    */
-  async connect(userId: string, wanted: NewConnection, eviction: Eviction): Promise<string> {
-    const { clientId, isOfOrder } = wanted
+  async connect(userId: string, wanted: NewConnection, eviction: Eviction): Promise<string | undefined> {
+    const { clientId, isOfOrder, scopes, needsConsent = false } = wanted
     const name = nameOf(clientId)
     const key = keyOf(userId, name)
     for (;;) {
       const stored = await this.#store.get(key)
       const before = connectionsIn(stored)
+      const allowed = before.flatMap((each) => each.allowed)
+      if (needsConsent && !scopes.every((scope) => allowed.includes(scope))) return undefined
       const app = before.find((each) => each.isOfOrder === isOfOrder)
       const own = connected(app, wanted, this.#store.now())
       if (own === app) return own.connection

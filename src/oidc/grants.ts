@@ -26,6 +26,8 @@ export interface Gift {
   readonly asked: ReadonlySet<Permission>
   /** Whether the user has been asked, and has allowed it. */
   readonly isAllowed: boolean
+  /** Whether it needs a consent of before, which the user may be taking back. Default: false. */
+  readonly needsConsent?: boolean
   /** The request that gives it, for the audit trail. */
   readonly request?: RequestContext | undefined
 }
@@ -87,10 +89,11 @@ export class Grants {
   /**
    * Adds permissions to the grant of a session for a client, made if there is none, and connects the application.
    * Called once it is decided that it gets them. Resolves with the grant's id; with `undefined` if there is nothing to
-   * give, or the session has ended: if it ends meanwhile, the grant is gone, too. Rejects with {@link GrantsFull}, and
+   * give, the consent that it needs is gone, or the session has ended: if it ends meanwhile, the grant is gone, too. Rejects with {@link GrantsFull}, and
    * gives nothing, if the session has 100 grants for others, or the user 100 applications none of which it may end.
    */
-  async give(session: Session, { clientId, asked, isAllowed, request }: Gift): Promise<string | undefined> {
+  async give(session: Session, gift: Gift): Promise<string | undefined> {
+    const { clientId, asked } = gift
     if (asked.size === 0) return undefined
     const { records, store, apps, host } = this.#parts
     const { id: sessionId, userId: accountId } = session
@@ -98,10 +101,14 @@ export class Grants {
       // A session that has ended connects nothing, and so ends no other application either.
       if ((await host.findSession(sessionId)) === undefined) return undefined
       const id = await this.#idFor(sessionId, clientId)
-      const connection = await this.#connect(session, { clientId, asked, isAllowed, request }).catch(async (thrown) => {
+      const connection = await this.#connect(session, gift).catch(async (thrown) => {
         if (thrown instanceof GrantsFull) await this.#leave(sessionId, clientId)
         throw thrown
       })
+      if (connection === undefined) {
+        await this.#leave(sessionId, clientId)
+        return undefined
+      }
       const found = await this.#find(id)
       const before = found?.record
       // A grant that was taken away, or whose connection has ended, has a successor of another id.
@@ -123,7 +130,8 @@ export class Grants {
         continue
       }
       await this.remove(id)
-      await apps.endOffline({ userId: accountId, id: sessionId })
+      // What other applications have of the session outlives a sign-out.
+      await apps.leaveOffline(accountId, clientId, sessionId)
       return undefined
     }
   }
@@ -144,11 +152,13 @@ export class Grants {
   }
 
   /** Connects the application, with offline access if asked for. Another of the user's may have to end for it. */
-  async #connect(session: Session, { clientId, asked, isAllowed, request }: Gift): Promise<string> {
+  async #connect(session: Session, gift: Gift): Promise<string | undefined> {
+    const { clientId, asked, isAllowed, needsConsent, request } = gift
     const { apps, audit } = this.#parts
     const { userId, id: sessionId, orderId } = session
     const offline = asked.has('offline_access') ? session : undefined
-    const wanted = { clientId, isOfOrder: orderId !== undefined, scopes: [...asked], isAllowed, offline }
+    const given = { clientId, isOfOrder: orderId !== undefined, scopes: [...asked], isAllowed }
+    const wanted = { ...given, needsConsent, offline }
     return await apps.connect(userId, wanted, {
       ending: (app) => noteEnding(this.#parts, userId, app),
       ended: (each) => audit.record({ type: 'app.disconnected', userId, sessionId, clientId: each }, request ?? {}),

@@ -95,9 +95,10 @@ export function grantLoader(policy: ReturnType<typeof policyOf>, parts: PolicyPa
     const permission = await permissionOf(ctx, parts, loaded)
     if (permission === undefined) return undefined
     const { grants, library } = parts
-    const { clientId, asked, isGiven } = permission
+    const { clientId, asked, isGiven, needsConsent } = permission
     if (!isGiven) {
-      await grants.give(session, { clientId, asked, isAllowed: false, request }).catch((thrown: unknown) => {
+      const gift = { clientId, asked, isAllowed: false, needsConsent, request }
+      await grants.give(session, gift).catch((thrown: unknown) => {
         throw thrown instanceof GrantsFull ? new library.errors.AccessDenied(thrown.message) : thrown
       })
     }
@@ -133,12 +134,12 @@ async function permissionOf({ oidc }: KoaContextWithOIDC, parts: PolicyParts, lo
   const given = oidc.result?.consent?.grantId
   // What the user gave in this interaction counts if it is the grant of this session and client.
   if (given !== undefined && given === (await grants.idOf(session.id, clientId))) {
-    return { clientId, asked, isGiven: true }
+    return { clientId, asked, isGiven: true, needsConsent: false }
   }
   if (!keepsConsent(client) || oidc.prompts.has('consent')) return undefined
   const allowed = await apps.allowed(session.userId, clientId)
   return client.isFirstParty || [...asked].every((each) => allowed.has(each))
-    ? { clientId, asked, isGiven: false }
+    ? { clientId, asked, isGiven: false, needsConsent: !client.isFirstParty }
     : undefined
 }
 

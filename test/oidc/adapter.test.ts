@@ -67,6 +67,35 @@ async function open(secrets = ['one '.repeat(10)], store = openStore('sqlite::me
   return { store, opened, records, grants, adapters }
 }
 
+test('a consent that is taken back meanwhile gives nothing', async () => {
+  const { grants, opened } = await open()
+  const gift = { clientId: 'shop', asked: new Set(['openid']), isAllowed: false, needsConsent: true }
+  await grants.give(session, { ...gift, isAllowed: true, needsConsent: false })
+  expect(await grants.give(session, gift)).toBeDefined()
+  const apps = new ConnectedApps(opened)
+  for (const each of await apps.of(session.userId)) await apps.disconnect(session.userId, each)
+  expect(await grants.give(session, gift)).toBeUndefined()
+  expect(await apps.of(session.userId)).toEqual([])
+})
+
+test('a consent that comes too late for its session leaves the offline access of other applications', async () => {
+  let isLive = true
+  const { grants, opened } = await open(undefined, undefined, async () => isLive)
+  const gift = { clientId: 'notes', asked: new Set(['openid', 'offline_access']), isAllowed: true }
+  await grants.give(session, gift)
+  const create = opened.create.bind(opened)
+  vi.spyOn(opened, 'create').mockImplementation(async (key, ...others) => {
+    const isCreated = await create(key, ...others)
+    // Signed out once the grant is stored.
+    if (key.startsWith('oidc:Grant:')) isLive = false
+    return isCreated
+  })
+  expect(await grants.give(session, { ...gift, clientId: 'shop' })).toBeUndefined()
+  const apps = new ConnectedApps(opened)
+  expect(await apps.findOffline(session.userId, 'notes', session.id)).toBeDefined()
+  expect(await apps.findOffline(session.userId, 'shop', session.id)).toBeUndefined()
+})
+
 const exp = Math.floor(Date.now() / 1000) + 60
 
 test('a refresh token of a client with a grace time is taken again for so long, and its grant stays', async () => {

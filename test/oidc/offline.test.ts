@@ -324,6 +324,15 @@ describe('connected applications', () => {
     expect((await disconnect(user.url)).status).toBe(200)
   })
 
+  test('have nothing of before a disconnection when they are connected again in the same session', async () => {
+    const user = await connected()
+    await rest(user.url, '/apps/disconnect', { clientId: 'shop' }, bearer(user.token))
+    const { address, redeem } = await request(user.config, offline)
+    const tokens = await redeem(await decide(user.browser, await user.browser.open(address)))
+    expect(await user.fates()).toEqual({ bound: 'invalid_grant', offline: 'invalid_grant' })
+    expect((await client.tokenIntrospection(user.config, tokens.access_token)).active).toBe(true)
+  })
+
   test('ask again once they are disconnected', async () => {
     const { url, token, config, browser, fates } = await connected()
     const open = async () => await browser.open((await request(config, { scope: 'openid' })).address)

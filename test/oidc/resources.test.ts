@@ -4,6 +4,8 @@ import * as client from 'openid-client'
 import { describe, expect, test } from 'vitest'
 import { verifyAccessToken } from '../../src/integrations/backend/index.ts'
 import type { CountersignOptions } from '../../src/service/config.ts'
+import { openStore } from '../../src/store/open.ts'
+import type { Store } from '../../src/store/store.ts'
 import { decoded } from '../integrations/backend/forge.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
@@ -63,6 +65,29 @@ test('it has the wallet and the groups if the user was asked for these, also aft
   const { access_token: less } = await client.refreshTokenGrant(config, next.refresh_token ?? '', narrow)
   expect(decoded(less).payload).not.toHaveProperty('wallet')
   expect(decoded(less).payload).not.toHaveProperty('groups')
+})
+
+test('if the session ends while a token for a resource is made, the refusal is that of any ended session', async () => {
+  const store = await openStore('sqlite::memory:')
+  let meanwhile = async () => {}
+  const create: Store['create'] = async (key, ...others) => {
+    const isCreated = await store.create(key, ...others)
+    // Between the checks of a refresh and its access token.
+    if (key.startsWith('oidc:RefreshToken:')) await meanwhile()
+    return isCreated
+  }
+  const hooked = new Proxy(store, {
+    get(target, name) {
+      if (name === 'create') return create
+      const value = Reflect.get(target, name)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+  const { url } = await start([orders], { store: hooked })
+  const { config, tokens, token } = await connect(url, forOrders)
+  meanwhile = async () => void (await rest(url, '/sign-out', {}, { authorization: `Bearer ${token}` }))
+  const refresh = client.refreshTokenGrant(config, tokens.refresh_token ?? '', { resource: orders.resource })
+  expect(await refusalOf(refresh)).toBe('invalid_grant')
 })
 
 describe('the scope of a client bounds what it may ask for at a resource', () => {

@@ -248,7 +248,7 @@ test('one session with offline access beyond 50 ends the one of its connection t
   const begin = async (id: string, orderId?: string) => {
     const offline = { id, userId, ...wallet, createdAt: 1, ...given({ orderId }) }
     const wanted = { clientId: 'shop', isOfOrder: orderId !== undefined, scopes: ['openid'], isAllowed: true, offline }
-    const connection = await apps.connect(userId, wanted, { ending: async () => {}, ended: () => {} })
+    const connection = (await apps.connect(userId, wanted, { ending: async () => {}, ended: () => {} })) ?? ''
     expect(await apps.beginOffline(userId, { clientId: 'shop', connection }, id)).toBe(true)
   }
   await begin('of an order', 'an order')
