@@ -13,7 +13,7 @@ import { once } from 'node:events'
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
-import { type Mutation, placesOf } from './mutation.ts'
+import { type Mutation, placesOf, worldOf } from './mutation.ts'
 import { mutations } from './mutations.ts'
 import { copyWorkingTree, root } from './working-copy.ts'
 
@@ -91,8 +91,8 @@ function judge(report: Report | undefined, tests: readonly string[], copy: strin
  * Runs the world of a seed in a copy, and those after it for a while: another change of the code may have moved what it
  * found to another seed. Resolves with what it says of the one that fails; `undefined` if none does.
  */
-async function runWorlds(copy: string, seed: number): Promise<string | undefined> {
-  const args = ['test/world/main.ts', '--seed', String(seed), '--calls', '100000', '--brief']
+async function runWorlds(copy: string, seed: number, kind: readonly string[]): Promise<string | undefined> {
+  const args = ['test/world/main.ts', '--seed', String(seed), '--calls', '100000', '--brief', ...kind]
   const child = spawn(process.execPath, args, { cwd: copy, stdio: ['ignore', 'pipe', 'ignore'] })
   let printed = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
@@ -126,7 +126,7 @@ async function tryMutation(copy: string, mutation: Mutation): Promise<Verdict> {
   let verdict: Verdict
   try {
     writeFileSync(path, original.slice(0, place.start) + replace + original.slice(place.end))
-    const found = seed === undefined ? undefined : await runWorlds(copy, seed)
+    const found = seed === undefined ? undefined : await runWorlds(copy, seed, worldOf(place))
     if (found !== undefined) return { kind: 'noticed', by: `a simulated world: ${found}`, files: [] }
     verdict = judge(await runTests(copy, tests), tests, copy)
   } finally {

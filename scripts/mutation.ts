@@ -28,6 +28,11 @@ export interface Place {
   readonly end: number
 }
 
+/** Options of `npm run world` for the worlds that have the code of a place. */
+export function worldOf({ file }: Place): readonly string[] {
+  return file.startsWith('src/oidc/') ? ['--issuer'] : []
+}
+
 interface Source {
   readonly file: string
   readonly text: string

@@ -10,13 +10,15 @@ export interface Simulated {
   isInside(): boolean
   /** Milliseconds. */
   now(): number
+  /** The time of day of the process, in epoch milliseconds. */
+  date(): number
   /** Returns what ends the timer. */
   startTimer(callback: () => void, ms: number): () => void
   readonly random: Random
 }
 
 /** Puts simulated clock, timers and random numbers in force for simulated calls. Returns what restores the real ones. */
-export function simulate({ isInside, now, startTimer, random }: Simulated): () => void {
+export function simulate({ isInside, now, date, startTimer, random }: Simulated): () => void {
   const fill = <Bytes extends NodeJS.ArrayBufferView>(bytes: Bytes): Bytes => {
     random.fill(new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength))
     return bytes
@@ -25,6 +27,7 @@ export function simulate({ isInside, now, startTimer, random }: Simulated): () =
     high === undefined ? random.below(low) : low + random.below(high - low)
   const restores = [
     replace(performance, 'now', (real) => () => (isInside() ? now() : real())),
+    replaceDate(() => (isInside() ? date() : undefined)),
     replace(
       crypto,
       'randomFillSync',
@@ -67,6 +70,21 @@ export function simulate({ isInside, now, startTimer, random }: Simulated): () =
     for (const restore of restores) restore()
     syncBuiltinESMExports()
     randomText(4096)
+  }
+}
+
+/** Puts a time of day in force, where there is one. */
+function replaceDate(date: () => number | undefined): () => void {
+  const real = globalThis.Date
+  globalThis.Date = new Proxy(real, {
+    construct: (target, args, made) => {
+      const now = args.length === 0 ? date() : undefined
+      return Reflect.construct(target, now === undefined ? args : [now], made === globalThis.Date ? target : made)
+    },
+    get: (target, name) => (name === 'now' ? () => date() ?? target.now() : Reflect.get(target, name)),
+  })
+  return () => {
+    globalThis.Date = real
   }
 }
 

@@ -4,6 +4,7 @@
  *
  * `-- --seed N` runs this one; with `--minutes N` or `--calls N`, it and those after it, for so long or for so many
  * steps at the store. `--steps N` is the length of a world, `--liveness` stops the faults and waits for all to end.
+ * `--issuer` runs worlds with an OpenID Connect issuer and applications, in place of those with orders.
  * `--brief` prints no history of a seed that fails.
  * `--history` prints the history of a world that does not fail, too.
  * `--planted TEXT…` plants the faults of scripts/mutations.ts in copies of the working tree, one at a time, and prints the
@@ -12,15 +13,16 @@
  */
 import { parseArgs } from 'node:util'
 import { failureOf } from './report.ts'
-import { runWorld, stepsOfWorld } from './run.ts'
+import { runWorld, stepsOf } from './run.ts'
 
 const { values, positionals } = parseArgs({
   options: {
     seed: { type: 'string' },
-    steps: { type: 'string', default: String(stepsOfWorld) },
+    steps: { type: 'string' },
     minutes: { type: 'string' },
     calls: { type: 'string' },
     liveness: { type: 'boolean', default: false },
+    issuer: { type: 'boolean', default: false },
     brief: { type: 'boolean', default: false },
     history: { type: 'boolean', default: false },
     planted: { type: 'boolean', default: false },
@@ -28,8 +30,8 @@ const { values, positionals } = parseArgs({
   },
   allowPositionals: true,
 })
-const { liveness } = values
-const steps = Number(values.steps)
+const { liveness, issuer } = values
+const steps = Number(values.steps ?? stepsOf({ issuer }))
 const first = values.seed === undefined ? Math.floor(Math.random() * 1_000_000_000) : Number(values.seed)
 const isOne = values.minutes === undefined && values.calls === undefined && values.seed !== undefined
 const endsAt = performance.now() + Number(values.minutes ?? (values.calls === undefined ? 1 : 600)) * 60_000
@@ -37,7 +39,7 @@ const most = Number(values.calls ?? Number.POSITIVE_INFINITY)
 
 if (values.planted) {
   const { plant } = await import('./planted.ts')
-  process.exitCode = (await plant(positionals, { writes: values.write, steps })) === 0 ? 0 : 1
+  process.exitCode = (await plant(positionals, { writes: values.write, steps: values.steps })) === 0 ? 0 : 1
 } else await runAll()
 
 async function runAll(): Promise<void> {
@@ -45,7 +47,7 @@ async function runAll(): Promise<void> {
   const total = { worlds: 0, calls: 0, orders: 0 }
   const states = new Set<string>()
   for (let seed = first; ; seed++) {
-    const run = { seed, steps, liveness }
+    const run = { seed, steps, liveness, issuer }
     const ran = await runWorld(run)
     total.worlds++
     total.calls += ran.storeCalls
@@ -60,9 +62,10 @@ async function runAll(): Promise<void> {
     if (isOne || performance.now() >= endsAt || total.calls >= most) break
   }
   const seconds = (performance.now() - startedAt) / 1000
+  const noun = issuer ? 'tokens' : 'orders'
   const rate = (count: number): string => `${count} (${Math.round(count / seconds)} a second)`
   console.log(
-    `${total.worlds} worlds from seed ${first}, ${rate(total.calls)} steps at the store, ${rate(total.orders)} orders, ` +
-      `${states.size} distinct states of orders`,
+    `${total.worlds} worlds from seed ${first}, ${rate(total.calls)} steps at the store, ${rate(total.orders)} ${noun}, ` +
+      `${states.size} distinct states of ${noun}`,
   )
 }

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseAst } from 'vitest/node'
-import { type Mutation, placesOf } from '../../scripts/mutation.ts'
+import { type Mutation, placesOf, worldOf } from '../../scripts/mutation.ts'
 import { mutations } from '../../scripts/mutations.ts'
 import { copyWorkingTree, root } from '../../scripts/working-copy.ts'
 
@@ -26,7 +26,7 @@ interface Found {
  */
 export async function plant(
   texts: readonly string[],
-  { writes, steps }: { readonly writes: boolean; readonly steps: number },
+  { writes, steps }: { readonly writes: boolean; readonly steps: string | undefined },
 ): Promise<number> {
   const asked = mutations.filter((mutation) =>
     texts.length === 0 ? mutation.seed !== undefined : texts.some((text) => fits(mutation, text)),
@@ -55,16 +55,18 @@ function fits(mutation: Mutation, text: string): boolean {
 }
 
 /** The world that finds a mutation, in a copy of the working tree. */
-async function find(mutation: Mutation, copy: string, steps: number): Promise<Found | undefined> {
+async function find(mutation: Mutation, copy: string, steps: string | undefined): Promise<Found | undefined> {
   const { seed, replace } = mutation
   const [place, ...others] = placesOf(mutation)
   if (place === undefined || others.length > 0) return undefined
   const path = join(copy, place.file)
   const original = readFileSync(path, 'utf8')
   writeFileSync(path, original.slice(0, place.start) + replace + original.slice(place.end))
+  const kind = worldOf(place)
+  const length = steps === undefined ? [] : ['--steps', steps]
   try {
-    const known = seed === undefined ? undefined : await run(copy, ['--seed', String(seed)])
-    return known ?? (await run(copy, ['--seed', '1', '--calls', String(mostCalls), '--steps', String(steps)]))
+    const known = seed === undefined ? undefined : await run(copy, ['--seed', String(seed), ...kind])
+    return known ?? (await run(copy, ['--seed', '1', '--calls', String(mostCalls), ...kind, ...length]))
   } finally {
     writeFileSync(path, original)
   }

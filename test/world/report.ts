@@ -4,7 +4,7 @@ import { shortest } from './shortest.ts'
 /** What to print of a world that failed: its shortest history, and how to run it again. */
 export async function failureOf(run: Run, ran: Ran): Promise<string> {
   const short = await shortest(run, ran)
-  const mode = run.liveness ? ' --liveness' : ''
+  const mode = `${run.issuer ? ' --issuer' : ''}${run.liveness ? ' --liveness' : ''}`
   return [
     ...short.history,
     `seed ${run.seed}: ${ran.violation}`,

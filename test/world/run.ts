@@ -1,5 +1,6 @@
 import { deadlineOf, forgottenAt, isTerminal, newestTransition } from '../../src/core/order/order.ts'
 import { Facts } from './facts.ts'
+import { runIssuerWorld, stepsOfIssuerWorld } from './issuer/run.ts'
 import { Operator } from './operator.ts'
 import { Agent, Computer, Phone } from './order-actors.ts'
 import { Random } from './random.ts'
@@ -22,6 +23,8 @@ export interface Run {
   readonly liveness: boolean
   /** Names of actors that do nothing. */
   readonly idle?: readonly string[]
+  /** Whether it is a world with an issuer, in place of one with orders. */
+  readonly issuer?: boolean
 }
 
 /** What came of a world. */
@@ -46,8 +49,14 @@ function numbersOf({ seed, steps }: Run): number[] {
   return Array.from({ length: steps }, () => random.next())
 }
 
+/** Steps of a world of a kind, unless another number is asked for. */
+export function stepsOf({ issuer = false }: Pick<Run, 'issuer'>): number {
+  return issuer ? stepsOfIssuerWorld : stepsOfWorld
+}
+
 /** Runs the world of a seed. With `numbers`, these steps in place of those that follow from the seed. */
 export async function runWorld(run: Run, numbers: readonly number[] = numbersOf(run)): Promise<Ran> {
+  if (run.issuer) return await runIssuerWorld(run, numbers)
   const random = new Random(run.seed ^ 0x5eed)
   const facts = new Facts(wallets)
   const world = new World(run.seed, faultsOf(random), (...change) => facts.onWrite(...change))

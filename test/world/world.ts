@@ -121,6 +121,9 @@ export const maxOffsetMs = 1000
 /** Time in ms after which a step at the store counts as lost. */
 const stepLimitMs = 5000
 
+/** Longest time in ms in which each call that runs waits at the store or ends: a signature is made on other threads. */
+const turnsLimitMs = 20_000
+
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 /**
@@ -166,6 +169,7 @@ export class World {
     this.#restoreGlobals = simulate({
       isInside: () => inside.getStore() !== undefined,
       now: () => this.now - worldBegins,
+      date: () => this.now + (inside.getStore()?.instance.offsetMs ?? 0),
       startTimer: (callback, ms) => this.#startTimer(callback, ms),
       random: this.#random,
     })
@@ -483,7 +487,8 @@ export class World {
 
   /** Waits until each call that runs waits at the store or has ended, and lets the actors of those go on. */
   async #settle(): Promise<void> {
-    for (let turns = 0; ; turns++) {
+    const endsAt = performance.now() + turnsLimitMs
+    for (;;) {
       await turn()
       const over = [...this.#running].filter(({ outcome }) => outcome !== undefined)
       for (const task of over) {
@@ -498,7 +503,7 @@ export class World {
       const isMoving = [...this.#running].some(({ isWatch, waiting }) => !isWatch && waiting === 0)
       if (over.length === 0 && !isMoving && !this.#hasFired) return
       this.#hasFired = false
-      if (turns > 1000) throw new Error('a call neither waits at the store nor ends')
+      if (performance.now() > endsAt) throw new Error('a call neither waits at the store nor ends')
     }
   }
 

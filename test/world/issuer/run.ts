@@ -1,0 +1,138 @@
+import { People } from '../../../src/core/users/people.ts'
+import { Random } from '../random.ts'
+import type { Ran, Run } from '../run.ts'
+import { Wallet } from '../wallets.ts'
+import { type Faults, noFaults, Violation, World } from '../world.ts'
+import { Application, type ApplicationKind, Window } from './application.ts'
+import { Browser, Tab } from './browser.ts'
+import { Facts } from './facts.ts'
+import type { Party, Scene } from './party.ts'
+import { Person } from './person.ts'
+import { Service, storeWithKeys } from './service.ts'
+
+/** Steps of a world, unless another number is asked for. */
+export const stepsOfIssuerWorld = 1500
+
+const wallets = [1, 2, 3].map((number) => new Wallet(number))
+/** Wallets of the staff. */
+const staff = wallets.slice(0, 2)
+const people = new People({
+  byWallet: new Map(staff.map(({ listedAs }) => [listedAs, { groups: ['staff'] }] as const)),
+})
+
+const all = ['openid', 'profile', 'wallet', 'offline_access', 'groups']
+const orders = { address: 'https://orders.example', scopes: ['orders:read', 'orders:write'] }
+const stock = { address: 'https://stock.example', scopes: ['stock:read'] }
+const plain = { scopes: all, graceMs: 0, rotates: true, asksEachTime: false, isFirstParty: false, isForStaff: false }
+
+const kinds: readonly ApplicationKind[] = [
+  {
+    ...plain,
+    clientId: 'shop',
+    secret: 'a-secret-of-the-shop-long-enough',
+    redirectUri: 'https://shop.example/callback',
+    resource: orders,
+  },
+  { ...plain, clientId: 'editor', redirectUri: 'https://editor.example/callback', resource: orders, graceMs: 10_000 },
+  { ...plain, clientId: 'notes', redirectUri: 'com.example.notes:/callback', graceMs: 30_000, asksEachTime: true },
+  {
+    ...plain,
+    clientId: 'intranet',
+    secret: 'a-secret-of-the-intranet-long-enough',
+    redirectUri: 'https://intranet.example/callback',
+    resource: stock,
+    isFirstParty: true,
+    isForStaff: true,
+  },
+  {
+    ...plain,
+    clientId: 'mail',
+    secret: 'a-secret-of-the-mail-long-enough-',
+    redirectUri: 'https://mail.example/callback',
+    scopes: ['openid', 'offline_access'],
+    rotates: false,
+  },
+]
+
+function faultsOf(random: Random): Faults {
+  const some = (share: number): number => (random.permille(500) ? share : 0)
+  return {
+    ...noFaults,
+    lostBefore: some(15),
+    lostAfter: some(15),
+    lateAnswer: some(400),
+    crash: some(4),
+    clockJump: some(10),
+    leap: some(4),
+  }
+}
+
+/** Runs a world with an issuer. */
+export async function runIssuerWorld(run: Run, numbers: readonly number[]): Promise<Ran> {
+  const random = new Random(run.seed ^ 0x15500e4)
+  const world = new World(run.seed, faultsOf(random), () => {})
+  world.idle = new Set(run.idle)
+  const facts = new Facts(world)
+  let done = 0
+  const counted = function* (): Generator<number> {
+    for (const number of numbers) {
+      done++
+      yield number
+    }
+  }
+  const ran = (violation?: string): Ran => ({
+    ...(violation === undefined ? {} : { violation }),
+    history: world.history,
+    actors: world.actors.map(({ name }) => name),
+    numbers: numbers.slice(0, done),
+    storeCalls: world.storeCalls,
+    orders: facts.given,
+    states: facts.states,
+  })
+  try {
+    world.store.restore(await storeWithKeys(people))
+    const parties = peopled(world, facts, random)
+    await world.run(counted())
+    await world.drain()
+    if (run.liveness) await comeToAnEnd(world, parties)
+    return ran()
+  } catch (error) {
+    if (error instanceof Violation) return ran(error.message)
+    throw error
+  } finally {
+    world.end()
+  }
+}
+
+function peopled(world: World, facts: Facts, random: Random): readonly Party[] {
+  const service = new Service(world, 2, () => people)
+  const used = kinds.filter(() => random.permille(600))
+  const applications = (used.length === 0 ? kinds.slice(0, 1) : used).map((kind) => new Application(kind, () => scene))
+  const scene: Scene = { world, service, facts, wallets, browsers: [], applications, count: 0 }
+  const parties: Party[] = []
+  for (const number of [1, 2]) {
+    if (number > 1 && !random.permille(400)) continue
+    const browser = new Browser(`browser ${number}`, random.pick(wallets))
+    scene.browsers.push(browser)
+    parties.push(new Tab(`tab 1 of ${browser.name}`, scene, browser))
+    if (random.permille(600)) parties.push(new Tab(`tab 2 of ${browser.name}`, scene, browser))
+  }
+  for (const application of applications) {
+    parties.push(new Window(application.clientId, scene, application))
+    if (random.permille(500)) parties.push(new Window(`${application.clientId} 2`, scene, application))
+  }
+  parties.push(new Person('the person', scene))
+  return parties
+}
+
+/** Faults have stopped: what was begun comes to its end. */
+async function comeToAnEnd(world: World, parties: readonly Party[]): Promise<void> {
+  const random = new Random(1)
+  for (let rounds = 0; ; rounds++) {
+    if (rounds > 60) throw new Violation('what was begun does not come to its end')
+    for (const process of parties[0]?.scene.service.processes ?? []) process.act()
+    await world.drain()
+    if (parties.filter((party) => party.finish(random)).length === 0) return
+    await world.drain()
+  }
+}

@@ -1,0 +1,242 @@
+import { EventEmitter } from 'node:events'
+import type { OutgoingHttpHeaders } from 'node:http'
+import { fileURLToPath } from 'node:url'
+import { silentLogger } from '../../../src/base/log.ts'
+import { readRequest } from '../../../src/base/request.ts'
+import { Keyring } from '../../../src/base/token.ts'
+import { Membership, type People } from '../../../src/core/users/people.ts'
+import { walletAdapters } from '../../../src/core/wallet/adapters.ts'
+import { nativeVerifier } from '../../../src/core/wallet/native.ts'
+import type { Exchange } from '../../../src/http/exchange.ts'
+import type { PageFiles } from '../../../src/http/page-files.ts'
+import type { Issuer } from '../../../src/oidc/issuer.ts'
+import { createIssuer, sessionEnds } from '../../../src/oidc/lazy-issuer.ts'
+import { ServiceAddress } from '../../../src/service/address.ts'
+import { resolveSettings } from '../../../src/service/config.ts'
+import { makeDomain, type ServiceDomain } from '../../../src/service/domain.ts'
+import { CountersignError } from '../../../src/shared/errors.ts'
+import type { Store } from '../../../src/store/store.ts'
+import type { Output, Answer as SentAnswer } from '../../../src/wire/output.ts'
+import type { Random } from '../random.ts'
+import { ownOrigin } from '../service.ts'
+import { MapStore, type Step } from '../store.ts'
+import type { Actor, Instance, World } from '../world.ts'
+
+/** Lives of sessions in seconds: without a use, and at most. */
+export const sessionLife = { idle: 3600, most: 7200 } as const
+
+const settings = resolveSettings({
+  appName: 'Example',
+  publicUrl: ownOrigin,
+  trustedOrigins: [ownOrigin],
+  rateLimit: false,
+  sessionTtlSeconds: sessionLife.idle,
+  sessionAbsoluteTtlSeconds: sessionLife.most,
+  oidc: { clients: fileURLToPath(new URL('clients.json', import.meta.url)), device: true },
+})
+
+/** Pages, of which each is the values that its script reads. */
+const pageFiles: PageFiles = {
+  page: (_name, values, { status = 200 }) => ({ status, headers: {}, body: Buffer.from(JSON.stringify(values)) }),
+  assets: new Map(),
+}
+
+/** A request to the issuer. */
+export interface Asked {
+  readonly method?: 'GET' | 'POST'
+  /** Path and query. */
+  readonly address: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string
+}
+
+/** An answer of the issuer. */
+export interface Answer {
+  readonly status: number
+  readonly location: string
+  readonly cookies: readonly string[]
+  /** The JSON of the body; of a page, what it shows. */
+  // biome-ignore lint/suspicious/noExplicitAny: each answer has its own.
+  readonly json: any
+}
+
+/** The parts of a running process. */
+export interface Running {
+  readonly domain: ServiceDomain
+  readonly issuer: Issuer
+  readonly sessionEnds: ReturnType<typeof sessionEnds>
+}
+
+async function start(store: Store, people: People): Promise<Running> {
+  const membership = new Membership(people, false)
+  const keyring = new Keyring(['a secret of this world, long enough'])
+  const domain = makeDomain(settings, store, {
+    address: new ServiceAddress(settings, undefined),
+    keyring,
+    signingKeys: undefined,
+    orderStartKeys: () => undefined,
+    adapters: walletAdapters(['ed25519']),
+    verifier: nativeVerifier,
+    membership,
+    sessionEnds: sessionEnds(store),
+    auditSinks: [],
+    observeOrder: undefined,
+    tracing: undefined,
+    shutdown: new AbortController().signal,
+    log: silentLogger,
+  })
+  const issuer = await createIssuer({
+    settings,
+    publicUrl: () => ownOrigin,
+    store,
+    keyring,
+    host: domain.standalone,
+    users: domain.users,
+    audit: domain.audit,
+    pageFiles,
+    limiter: undefined,
+    live: domain.live.nonces,
+    people,
+    readWallet: () => undefined,
+    log: silentLogger,
+  })
+  return { domain, issuer, sessionEnds: sessionEnds(store) }
+}
+
+/** A store with the issuer's keys, which take long to make: once in a process. */
+let prepared: Promise<ReturnType<MapStore['copy']>> | undefined
+
+export async function storeWithKeys(people: People): Promise<ReturnType<MapStore['copy']>> {
+  const prepare = async () => {
+    const map = new MapStore(
+      () => 0,
+      () => {},
+    )
+    const step =
+      (operation: Step['operation']) =>
+      async (...args: Step['args']) =>
+        map.do({ operation, args })
+    const operations = ['get', 'create', 'take', 'compareAndSet', 'addMember', 'removeMember', 'members'] as const
+    const store = { now: () => 0, ...Object.fromEntries(operations.map((each) => [each, step(each)])) }
+    const { issuer } = await start(store as unknown as Store, people)
+    await issuer.close(0)
+    return map.copy()
+  }
+  prepared ??= prepare()
+  return await prepared
+}
+
+/** A process of the service. After a crash it starts again, which takes steps at the store. */
+export class Process implements Actor {
+  readonly name: string
+  readonly instance: Instance
+  running: Running | undefined
+  readonly #world: World
+  readonly #people: () => People
+
+  constructor(name: string, world: World, people: () => People) {
+    this.name = name
+    this.#world = world
+    this.#people = people
+    this.instance = world.addInstance(name, () => {
+      this.running = undefined
+    })
+    world.add(this)
+  }
+
+  act(): void {
+    if (this.running !== undefined) return
+    const begin = () => start(this.#world.handle(this.instance), this.#people())
+    this.#world.call(this, 'starts', this.instance, begin, (outcome) => {
+      if (outcome.kind === 'answered') this.running = outcome.value
+    })
+  }
+}
+
+/** Several processes on one store. */
+export class Service {
+  readonly processes: readonly Process[]
+
+  constructor(world: World, size: number, people: () => People) {
+    this.processes = Array.from({ length: size }, (_, index) => new Process(`instance ${index + 1}`, world, people))
+  }
+
+  /** One of the processes that run. */
+  any(random: Random): (Process & { readonly running: Running }) | undefined {
+    const up = this.processes.filter((each): each is Process & { running: Running } => each.running !== undefined)
+    return up.length === 0 ? undefined : random.pick(up)
+  }
+}
+
+/**
+ * Asks the issuer, in the process. Rejects with STORE_UNAVAILABLE if the store was away, and with what went wrong if the
+ * failure is the issuer's own.
+ */
+export async function ask(
+  { issuer }: Running,
+  { method = 'GET', address, headers = {}, body = '' }: Asked,
+): Promise<Answer> {
+  const url = new URL(address, ownOrigin)
+  const output = new MemoryOutput()
+  const all = { host: url.host, ...headers }
+  const known = {
+    get: (name: string) => (all as Record<string, string>)[name] ?? null,
+    toHeaders: () => new Headers(all),
+  }
+  const raw = { headers: known, scheme: 'https', authority: url.host, remoteAddress: '192.0.2.1' } as const
+  const exchange: Exchange = {
+    method,
+    path: url.pathname,
+    query: url.search.slice(1),
+    authority: url.host,
+    headers: all,
+    body: { decompressed: false, read: async () => Buffer.from(body), drop: () => {} },
+    context: readRequest(raw, 0),
+    output,
+  }
+  try {
+    const route = issuer.find(url.pathname)
+    if (route === undefined) throw new Error(`the issuer has no route for ${url.pathname}`)
+    await route.serve(exchange)
+  } catch (thrown) {
+    if (!(thrown instanceof CountersignError) || thrown.reason === 'STORE_UNAVAILABLE') throw thrown
+    if (thrown.reason === 'INTERNAL') throw thrown.cause ?? thrown
+    return { status: thrown.httpStatus, location: '', cookies: [], json: { reason: thrown.reason } }
+  }
+  return output.answer
+}
+
+/** Keeps an answer. */
+class MemoryOutput implements Output {
+  readonly answering: Output['answering'] = Object.assign(new EventEmitter(), { closed: false })
+  readonly takesTrailers = false
+  begun = false
+  #sent: SentAnswer | undefined
+
+  get answer(): Answer {
+    if (this.#sent === undefined) throw new Error('the issuer has not answered')
+    const { status, headers = {}, body = '' } = this.#sent
+    const text = String(body)
+    const { location = '', 'set-cookie': cookies = [] } = headers as OutgoingHttpHeaders
+    const json = /^[[{]/.test(text) ? JSON.parse(text) : {}
+    const shown = json.content ?? json
+    return { status, location: String(location), cookies: [cookies].flat().map(String), json: shown }
+  }
+
+  setHeaders(): void {}
+
+  send(answer: SentAnswer): void {
+    if (!this.begun) this.#sent = answer
+    this.begun = true
+  }
+
+  begin(): void {
+    throw new Error('the issuer streams an answer')
+  }
+
+  write(): boolean {
+    throw new Error('the issuer streams an answer')
+  }
+
+  end(): void {}
+}
