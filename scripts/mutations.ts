@@ -463,7 +463,7 @@ const rows: Readonly<
     ],
   ],
   42: [
-    ['consume', '&& usedAt === undefined', '', 'oidc/security'],
+    ['consume', '&& usedAt === undefined', '', 'oidc/security', 11],
     ['consume', 'if (grantId !== undefined) await removeGrant(parts, grantId)', '', 'oidc/security'],
     ['usedOnce', 'await requireRequest(payload, parts, loaded)', '', 'oidc/checked-first'],
     [
@@ -475,19 +475,20 @@ const rows: Readonly<
     ['readClient', 'rotates || hasSecret', 'true', 'oidc/start'],
     ['give', '(await host.findSession(sessionId)) !== undefined', 'true', 'oidc/adapter'],
     ['isIssuedTo', 'token.clientId === client.clientId', 'true', 'oidc/security'],
-    ['sessionOf', 'await host.findSession(sessionUid)', '{ userId: token.accountId }', 'oidc/ends'],
-    ['isInGrace', 'usedAt + graceOf(payload)', 'Number.POSITIVE_INFINITY', 'oidc/adapter'],
+    ['sessionOf', 'await host.findSession(sessionUid)', '{ userId: token.accountId }', 'oidc/ends', 1],
+    ['isInGrace', 'usedAt + graceSeconds', 'Number.POSITIVE_INFINITY', 'oidc/adapter'],
     [
       'destroy',
       'if (!(await records.remove(kind, id)))',
       'await records.remove(kind, id); if (false)',
       'oidc/requests',
+      52,
     ],
     ['find', 'if (kind === pushedRequest) throw', 'if (false) throw', 'oidc/requests'],
   ],
   43: [
     ['readPageInput', 'headers.origin !== own', 'false', 'oidc/security'],
-    ['find', '|| !isOfBrowser(found.record, secrets())', '', 'oidc/security'],
+    ['find', '|| !isOfBrowser(found.record, secrets())', '', 'oidc/security', 11],
     ['requirePage', "mode === 'navigate' &&", '', 'oidc/navigations'],
     ['requirePage', "dest === 'document' ||", 'true ||', 'oidc/navigations oidc/requests'],
     [
@@ -497,7 +498,7 @@ const rows: Readonly<
       'oidc/navigations',
     ],
     ['decide', '|| session.id !== sessionId', '', 'oidc/security'],
-    ['permissionOf', '!keepsConsent(client) || ', '', 'oidc/security'],
+    ['permissionOf', '!keepsConsent(client) || ', '', 'oidc/security', 1],
     ['grantLoader', '|| (await hasQuestion(policy, ctx))', '', 'oidc/scopes'],
     [
       'isHintOfAnother',
@@ -509,7 +510,7 @@ const rows: Readonly<
     ['give', 'if (asked.size === 0) return undefined', '', 'oidc/adapter'],
   ],
   44: [
-    ['read', 'isConnected ? record : undefined', 'record', 'oidc/offline'],
+    ['read', 'isConnected ? record : undefined', 'record', 'oidc/offline', 2],
     ['withRoom', 'if (!isEmptied) return undefined', '', 'oidc/connected-apps'],
     [
       'connect',

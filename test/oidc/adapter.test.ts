@@ -98,6 +98,17 @@ test('a consent that comes too late for its session leaves the offline access of
 
 const exp = Math.floor(Date.now() / 1000) + 60
 
+test('a code is used up also for an instance whose clock is behind', async () => {
+  const { adapters, opened, grants } = await open()
+  const grantId = await grants.give(session, { clientId: 'shop', asked: new Set(['openid']), isAllowed: true })
+  await adapters('AuthorizationCode').upsert('secret', { grantId: grantId!, clientId: 'shop', exp } as never, 60)
+  await adapters('AuthorizationCode').consume('secret')
+  const now = opened.now()
+  vi.spyOn(opened, 'now').mockReturnValue(now - 500)
+  expect(await adapters('AuthorizationCode').find('secret')).toMatchObject({ consumed: expect.any(Number) })
+  await expect(adapters('AuthorizationCode').consume('secret')).rejects.toBeInstanceOf(errors.InvalidGrant)
+})
+
 test('a refresh token of a client with a grace time is taken again for so long, and its grant stays', async () => {
   const { adapters, grants } = await open()
   const grantId = await grants.give(session, { clientId: 'patient', asked: new Set(['openid']), isAllowed: true })
