@@ -476,7 +476,7 @@ const rows: Readonly<
     ['give', '(await host.findSession(sessionId)) !== undefined', 'true', 'oidc/adapter'],
     ['isIssuedTo', 'token.clientId === client.clientId', 'true', 'oidc/security'],
     ['sessionOf', 'await host.findSession(sessionUid)', '{ userId: token.accountId }', 'oidc/ends', 1],
-    ['isInGrace', 'usedAt + graceSeconds', 'Number.POSITIVE_INFINITY', 'oidc/adapter'],
+    ['isInGrace', 'usedAt + graceSeconds', 'Number.POSITIVE_INFINITY', 'oidc/adapter', 19],
     [
       'destroy',
       'if (!(await records.remove(kind, id)))',
@@ -488,7 +488,7 @@ const rows: Readonly<
   ],
   43: [
     ['readPageInput', 'headers.origin !== own', 'false', 'oidc/security'],
-    ['find', '|| !isOfBrowser(found.record, secrets())', '', 'oidc/security', 11],
+    ['find', '|| !isOfBrowser(found.record, secrets())', '', 'oidc/security', 12],
     ['requirePage', "mode === 'navigate' &&", '', 'oidc/navigations'],
     ['requirePage', "dest === 'document' ||", 'true ||', 'oidc/navigations oidc/requests'],
     [

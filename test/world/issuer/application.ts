@@ -112,7 +112,7 @@ export class Application {
       ...(wanted === undefined ? {} : { resource: wanted.address }),
     })
     const isPushed = secret !== undefined && random.permille(300)
-    const pushed = isPushed ? this.#posts('par', Object.fromEntries(query)) : undefined
+    const pushed = isPushed ? this.posts('par', Object.fromEntries(query)) : undefined
     return { number, state, address: `${base}/authorize?${query}`, pushed, verifier, asked, resource: wanted?.address }
   }
 
@@ -142,7 +142,7 @@ export class Application {
 
   /** What a request for tokens is sent with. */
   tokens(fields: Readonly<Record<string, string>>): Asked {
-    return this.#posts('token', fields)
+    return this.posts('token', fields)
   }
 
   redeem({ code, flow }: Received): Asked {
@@ -161,7 +161,8 @@ export class Application {
     return { address: `${base}/userinfo`, headers: { authorization: `Bearer ${access}` } }
   }
 
-  #posts(endpoint: string, fields: Readonly<Record<string, string>>): Asked {
+  /** A request of the application itself, with what it proves itself by. */
+  posts(endpoint: string, fields: Readonly<Record<string, string>>): Asked {
     const { clientId, secret } = this.kind
     const credentials = `${encodeURIComponent(clientId)}:${encodeURIComponent(secret ?? '')}`
     const own: Record<string, string> = secret === undefined ? { client_id: clientId } : {}

@@ -23,6 +23,8 @@ interface End {
   ended: number
   /** Whether it was answered that it is done. */
   isCertain: boolean
+  /** Whether it can end something at all. */
+  isPossible: () => boolean
 }
 
 /** What a user allowed an application, on a page of consent. */
@@ -88,10 +90,17 @@ export class Facts {
   }
 
   /** Begins to end holdings. The returned function says whether it is done for certain. */
-  end(words: string, fits: (holding: Holding) => boolean): (isCertain: boolean) => void {
-    const end: End = { words, fits, began: this.tick(), ended: Number.POSITIVE_INFINITY, isCertain: false }
+  end(
+    words: string,
+    fits: (holding: Holding) => boolean,
+    isPossible: () => boolean = () => true,
+  ): (isCertain: boolean) => void {
+    const never = Number.POSITIVE_INFINITY
+    const end: End = { words, fits, began: this.tick(), ended: never, isCertain: false, isPossible }
     this.#ends.push(end)
     return (isCertain) => {
+      const wasPossible = isPossible()
+      end.isPossible = () => wasPossible
       end.ended = this.tick()
       end.isCertain = isCertain
     }
@@ -101,7 +110,8 @@ export class Facts {
   mayBeOver(holding: Holding): boolean {
     const { createdAt } = holding.session
     const isOld = this.#world.now > createdAt + sessionLife.idle * 1000 - tolerance
-    return (isOld && !holding.isOffline) || this.#ends.some((end) => end.ended >= holding.began && end.fits(holding))
+    if (isOld && !holding.isOffline) return true
+    return this.#ends.some((end) => end.ended >= holding.began && end.fits(holding) && end.isPossible())
   }
 
   /**
@@ -167,9 +177,11 @@ export class Facts {
     const { session, clientId } = holding
     // What goes by a grant that has ended ends no other.
     const wasHeld = !this.mayBeOver(holding)
-    const end = isRepeated
-      ? this.end('a second use', (each) => each.session.id === session.id && each.clientId === clientId)
-      : undefined
+    const firstAt = Math.min(...uses.map(({ beganAt }) => beganAt))
+    // Within the grace time, a second use ends nothing.
+    const isLateOrSo = (): boolean => this.#world.now >= firstAt + graceMs - 2 * maxOffsetMs
+    const fits = (each: Holding): boolean => each.session.id === session.id && each.clientId === clientId
+    const end = isRepeated ? this.end('a second use', fits, isLateOrSo) : undefined
     const { began } = use
     const done = (answer: Answer | undefined): void => {
       const { now } = this.#world
@@ -186,7 +198,8 @@ export class Facts {
         this.given++
         use.granted = { at: now, moment: this.tick() }
         end?.(false)
-        this.require(!isLate, `${words}: a ${kind} is used twice`)
+        const isTwice = graceMs === 0 ? granted.length > 0 : isLate
+        this.require(!isTwice, `${words}: a ${kind} is used twice`)
         const over = this.overBefore(holding, use.began, use.beganAt)
         this.require(over === undefined, `${words}: a ${kind} counts although ${over}`)
         this.require(
@@ -201,9 +214,7 @@ export class Facts {
       // A code of a device that comes again ends nothing; neither does what is forgotten.
       end?.(isInvalid && isLate && wasHeld && kind !== 'device code' && !mayHaveExpired)
       if (!isInvalid) return
-      const others = uses.filter((each) => each !== use)
-      const first = Math.min(...others.map(({ beganAt }) => beganAt))
-      const mayBeUsed = others.length > 0 && now >= first + graceMs - tolerance
+      const mayBeUsed = uses.length > 1 && isLateOrSo()
       const isExplained = mayBeUsed || mayHaveExpired || this.mayBeOver(holding)
       this.require(
         isExplained,

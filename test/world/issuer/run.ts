@@ -9,6 +9,8 @@ import { Facts } from './facts.ts'
 import type { Party, Scene } from './party.ts'
 import { Person } from './person.ts'
 import { Service, storeWithKeys } from './service.ts'
+import { Terminal, TerminalUser } from './terminal.ts'
+import { Thief } from './thief.ts'
 
 /** Steps of a world, unless another number is asked for. */
 export const stepsOfIssuerWorld = 1500
@@ -53,6 +55,8 @@ const kinds: readonly ApplicationKind[] = [
     rotates: false,
   },
 ]
+
+const terminal: ApplicationKind = { ...plain, clientId: 'terminal', graceMs: 10_000, asksEachTime: true }
 
 function faultsOf(random: Random): Faults {
   const some = (share: number): number => (random.permille(500) ? share : 0)
@@ -121,6 +125,14 @@ function peopled(world: World, facts: Facts, random: Random): readonly Party[] {
     parties.push(new Window(application.clientId, scene, application))
     if (random.permille(500)) parties.push(new Window(`${application.clientId} 2`, scene, application))
   }
+  if (random.permille(350)) {
+    const application = new Application(terminal, () => scene)
+    const device = new Terminal('the terminal', scene, application)
+    const browser = scene.browsers[0] as Browser
+    parties.push(device, new TerminalUser('its user', scene, { browser, terminal: device }))
+    parties.push(new Window('the program of the terminal', scene, application))
+  }
+  if (random.permille(300)) parties.push(new Thief('the thief', scene))
   parties.push(new Person('the person', scene))
   return parties
 }
