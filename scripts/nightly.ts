@@ -158,6 +158,12 @@ const steps: readonly Step[] = [
     environment: { CHAOS: 'long' },
   },
   {
+    name: 'orders against their model, in its long form',
+    command: 'vitest run test/core/order/model.test.ts',
+    limitMinutes: 15,
+    environment: { ORDER_MODEL: 'long' },
+  },
+  {
     name: 'a simulated world, ten minutes of it',
     command: 'node test/world/main.ts --minutes 10',
     limitMinutes: 12,

@@ -106,6 +106,7 @@ export const slow: readonly string[] = [
   'test/commands/command.test.ts',
   'test/commands/doctor.test.ts',
   'test/commands/postgres.test.ts',
+  'test/core/order/model.test.ts',
   'test/core/wallet/agreement.test.ts',
   'test/core/wallet/contract.test.ts',
   'test/core/wallet/ethereum/rpc.test.ts',
