@@ -23,6 +23,8 @@ const domain = globSync(
       // These start processes.
       'test/base/node-version.test.ts',
       'test/plain-protos.test.ts',
+      // This needs the built pages.
+      'test/shared/header-text.test.ts',
     ],
   },
 )
@@ -45,7 +47,7 @@ export default defineConfig({
   resolve: { alias: [{ find: /^countersign$/, replacement: fileURLToPath(new URL('src/index.ts', import.meta.url)) }] },
   test: {
     globalSetup: ['test/support/optional.ts'],
-    setupFiles: ['test/support/warnings.ts'],
+    setupFiles: ['test/support/setup.ts'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
     // The default of a second measures a busy machine.
@@ -56,6 +58,7 @@ export default defineConfig({
         test: {
           name: 'domain',
           include: domain,
+          isolate: false,
           maxWorkers: 3,
           sequence: { groupOrder: 0 },
         },

@@ -1,9 +1,9 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, mkdtempDisposable, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, onTestFinished } from 'vitest'
+import { onTestFinished } from 'vitest'
 import type { CountersignOptions } from '../../src/service/config.ts'
+import { onePerFile } from './file-end.ts'
 import { hasPart } from './optional.ts'
 import { onPostgres, ordinaryStore } from './ordinary-store.ts'
 import { PostgresServer } from './postgres-server.ts'
@@ -16,11 +16,8 @@ export interface StoreKind {
   open(): Promise<CountersignOptions>
 }
 
-let folder: string | undefined
+const ownFolder = onePerFile(() => mkdtempDisposable(join(tmpdir(), 'countersign-stores-')))
 let files = 0
-afterAll(() => {
-  if (folder !== undefined) rmSync(folder, { recursive: true, force: true })
-})
 
 const secret = 'a secret for tests and for nothing else'
 
@@ -37,7 +34,7 @@ const postgresUrl: (() => Promise<string>) | undefined = findPostgres()
 export const stores: StoreKind[] = onPostgres
   ? [{ name: 'PostgreSQL', open: ordinaryStore }]
   : [
-      { name: 'SQLite', open: async () => ({ store: newFile() }) },
+      { name: 'SQLite', open: async () => ({ store: await newFile() }) },
       ...(redisUrl === undefined ? [] : [{ name: 'Redis', open: async () => ({ store: await redisUrl(), secret }) }]),
     ]
 
@@ -56,9 +53,9 @@ export const sharedStores: readonly (readonly [name: string, open: () => Promise
 ]
 
 /** The address of a SQLite file, in a folder that goes when the test file ends. */
-function newFile(): string {
-  folder ??= mkdtempSync(join(tmpdir(), 'countersign-stores-'))
-  return `sqlite:${join(folder, `${++files}.db`)}`
+async function newFile(): Promise<string> {
+  const { path } = await ownFolder()
+  return `sqlite:${join(path, `${++files}.db`)}`
 }
 
 function findRedis(): (() => Promise<string>) | undefined {
@@ -66,20 +63,12 @@ function findRedis(): (() => Promise<string>) | undefined {
   const given = process.env.REDIS_URL
   if (given !== undefined && given !== '') return async () => given
   if (!hasPart('redis-server')) return undefined
-  let running: Promise<RedisServer> | undefined
-  afterAll(async () => await (await running)?.[Symbol.asyncDispose]())
-  return async () => {
-    running ??= RedisServer.start()
-    return (await running).url
-  }
+  const server = onePerFile(() => RedisServer.start())
+  return async () => (await server()).url
 }
 
 function findPostgres(): (() => Promise<string>) | undefined {
   if (process.env.TEST_STORES === 'sqlite' || !hasPart('postgresql')) return undefined
-  let running: Promise<PostgresServer> | undefined
-  afterAll(async () => await (await running)?.[Symbol.asyncDispose]())
-  return async () => {
-    running ??= PostgresServer.start()
-    return (await running).url()
-  }
+  const server = onePerFile(() => PostgresServer.start())
+  return async () => (await server()).url()
 }

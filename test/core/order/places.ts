@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createClient } from 'redis'
-import { afterAll } from 'vitest'
+import { atFileEnd } from '../../support/file-end.ts'
 import { redisUrl } from '../../support/stores.ts'
 
 /** A place for a store whose contents can be looked at. */
@@ -16,13 +16,12 @@ interface Place {
 
 function inFile(): Place {
   let folder = ''
-  afterAll(async () => {
-    if (folder !== '') await rm(folder, { recursive: true, force: true })
-  })
   return {
     name: 'SQLite in a file',
     async open() {
-      folder = await mkdtemp(join(tmpdir(), 'countersign-orders-'))
+      const made = await mkdtemp(join(tmpdir(), 'countersign-orders-'))
+      folder = made
+      atFileEnd(() => rm(made, { recursive: true, force: true }))
       return `sqlite:${join(folder, 'orders.db')}`
     },
     async dump() {

@@ -487,7 +487,7 @@ test('a redirect leads nowhere: the start key goes to no other address', async (
 test('a long poll without news is followed by the next at once, and Node warns of nothing', async () => {
   const slow = () => new Promise<Response>((resolve) => setTimeout(resolve, 1100, Response.json({ events: [] })))
   const { approval, polls } = await askAt({ events: (poll) => (poll === 1 ? slow() : step('rejected')) })
-  // The file fails if Node warns: test/support/warnings.ts.
+  // The file fails if Node warns: test/support/file-end.ts.
   expect(await approval.decision()).toStrictEqual({ approved: false, why: 'declined' })
   expect(polls()).toBe(2)
 })

@@ -1,0 +1,5 @@
+import { afterAll } from 'vitest'
+import { endFile } from './file-end.ts'
+
+// Vitest evaluates this module before each test file, also where files share all others.
+afterAll(endFile)
