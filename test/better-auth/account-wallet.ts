@@ -1,5 +1,5 @@
 import { createPublicKey, generateKeyPairSync, hash, sign, verify } from 'node:crypto'
-import { formText } from '../../src/core/wallet/form.ts'
+import { formText } from '../../src/core/wallet/sign-in-form.ts'
 import type { WalletAdapter } from '../../src/core/wallet/wallet.ts'
 import { CountersignError } from '../../src/shared/errors.ts'
 

@@ -1,4 +1,4 @@
-import type { StoredChallenge } from '../../src/core/wallet/form.ts'
+import type { StoredChallenge } from '../../src/core/wallet/sign-in-form.ts'
 
 /** A challenge of a sign order with a text, which wallets of most adapters sign as it is. */
 export function challengeOf(message: string): StoredChallenge {

@@ -8,7 +8,7 @@ import { given, pick } from '../../shared/given.ts'
 import type { Store } from '../../store/store.ts'
 import type { LinkLines } from '../challenge-text.ts'
 import type { OriginPolicy } from '../origin-policy.ts'
-import type { FormNamed } from '../wallet/form.ts'
+import type { FormNamed } from '../wallet/sign-in-form.ts'
 import type { WalletNamed } from '../wallet/wallet.ts'
 import { makeChallenge, type PlainChallenge, requireLive } from './sign-in-challenge.ts'
 

@@ -4,7 +4,7 @@ import { type CountersignError, invalidField, refused } from '../../shared/error
 import { given } from '../../shared/given.ts'
 import { bytesToHex } from '../../shared/hex.ts'
 import { readHex } from './ed25519.ts'
-import { formText } from './form.ts'
+import { formText } from './sign-in-form.ts'
 import type { WalletAdapter } from './wallet.ts'
 
 /** As many characters as 32 bytes can have in base58, which has no check digits. */

@@ -5,7 +5,7 @@ import { makeWallet, type TestWallet } from '../../support/wallet.ts'
 import { phoneClient } from '../client/phone.ts'
 import { Desktop } from '../desktop.ts'
 import { keepCookie, signIn } from '../flows.ts'
-import { foundWallets, noWallet, orderStates, type StateParts, type States, withoutScripts } from './parts.ts'
+import { foundWallets, noWallet, orderStates, type StateParts, type States, withoutScripts } from './order-states.ts'
 
 const windows =
   'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36'

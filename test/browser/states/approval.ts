@@ -3,7 +3,7 @@ import type { CountersignOptions } from '../../../src/service/config.ts'
 import { rest } from '../../support/rest.ts'
 import { makeWallet, proofOf } from '../../support/wallet.ts'
 import { Desktop } from '../desktop.ts'
-import { noWallet, phone, type StateParts, type States } from './parts.ts'
+import { noWallet, phone, type StateParts, type States } from './order-states.ts'
 
 const windows =
   'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36'

@@ -3,7 +3,7 @@ import type { CountersignOptions } from '../../../src/service/config.ts'
 import { rest } from '../../support/rest.ts'
 import { makeWallet } from '../../support/wallet.ts'
 import { signIn } from '../flows.ts'
-import { claim, code, phone, type StateParts, type States, withoutScripts } from './parts.ts'
+import { claim, code, phone, type StateParts, type States, withoutScripts } from './order-states.ts'
 
 async function opened(
   { serve, open }: StateParts,

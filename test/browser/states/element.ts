@@ -13,7 +13,7 @@ import {
   type StateParts,
   type States,
   wallets,
-} from './parts.ts'
+} from './order-states.ts'
 
 /** What happens besides in {@link opened}. */
 interface Opening {

@@ -5,7 +5,7 @@ import { Desktop } from '../desktop.ts'
 import { keepCookie } from '../flows.ts'
 import { Ask, asking, signInUser, signInWithDemoWallet } from '../inbox-steps.ts'
 import { tap } from '../support.ts'
-import { phone, type StateParts, type States, withoutScripts } from './parts.ts'
+import { phone, type StateParts, type States, withoutScripts } from './order-states.ts'
 
 const long = {
   displayTitle:

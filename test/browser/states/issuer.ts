@@ -5,7 +5,7 @@ import { Browser, clientsFile, discover, fileWith, request, shop, signInByOrder 
 import { startInternet } from '../../support/internet.ts'
 import { makeWallet } from '../../support/wallet.ts'
 import { signIn } from '../flows.ts'
-import type { StateParts, States } from './parts.ts'
+import type { StateParts, States } from './order-states.ts'
 
 const internet = await startInternet()
 

@@ -1,4 +1,4 @@
-import type { States } from './parts.ts'
+import type { States } from './order-states.ts'
 
 export const notFoundStates: States = {
   async 'unknown path'({ serve, open }) {

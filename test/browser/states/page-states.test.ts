@@ -20,7 +20,7 @@ import { elementStates } from './element.ts'
 import { inboxStates } from './inbox.ts'
 import { issuerStates } from './issuer.ts'
 import { notFoundStates } from './not-found.ts'
-import type { States } from './parts.ts'
+import type { States } from './order-states.ts'
 import { signInStates } from './sign-in.ts'
 
 /**

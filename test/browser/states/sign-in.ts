@@ -16,7 +16,7 @@ import {
   type States,
   wallets,
   withoutScripts,
-} from './parts.ts'
+} from './order-states.ts'
 
 const path = '/api/auth/sign-in?returnTo=/welcome'
 

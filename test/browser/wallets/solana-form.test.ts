@@ -2,7 +2,7 @@ import { createSignInMessageText } from '@solana/wallet-standard-util'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { readSolanaForm, withAddress } from '../../../src/browser/wallets/solana-wallet.ts'
-import { formText } from '../../../src/core/wallet/form.ts'
+import { formText } from '../../../src/core/wallet/sign-in-form.ts'
 import type { SignInForm } from '../../../src/core/wallet/wallet.ts'
 
 const form: SignInForm = {

@@ -1,8 +1,8 @@
 import { parseSiweMessage } from 'viem/siwe'
 import { describe, expect, test } from 'vitest'
 import { ethereum } from '../../../src/core/wallet/ethereum/ethereum.ts'
-import type { StoredChallenge } from '../../../src/core/wallet/form.ts'
-import { signInForm } from '../../../src/core/wallet/form.ts'
+import type { StoredChallenge } from '../../../src/core/wallet/sign-in-form.ts'
+import { signInForm } from '../../../src/core/wallet/sign-in-form.ts'
 import { challengeOf } from '../../support/challenge.ts'
 import { readEip4361 } from '../../support/eip4361.ts'
 

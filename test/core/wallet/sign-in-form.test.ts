@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { formText, type StoredChallenge, signInForm } from '../../../src/core/wallet/form.ts'
 import { nativeVerifier } from '../../../src/core/wallet/native.ts'
 import { ed25519 } from '../../../src/core/wallet/nimiq.ts'
 import { Prover } from '../../../src/core/wallet/prover.ts'
+import { formText, type StoredChallenge, signInForm } from '../../../src/core/wallet/sign-in-form.ts'
 import type { WalletAdapter } from '../../../src/core/wallet/wallet.ts'
 import { CountersignError } from '../../../src/shared/errors.ts'
 
