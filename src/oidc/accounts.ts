@@ -87,7 +87,7 @@ async function claimsIn(
   const byFile = people.find(session) ?? {}
   const byFunction = settings.claims === undefined ? {} : await askClaims(settings.claims, subject, log)
   const byTemplate: Fields = { email: settings.email?.replace('{user_id}', emailPart(userId)) }
-  // An address and whether it is verified are of one source.
+  // An address comes with the `email_verified` of its own source.
   const { email, email_verified: verified = false } =
     [byFunction, byFile].find((claims) => claims.email !== undefined) ?? byTemplate
   const name = addressName(own)

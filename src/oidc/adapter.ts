@@ -136,9 +136,9 @@ function usedOnce(kind: string, parts: AdapterParts, loaded: LoadedClients): Par
     },
 
     /**
-     * Marks it as used. Of any number of callers exactly one succeeds, and within the grace time of its client the
-     * others, too. Further calls are a sign of theft, or of a client that has lost track of what it sent: the
-     * grant ends, and with it all that the first caller got.
+     * Marks a record as used. Exactly one caller succeeds; within the client's grace time, the others do, too. Further
+     * calls are a sign of theft, or of a client that has lost track of what it sent: the grant ends, and with it all
+     * that the first caller got.
      */
     async consume(id) {
       for (;;) {

@@ -41,8 +41,8 @@ const sendMs = 10_000
 
 /**
  * Sends clients the logouts of sessions (OpenID Connect Back-Channel Logout 1.0), each at least once, from any
- * instance, also after a restart. Each client has a line of its own, with a pause if it does not answer. A logout is
- * kept for three days.
+ * instance, also after a restart. Each client has a queue of its own, which pauses while the client does not answer. A
+ * logout is kept for three days.
  */
 export class BackChannel {
   readonly #parts: BackChannelParts

@@ -30,7 +30,7 @@ export class BrowserCookies {
     this.#isSecure = isSecure
   }
 
-  /** Those of a request, the oldest first. A browser sends the oldest first, too, and at most 50 are read. */
+  /** The cookies of a request's header, oldest first. Browsers send the oldest first, too; at most 50 are read. */
   in(header: string | undefined): readonly BrowserCookie[] {
     const found = [...cookiesBeginning(header, this.#beginning, mostRead)].map(([name, secret]) => ({ name, secret }))
     return found.sort((one, other) => (one.name < other.name ? -1 : 1))

@@ -28,7 +28,7 @@ export class DocumentUnavailable extends Error {}
 /** The document of a client is not known, and was not to be fetched. */
 export class DocumentNotFetched extends Error {}
 
-/** The document of a client is none that counts. */
+/** The document of a client was fetched and is not valid. */
 export class DocumentInvalid extends Error {}
 
 /** A client with a document, and until when that counts, by `performance.now()`. */
@@ -81,7 +81,7 @@ export class ClientDocuments {
     this.#parts = parts
   }
 
-  /** Whether a client_id is one whose document counts. */
+  /** Whether a client_id is the address of a document, within the prefixes, and not taken. */
   allows(id: string): boolean {
     const { prefixes, isTaken } = this.#parts
     return isDocumentAddress(id) && hasPrefix(id, prefixes) && !isTaken(id)
@@ -93,7 +93,7 @@ export class ClientDocuments {
   }
 
   /**
-   * The client of an id; `undefined` if the id is none that counts. Rejects with {@link DocumentUnavailable},
+   * The client of an id; `undefined` unless {@link allows} accepts the id. Rejects with {@link DocumentUnavailable},
    * {@link DocumentInvalid} or {@link DocumentNotFetched}.
    */
   async find(id: string, use: DocumentUse): Promise<FileClient | undefined> {
@@ -235,7 +235,7 @@ function isTexts(value: unknown): value is readonly string[] {
 /** The names of the device itself that the library takes with any port. */
 const loopbackHost = /^(localhost|127\.0\.0\.1|\[::1\])$/
 
-/** Schemes that are of no application: a browser runs or shows what they name, or the answer travels as clear text. */
+/** Schemes that lead to no application: a browser runs or shows what they name, or sends the answer as clear text. */
 const foreignSchemes = /^(javascript|vbscript|data|blob|file|about|view-source|ftp|wss?):$/
 
 /**

@@ -10,8 +10,8 @@ export interface StoredConnection {
   /** Names this connection: that of another time has another. */
   readonly connection: string
   /**
-   * Whether it is that of sessions that orders made; those of direct sign-ins have one of their own. So such a session
-   * can disconnect an application without reaching what the user connected directly.
+   * Whether the connection belongs to sessions that orders made; direct sign-ins have a connection of their own. So a
+   * session that an order made can disconnect an application without reaching what the user connected directly.
    */
   readonly isOfOrder: boolean
   /** What the application may have: scopes, those of a backend with its address behind a space. */
@@ -68,7 +68,7 @@ export interface NewConnection extends Pick<StoredConnection, 'clientId' | 'isOf
 
 /** What is done when an application ends to make room for another. */
 export interface Eviction {
-  /** Called before each of its connections ends; they stay if one is used meanwhile. */
+  /** Called before each connection of the application ends; all of them stay if one is used meanwhile. */
   readonly ending: (connection: StoredConnection) => Promise<void>
   /** Called once it has ended. */
   readonly ended: (clientId: string) => void
@@ -329,7 +329,7 @@ function connected(
   return { ...own, offline: [...kept, pending].slice(-maxOffline) }
 }
 
-/** A connection without the offline access that ends; the same one if that is none. */
+/** The connection with the offline access that stays; the same object if all of it stays. */
 function withOffline(app: StoredConnection, stays: (each: OfflineSession) => boolean): StoredConnection {
   const { offline = [] } = app
   return offline.every(stays) ? app : { ...app, offline: offline.filter(stays) }

@@ -105,7 +105,7 @@ export class DeviceCodes {
     return (await this.#parts.records.remove(codeKind, id)) ? payload : undefined
   }
 
-  /** The code that waits for a decision, by what a person typed in its own form; `undefined` if there is none. */
+  /** The code that waits for a decision, by the typed code in canonical form; `undefined` if there is none. */
   async findPending(userCode: string): Promise<PendingCode | undefined> {
     const typed = await this.#parts.records.find<{ readonly id: string }>(userCodeKind, userCode)
     const id = typed?.record.id

@@ -211,7 +211,7 @@ export class DevicePage {
 
 const ticketPurpose = 'oidc device ticket'
 
-/** Whether a session is of a sign-in after the code was typed. */
+/** Whether a session began after the code was typed. */
 function isNewSince({ at }: Typed, { createdAt }: Session): boolean {
   return createdAt > at
 }

@@ -106,7 +106,7 @@ export class DocumentFetches<Document> {
     return await promise
   }
 
-  /** Turns away the last of those who wait for the site with the most, unless the one that comes would have as many. */
+  /** Turns away the last request of the site with the most, unless the new request's site would have as many. */
   #makeRoomFor(wanted: WantedDocument): void {
     const sites = Map.groupBy(this.#waiting, siteOf)
     const own = sites.get(siteOf(wanted))?.length ?? 0

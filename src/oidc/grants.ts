@@ -177,9 +177,9 @@ export class Grants {
   }
 
   /**
-   * The id of the grant of a session for a client, which is in the session's list from then on: that of the list,
-   * unless its grant counts no more. An id without a grant is of another tab, which is about to store it. In a full
-   * list, clients whose grants count no more make room.
+   * The id of a session's grant for a client: the one in the session's list, unless its grant counts no more; otherwise
+   * a new one, which is added to the list. An id without a grant comes from another tab, which is about to store the
+   * grant. In a full list, clients whose grants count no more make room.
    */
   async #idFor(sessionId: string, clientId: string): Promise<string> {
     let id = ''
@@ -209,7 +209,7 @@ export class Grants {
     return (await this.#find(id)) !== undefined && (await this.read(id)) === undefined
   }
 
-  /** Those of a session's clients that have something of it, or are about to get it. */
+  /** The clients of a session whose grants count, or are about to be stored. */
   async #counting(clients: readonly [string, string][]): Promise<[string, string][]> {
     const isOver = await Promise.all(clients.map(([, id]) => this.#isOver(id)))
     return clients.filter((_, index) => !isOver[index])

@@ -62,7 +62,7 @@ export function publicKeys(keys: readonly SigningJwk[]): readonly object[] {
   )
 }
 
-/** The RSA keys, the one that signs first. */
+/** The RSA keys; the first signs. */
 async function rsaKeys({ records, store }: KeyParts, overlapMs: number): Promise<readonly SigningJwk[]> {
   for (;;) {
     const isWanted = (await store.get(rotationKey)) !== undefined

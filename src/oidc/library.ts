@@ -40,8 +40,8 @@ const longestAssertionSeconds = 86_400
 const refreshSeconds = 14 * 86_400
 
 /**
- * Loads the library, by the files that its main file exports: that one writes a line to standard error on each release
- * of Node.js without long-term support, and has no switch for it. peerDependencies name the exact version.
+ * Loads the library from the files that its main file exports. The main file itself writes a line to standard error on
+ * each release of Node.js without long-term support, and has no switch for it. peerDependencies name the exact version.
  */
 export async function loadLibrary(): Promise<Library> {
   try {

@@ -84,8 +84,8 @@ export function policyOf({ base, Check, Prompt }: typeof interactionPolicy, part
 }
 
 /**
- * Loads the grant of a request, and first gives it what the user, or the operator, has allowed: once the policy has
- * nothing left to ask, which it is asked before anything is given. Otherwise there is none, and the last prompt asks.
+ * Loads the grant of a request. The policy decides first: once it has nothing left to ask the user, the grant gets what
+ * the user, or the operator, has allowed. Otherwise there is no grant, and the last prompt asks.
  */
 export function grantLoader(policy: ReturnType<typeof policyOf>, parts: PolicyParts, loaded: Loaded) {
   return async (ctx: KoaContextWithOIDC): Promise<Grant | undefined> => {

@@ -68,8 +68,8 @@ export class SealedRecords {
   }
 
   /**
-   * Puts a record in the place of what was found, or of one that no secret opens. Resolves with false, without a
-   * change, if another came or went meanwhile.
+   * Stores a record in place of the one found, or of a record that no secret opens. Resolves with false, without a
+   * change, if the stored record has changed meanwhile.
    */
   async put(found: Versioned | undefined, next: RecordToStore): Promise<boolean> {
     if (found !== undefined) return await this.replace(found, next)

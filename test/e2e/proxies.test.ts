@@ -34,7 +34,7 @@ const variables = Object.fromEntries(snippet.split('\n').map((line) => line.spli
 /** The settings that docs/proxies.md asks for, but for names. */
 const { trustProxy = 0 } = optionsFromEnvironment(variables)
 
-test('the settings of docs/proxies.md are some, for the names in deploy/', () => {
+test('docs/proxies.md names settings that exist, for the names in deploy/', () => {
   expect(unknownVariables(variables)).toEqual([])
   expect(optionsFromEnvironment(variables)).toMatchObject({ publicUrl: 'https://auth.example', trustProxy: 1 })
 })

@@ -156,7 +156,7 @@ test('a deadline beyond 15 minutes is cut to them, over Connect and gRPC', async
   expect(Buffer.from(await response.arrayBuffer()).toString('latin1')).toContain('grpc-status: 0')
 })
 
-test('a Host header that is none is the caller\u2019s mistake over every protocol', async () => {
+test('a malformed Host header is the caller\u2019s mistake over every protocol', async () => {
   const { url } = await startService()
   for (const host of ['[', 'a b', '%', 'a:99999']) {
     const status = await new Promise<number>((resolve, reject) => {

@@ -218,7 +218,7 @@ test('a refusal tells which limit was reached, to the caller, to the log and to 
   expect(logged).toContainEqual(expect.objectContaining({ reason: 'RATE_LIMITED', limit: 'sign-in' }))
 })
 
-test('a wrong code is told as one, however many came before, so that no client repeats it', async () => {
+test('a wrong code is answered as a wrong code, however many came before, so that no client repeats it', async () => {
   const rateLimits = { 'wrong-token': 1 }
   const { url } = await startService({ rateLimit: true, limits: { rates: rateLimits }, confirmationCode: 'return' })
   const order = (await rest(url, '/cross-device/start', { kind: 'login' })).json

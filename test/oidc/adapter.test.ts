@@ -163,14 +163,14 @@ test('tabs that ask at once share a grant, and a grant that was taken away has a
   expect(await grants.read('an id to come')).toBeUndefined()
 })
 
-test('a grant of nothing is none, and connects nothing', async () => {
+test('an empty consent stores no grant, and connects nothing', async () => {
   const { grants, opened } = await open()
   expect(await grants.give(session, { clientId: 'shop', asked: new Set(), isAllowed: true })).toBeUndefined()
   expect(await new ConnectedApps(opened).of(session.userId)).toEqual([])
   expect(await new SessionClients(opened).of(session.id)).toEqual(new Map())
 })
 
-test('a session that ends while it gives a grant keeps none', async () => {
+test('a session that ends while a grant is given keeps no grant', async () => {
   let looks = 0
   const { grants, opened } = await open(undefined, undefined, async () => looks++ === 0)
   expect(await grants.give(session, { clientId: 'shop', asked: new Set(['openid']), isAllowed: true })).toBeUndefined()

@@ -365,7 +365,7 @@ describe('while the host of a document is away', () => {
     expect((await client.refreshTokenGrant(config, next.refresh_token ?? '')).access_token).toBeDefined()
   })
 
-  test('so is one that publishes a document which does not count', async () => {
+  test('a document that is no longer valid counts like a host that is away', async () => {
     const id = publish(internet, 'broken')
     const { url } = await startWithDocuments()
     const clock = startClock()
@@ -452,7 +452,7 @@ test('a client gets tokens for a resource that is for all clients, and for no ot
   expect(address.searchParams.get('error')).toBe('invalid_target')
 })
 
-test('a client_id that is an audience or a resource is none', async () => {
+test('refuses a client_id equal to an audience or a resource', async () => {
   const [audience, resource] = [publish(internet, 'audience'), publish(internet, 'as-resource')]
   const { url } = await startWithDocuments({ accessTokens: { audiences: [audience] } }, [{ resource, scopes: ['x'] }])
   for (const id of [audience, resource]) {

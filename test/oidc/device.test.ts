@@ -369,7 +369,7 @@ test('what another browser typed, another session, or another code decides nothi
   expect(await pollError(url, deviceCode)).toBe('authorization_pending')
 })
 
-test('a cookie that the service did not make is none', async () => {
+test('a cookie that the service did not sign is ignored', async () => {
   const { url } = await startDevices()
   const { userCode } = await askCode(url)
   const browser = new Browser(url)

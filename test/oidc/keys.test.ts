@@ -150,7 +150,7 @@ test('the issuer’s own key set has the keys of its tokens, RSA first; that of 
   expect(all.map(({ kty }: { kty: string }) => kty)).toContain('OKP')
 })
 
-test('what is published has no private part', async () => {
+test('published keys have no private part', async () => {
   const { store } = await open()
   const keyring = new Keyring(['another secret for tests of the keys'])
   const parts = { records: new SealedRecords(store, keyring), keyring, store }

@@ -13,12 +13,12 @@ type BetterFetchPlugin = NonNullable<BetterAuthClientPlugin['fetchPlugins']>[num
 export interface RefusalStatus {
   /** HTTP status. */
   readonly status: number
-  /** Its words, which HTTP/2 does not have. */
+  /** Reason phrase of the status; empty over HTTP/2. */
   readonly statusText: string
 }
 
 /**
- * Makes calls through Better Auth's own fetch, so that its base address, options and plugins apply. `onRefusal` is told
+ * Makes calls through Better Auth's own fetch, so that its base address, options and plugins apply. `onRefusal` gets
  * the status of each answer that is not a success.
  */
 export function callerOf($fetch: BetterFetch, onRefusal: (status: RefusalStatus) => void = () => {}): RestCall {

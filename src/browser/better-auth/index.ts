@@ -185,7 +185,7 @@ export interface WalletSignInError {
   readonly message: string
   /** HTTP status of the answer; 0 if there was none, as when the user declined in the wallet. */
   readonly status: number
-  /** Its words; empty if there was no answer, and over HTTP/2. */
+  /** Reason phrase of the status; empty if there was no answer, and over HTTP/2. */
   readonly statusText: string
   /** Time after which a retry can succeed, in milliseconds, if the service stated one. */
   readonly retryAfterMs?: number

@@ -84,8 +84,8 @@ const passing: ReadonlySet<ClientErrorCode> = new Set<'NETWORK' | ReasonsOf<'sam
 ])
 
 /**
- * Whether the same call can succeed later, unchanged. RATE_LIMITED is a limit on the calls in a time, and says how long
- * it lasts; without that, it is one on the calls for an order, which lasts as long as the order.
+ * Whether the same call can succeed later, unchanged. RATE_LIMITED with a wait is a limit on calls in a time; without
+ * one, a limit on calls for an order, which lasts as long as the order.
  */
 export function isPassing({ code, retryAfterMs }: CountersignClientError): boolean {
   return passing.has(code) && (code !== 'RATE_LIMITED' || retryAfterMs !== undefined)

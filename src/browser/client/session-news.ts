@@ -24,7 +24,7 @@ const takeBack = { forMs: 600_000, everyMs: 5_000 } as const
 /**
  * News of the session between the tabs and clients of one page origin, for one service and one key of the token. The
  * channel carries the news that something changed, and nothing else: its listeners ask the service. Outside of pages,
- * only this client is told.
+ * only this client gets the news.
  */
 export class SessionNews {
   readonly #options: SessionNewsOptions

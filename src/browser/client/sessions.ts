@@ -119,7 +119,7 @@ export function sessionCalls(api: SessionApi, authorised: Authorised, tokens: To
   }
 }
 
-/** What the stored token gets once its session is over. */
+/** Error for a stored token whose session is over. */
 function sessionOver(): CountersignClientError {
   return new CountersignClientError('SESSION_INVALID', 'The session is unknown, expired or revoked; sign in again')
 }

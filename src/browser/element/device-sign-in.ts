@@ -132,7 +132,7 @@ export class DeviceSignIn {
     }
   }
 
-  /** Takes the place of a sign-in that another wallet is asked for: a wallet may never answer. */
+  /** Starts a sign-in in place of one that waits for another wallet, which may never answer. */
   async #start(found: FoundWallet): Promise<void> {
     const turn = ++this.#turn
     const before = this.#running

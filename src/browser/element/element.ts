@@ -433,7 +433,7 @@ export class CountersignSignIn extends Base {
     this.#dispatch('countersign:error', { error })
   }
 
-  /** Says on a developer's own computer which setting an error comes from. Pages with a client of theirs do so. */
+  /** Names the setting behind an error on a developer's own computer, unless the page has a client of its own. */
   #noteForDeveloper({ message }: CountersignClientError): void {
     if (this.#given !== undefined || !isLoopbackHost(location.hostname)) return
     const { baseUrl, basePath = defaultBasePath } = this.#service()
@@ -578,7 +578,7 @@ export class CountersignSignIn extends Base {
   }
 }
 
-/** What is offered after an error: a new code if it was the order's, and nothing if the page can get none at all. */
+/** Mode after an error: a new code for an error of the order, no button if this page can get no code, else a retry. */
 function modeAfter(code: ClientErrorCode): ViewMode {
   if (code === 'ORIGIN_NOT_TRUSTED') return 'stuck'
   return /^(ORDER|COMPUTER)_/.test(code) ? 'again' : 'retry'

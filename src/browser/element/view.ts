@@ -205,7 +205,7 @@ export class SignInView {
     const hasSteps = mode === 'starting' ? !this.#isLocal : mode === 'scan' && this.localHost === undefined
     this.#steps.hidden = !hasSteps || this.#isFirst
     this.#codeBox.hidden = !hasCode
-    // To compare, it is what is large.
+    // A code to compare takes the place of the QR code.
     if (mode === 'answer') this.#stage.prepend(this.#codeBox)
     else this.#caption.prepend(this.#codeBox)
     this.#digits.form.hidden = mode !== 'enter-code'

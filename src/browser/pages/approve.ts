@@ -116,8 +116,7 @@ function open(): void {
   // Only a tap in the inbox claims.
   if (held === undefined && inboxOrder !== undefined) leaveToInbox(inboxOrder)
   else if (held === undefined) end(endings.linkIncomplete)
-  // An order that is already approved changes by nothing that is done here. One that a wallet at another site has
-  // signed was reviewed before.
+  // Nothing done here changes an approved order. An order that a wallet at another site has signed was reviewed before.
   else if (held.approved !== undefined) void tasks.run(review)
   else if (held.sent !== undefined && hubAnswer !== undefined) void tasks.run(review).then(() => tasks.run(resume))
   // The order is this tab's already, as after a reload; or the user has tapped it in the inbox.
@@ -361,7 +360,7 @@ function settle(code: string): boolean {
   return ending !== undefined
 }
 
-/** What helps after a refusal, if not another try. */
+/** Action that helps after a refusal, in place of another try. */
 function remedyOf(code: string): Remedy | undefined {
   if (challenge === undefined || !wrongWallets.has(code)) return undefined
   return { text: words.say('wallet.another'), act: () => walletPanel.open() }
@@ -415,7 +414,7 @@ function show(id: string, title: string): boolean {
   byId('inbox-link').hidden = !fromInbox || inbox === '' || id === 'request'
   byId('choice').hidden = id !== 'request' || challenge === undefined
   if (id !== 'request') {
-    // What the wallet may still answer is of no use.
+    // The wallet's answer is not needed any more.
     if (tasks.isAskingWallet) tasks.abort()
     countdown.stop()
     handOverPanel.hide()

@@ -4,9 +4,9 @@ import { element } from './dom.ts'
 import type { Words } from './words.ts'
 
 /**
- * What is shown under the code of an order, as far as the device and the code's address ask for it: what makes that
- * address one that phones can reach, a link that can be selected, and on a phone a link in place of the code, which it
- * could not scan on its own screen.
+ * Notes under the code of an order, by the device and the code's address: how to make that address reachable for
+ * phones, a link that can be selected, and on a phone a link in place of the code, because a phone cannot scan its own
+ * screen.
  */
 export class ClaimNotes {
   /** The notes. Hidden unless there is a code. */

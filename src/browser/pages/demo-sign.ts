@@ -13,7 +13,7 @@ import { elementTexts, type Words } from './words.ts'
 
 const utf8 = new TextEncoder()
 
-/** What a developer starts the demo with, so that a phone can reach it. */
+/** Command that starts the demo so that phones can reach it. */
 export const lanCommand = 'npm start -- --lan'
 
 /** Prepares the form that starts signature orders and shows their proof artifacts. */

@@ -77,7 +77,7 @@ function show(orders: readonly InboxOrder[], { address }: Session): void {
     const row = rows.get(order.orderId) ?? rowOf(order)
     rows.set(order.orderId, row)
     row.refresh(orders.length === 1)
-    // What is there stays: it may have the focus.
+    // A row in its place is not moved: it may have the focus.
     if (list.children[index] !== row.root) list.insertBefore(row.root, list.children[index] ?? null)
   }
   const isOver = wanted !== null && orders.length === 0

@@ -43,7 +43,7 @@ else if (content.kind === 'device-code') showCodeForm()
 else showEnding(endingOf(content))
 document.body.toggleAttribute('data-waiting', false)
 
-/** What a page is that asks nothing. */
+/** Content of a page without a question. */
 function endingOf(content: Exclude<IssuerContent, { kind: 'consent' | 'logout' | 'device-code' }>): Ending {
   if (content.kind === 'signed-out') return signedOut()
   if (content.kind === 'device-direct') return direct(content)
@@ -273,7 +273,7 @@ async function send(input: object): Promise<{ readonly redirectTo: string; reado
   return response.ok ? { redirectTo } : { redirectTo, code: /^[A-Z_]+$/.test(code) ? code : 'INTERNAL' }
 }
 
-/** Says why an answer did not arrive. One that is out of date is not sent again: the page is loaded anew. */
+/** Says why an answer did not arrive. An outdated answer is not sent again: the page is loaded anew. */
 function complain(code: string, again: () => void): void {
   const isRefused = code === 'INVALID_REQUEST'
   const isOld = isRefused && content.kind !== 'device-code'
@@ -283,7 +283,7 @@ function complain(code: string, again: () => void): void {
   notice.hidden = false
 }
 
-/** What is said of a code of a device, or of anything. */
+/** Text for a refused device code, or for any other error. */
 function complaint(code: string): string {
   if (code === 'NETWORK_MISMATCH') return words.say('issuer.code.elsewhere')
   return code === 'INVALID_REQUEST' ? words.say('issuer.code.wrong') : words.notice(code)

@@ -168,7 +168,7 @@ interface Shown {
   readonly exact?: string
 }
 
-/** What comes of an approval: the code to type on the computer, what the computer did, and the way to take it back. */
+/** Screen after an approval: the code to type on the computer, what the computer did, and the way to take it back. */
 export class OutcomeScreen {
   readonly #words: Words
   readonly #clock: ServiceClock

@@ -25,7 +25,7 @@ export class Signing {
     return this.#begun
   }
 
-  /** What the wallet has signed is done with. */
+  /** Ends the wait: the signature was used. */
   end(): void {
     this.#begun = false
   }

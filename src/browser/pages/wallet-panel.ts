@@ -184,7 +184,7 @@ export class WalletPanel {
     const isForAnother = this.#choice?.isForAnother === true
     fill(root, 'walletWarning', isForAnother ? words.say('wallet.for-another', { wallet: shown?.name ?? '' }) : '')
     byId('approve-button').hidden = !isChosen || isForAnother
-    // It leads to the list, which needs no button where it is seen.
+    // The button leads to the list, and is hidden while the list is visible.
     useButton.hidden = isChosen ? !isForAnother : next === undefined && this.#isSeen
     const choose = words.say(isForAnother ? 'wallet.another' : 'wallet.choose')
     useButton.textContent = next === undefined ? choose : words.say('wallet.use', { wallet: next.name })

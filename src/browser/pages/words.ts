@@ -74,7 +74,7 @@ export class Words {
   /** A number with all its digits. */
   number(value: number): string {
     const size = Math.abs(value)
-    // What the language has no usual way of writing stays as it is.
+    // Very small and very large numbers stay as they are: languages have no usual way of writing them.
     if (size !== 0 && (size < 1e-6 || size >= 1e15)) return String(value)
     return new Intl.NumberFormat(this.language, { maximumFractionDigits: 20, useGrouping: 'min2' }).format(value)
   }

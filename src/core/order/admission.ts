@@ -45,7 +45,7 @@ export function phoneHashes({ challengeTokenHash, formerTokenHashes = [] }: Orde
   return [challengeTokenHash, ...formerTokenHashes]
 }
 
-/** Whether a token has one of the hashes that an order holds. If it holds none, no token has. */
+/** Whether a token matches one of an order's hashes; never, if the order has none. */
 export function matchesAny(token: string, hashes: Hashes): boolean {
   return hashes.some((hash) => hash !== undefined && tokenMatches(token, hash))
 }
@@ -54,7 +54,7 @@ export function matchesAny(token: string, hashes: Hashes): boolean {
 interface ShownToken {
   readonly token: string
   readonly hashes: Hashes
-  /** The reason if it is none of them. Default: ORDER_TOKEN_INVALID. */
+  /** Reason for a token that matches none of the hashes. Default: ORDER_TOKEN_INVALID. */
   readonly refusal?: 'ORDER_TOKEN_INVALID' | 'HANDOVER_INVALID'
 }
 

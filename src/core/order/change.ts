@@ -17,9 +17,9 @@ import {
 import type { OrderRecords } from './records.ts'
 
 /**
- * What a caller wants of an order: a command; or an intent, and the work that makes it a command. The work is done only
- * if the intent moves the order on, and again after a lost race. It returns `undefined` if it has changed the order
- * itself: the order is then read, and the call decided, anew.
+ * A step of a call: a command, or an intent with the work that makes it a command. The work is done only if the intent
+ * moves the order on, and again after a lost race. It returns `undefined` if it has changed the order itself: the order
+ * is then read again, and the call decided on the new state.
  */
 export type OrderStep = OrderCommand | (OrderIntent & { readonly work: () => Promise<OrderCommand | undefined> })
 

@@ -151,7 +151,7 @@ export class KnownComputers {
     )
   }
 
-  /** Forgets all computers of a wallet but one. Orders whose return code was typed before make none known any more. */
+  /** Forgets all computers of a wallet but one. Orders whose return code was typed before add no computer any more. */
   async forgetOthers(wallet: WalletIdentity, keptId: string | undefined): Promise<void> {
     await this.#change(wallet, (record, now) => ({
       ...record,
@@ -223,7 +223,7 @@ function closeOrder(record: ComputersRecord, orderId: string, now: number): Comp
   const orders = [{ orderId, at: now }, ...record.orders.filter((order) => order.orderId !== orderId)]
   const oldest = orders[maxOrders]
   if (oldest === undefined) return { ...record, orders }
-  // The code of an order was typed before the order was closed, so none that leaves the list gets a second chance.
+  // Covers the orders that leave the list: their codes were typed before they were closed.
   const closedUntil = Math.max(oldest.at, record.closedUntil)
   return { ...record, orders: orders.slice(0, maxOrders), closedUntil }
 }
@@ -382,7 +382,7 @@ function readKey(computerKey: string): KeyObject | undefined {
   try {
     return createPublicKey({ key: spki, format: 'der', type: 'spki' })
   } catch {
-    // The coordinates are not those of a point on the curve.
+    // The coordinates are not on the curve.
     return undefined
   }
 }

@@ -125,7 +125,7 @@ export interface OrderStarter extends PersonKey {
   readonly sessionId: string
 }
 
-/** What became of what a finalized order had made, when it was taken back. All are absent until it is known. */
+/** Outcome of taking a finalized order back. All fields are absent until it is known. */
 export interface TakeBackOutcome {
   /** Of a login order: whether the session was still live. */
   readonly sessionEnded?: boolean
@@ -166,8 +166,8 @@ export interface OrderLogin {
 export type ReturnCodeCheck = 'absent' | 'wrong' | 'right'
 
 /**
- * What a caller wants of an order, as far as it is known before any work is done: enough to decide whether it is still
- * possible, and whether it is a retry.
+ * What a call asks of an order, before any work for it is done: enough to decide whether the order still allows it, and
+ * whether the call is a retry.
  */
 export type OrderIntent =
   | {
@@ -544,8 +544,8 @@ function advance(order: OrderRecord, command: OrderCommand, now: number): OrderO
 }
 
 /**
- * An order with another challenge token. Those before it can only reject, and take back. In an inbox it is of a
- * session; handed over, of the one that the token before it is of.
+ * An order with another challenge token. Former tokens can only reject, and take back. In an inbox, a token belongs to
+ * a session; after a hand-over, to the session of the token before it.
  */
 function withPhone(order: OrderRecord, challengeTokenHash: string, sessionId?: string): OrderRecord {
   const { challengeTokenHash: before, formerTokenHashes = [], claimSessions = {} } = order
@@ -563,7 +563,7 @@ function withPhone(order: OrderRecord, challengeTokenHash: string, sessionId?: s
   }
 }
 
-/** The outcome of a finalize if its return code decides it; `undefined` if none is needed, or it is right. */
+/** Outcome of a finalize that its return code decides; `undefined` if no code is needed, or the code is right. */
 function checkReturnCode(order: OrderRecord, intent: FinalizeIntent, now: number): OrderOutcome | undefined {
   const { returnCode } = intent
   const looked = order.status === 'approved' || isFinalizeRetry(order, intent, now)

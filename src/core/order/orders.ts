@@ -582,7 +582,10 @@ function storedChallengeOf(order: OrderRecord): StoredChallenge {
 /** A ticket ends with the identifier of its order, so that it can be redeemed without naming one. */
 const ticketForm = /^csh_[A-Za-z0-9_-]{43}([A-Za-z0-9_-]{1,64})$/
 
-/** Six decimal digits of 32 random bytes. Of 2^48 values, none is more likely than another by more than one in 10^8. */
+/**
+ * Six decimal digits of 32 random bytes. With 48 bits of them, one code is more likely than another by less than one in
+ * 10^8.
+ */
 function sixDigits(bytes: Uint8Array): string {
   return String(Buffer.from(bytes).readUIntBE(0, 6) % 1_000_000).padStart(6, '0')
 }

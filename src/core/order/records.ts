@@ -91,7 +91,7 @@ export function storedOrders(
     async compareAndSet(order, version) {
       const key = keyOf(order.orderId)
       const stored = await store.compareAndSet(key, version, recordText(order), lifeOf(order), { wake: true })
-      // One that is taken back was over before.
+      // A take-back changes a finalized order, which has been removed already.
       if (stored && isTerminal(order.status) && order.takenBack === undefined) open?.remove(order)
       return stored
     },
@@ -104,7 +104,7 @@ export function parseOrder(text: string): OrderRecord {
   return parseRecord<OrderRecord>('order', text)
 }
 
-/** What orders are looked for by: a user, and the wallets to which it is enough that the order names them. */
+/** Whose orders are searched for: those of a user, and those that name one of the wallets. */
 export interface OrderParty {
   readonly userId: string
   readonly wallets: readonly ProvenIdentity[]

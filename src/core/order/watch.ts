@@ -172,7 +172,7 @@ export class OrderWatches {
     return after
   }
 
-  /** Reads an order again. While the storage does not answer, it is the known one: nothing says that it was changed. */
+  /** Reads an order again. While the store is unavailable, returns the known order. */
   async #readUnlessAway(known: OrderRecord, admit: (order: OrderRecord) => void): Promise<OrderRecord> {
     try {
       return await this.#read(known.orderId, admit)
@@ -208,7 +208,7 @@ function eventOf(order: OrderRecord, status: OrderStatus): Omit<WatchEvent, 'seq
     kind: order.kind,
     ...(arrived ? { redirectTo: order.returnTo } : {}),
     returnCodeRequired: status === 'approved' && takesReturnCode(order),
-    // Of an approved order only: one that has gone on since has no deadline any more.
+    // Only while the order is approved: afterwards it has no deadline.
     ...(status === 'approved' && order.status === 'approved' ? deadlinesOf(order) : {}),
     ...(status === 'approved' && rulesOf(order).showsWallet ? pick(proofOf(order), ['adapterId', 'address']) : {}),
     heartbeat: false,

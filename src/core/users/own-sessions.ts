@@ -99,7 +99,7 @@ export class OwnSessions {
   }
 }
 
-/** The refusal to end a session that no order made from one that an order made. */
+/** Refusal for a session that an order made, which may not end a session of a direct sign-in. */
 function sessionOutOfReach(): CountersignError {
   return new CountersignError(
     'SESSION_NOT_FRESH',

@@ -219,7 +219,7 @@ export class StoredSessions {
   /**
    * Marks a session that is not in the store as ended. Resolves with false if there is a session or a mark. A session
    * that the list names and the store does not have can be on its way, in a cluster, whose servers answer in any order.
-   * It must not arrive once it is off the list, because it would be in force and in no list.
+   * The mark keeps it out: arriving after its removal from the list, it would be live and in no list.
    */
   async #keepAway(id: string): Promise<boolean> {
     return await this.#store.create(keyOf(id), endedMark, { ttlMs: endedMs })
@@ -436,9 +436,9 @@ export class Sessions {
     return expiresAt > session.expiresAt ? { ...session, expiresAt } : undefined
   }
 
-  /** What is made of a token or cookie; `undefined` if this server did not sign it for that. */
+  /** The parts of a signed token or cookie; `undefined` if this server did not sign it in this form. */
   #tokenOf(token: string, form: CredentialForm): SignedToken | undefined {
-    // The form is a part of the key: what was found good as the one must not pass as the other.
+    // The form is part of the key: a text accepted in one form must not pass in the other.
     return this.#recent.of(`${form} ${token}`, () => this.#signed(token, form))
   }
 
@@ -519,7 +519,7 @@ export function isOfWallet(session: SessionWallet, wallet: SessionWallet): boole
   return session.address === address || (publicKeyHex !== '' && session.publicKeyHex === publicKeyHex)
 }
 
-/** What the session of a token is found by, made of a token that this server signed. */
+/** Parts of a token that this server signed, by which its session is found. */
 export interface SignedToken {
   readonly sessionId: string
   /** What is stored of the token. */

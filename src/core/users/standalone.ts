@@ -252,7 +252,7 @@ export class StandaloneHost implements Host {
     return cookie === undefined ? undefined : { text: cookie, form: 'cookie' }
   }
 
-  /** Whether a request's cookie is of the session of a token. */
+  /** Whether a request's cookie and a token belong to the same session. */
   #hasCookieOf(token: string, request: RequestContext): boolean {
     const cookie = this.#cookieIn(request)
     const sessionId = cookie === undefined ? undefined : this.#sessions.idOf(cookie, 'cookie')
@@ -263,7 +263,7 @@ export class StandaloneHost implements Host {
     return cookieValue(headerOf(request, 'cookie'), sessionCookieName(this.#parts.secureCookie()))
   }
 
-  /** The Set-Cookie header of a value, or of none. */
+  /** The Set-Cookie header for a value; an empty value clears the cookie. */
   #cookie(value: string, expiresAt: number): string {
     const maxAge = Math.max(0, Math.ceil((expiresAt - this.#parts.store.now()) / 1000))
     return setCookie(sessionCookieName(this.#parts.secureCookie()), value, maxAge)

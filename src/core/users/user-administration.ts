@@ -106,7 +106,7 @@ export class UserAdministration {
     this.#users = new Users({ store, sessions: this.#sessions, forgetComputers })
   }
 
-  /** What is known of a user; `undefined` if that is nothing. */
+  /** A user with wallets and sessions; `undefined` if there is neither a record nor a session. */
   async find(userId: string): Promise<AdministeredUser | undefined> {
     const [stored, sessions] = await Promise.all([this.#records.load(userId), this.#sessions.list(userId)])
     const record = stored?.record.deleting ? undefined : stored?.record
@@ -315,8 +315,8 @@ export class UserAdministration {
   }
 
   /**
-   * Ends the sessions of a wallet. Those of one without a claim can be of any user, if the application keeps its users
-   * itself.
+   * Ends the sessions of a wallet. If the application keeps its users itself, a wallet without a claim can have
+   * sessions of any user.
    */
   async #endSessionsOf(wallet: ProvenIdentity, claim: WalletClaim | undefined): Promise<number> {
     let ended = 0
@@ -353,7 +353,7 @@ export class UserAdministration {
     if (!isThere) throw new AdministrationError('the wallet was unlinked, or its new user deleted, in the meantime')
   }
 
-  /** Takes what says nothing any more of a moved wallet from a user's record. */
+  /** Removes outdated entries of a moved wallet from a user's record. */
   async #dropEntries(wallet: ProvenIdentity, userId: string): Promise<void> {
     for (;;) {
       const [stored, found] = [await this.#records.load(userId), await this.#claims.of(wallet)]

@@ -19,13 +19,13 @@ export interface WalletUser extends HostUser {
 export interface WalletEntry extends HeldWallet {
   /** Says which of the wallet's claims this entry is for. */
   readonly claim: string
-  /** It is being unlinked, and is not the user's any more. */
+  /** Set while the wallet is being unlinked: it does not count as the user's any more. */
   readonly leaving?: true
 }
 
 /** What is stored of a user. */
 export interface UserRecord extends WalletUser {
-  /** What {@link firstWalletIn} is once that wallet has been unlinked. */
+  /** Result of {@link firstWalletIn} once that wallet has been unlinked. */
   readonly firstWallet?: string
   readonly wallets: readonly WalletEntry[]
   /**
@@ -322,7 +322,7 @@ function blockOf({ blockedAt }: { readonly blockedAt?: number | undefined }): Wa
   return blockedAt === undefined ? {} : { blockedAt }
 }
 
-/** What is left of a record without a user; `undefined` if it does not name that one. */
+/** A wallet's record without a user; `undefined` if the record does not name that user. */
 function without(userId: string, record: WalletClaim | Tombstone, now: number): WalletClaim | Tombstone | undefined {
   if (!('userId' in record)) return undefined
   if (record.userId === userId) return { unlinkedAt: now, ...blockOf(record) }

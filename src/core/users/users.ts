@@ -378,7 +378,7 @@ export class Users implements SignInUsers, LinkingUsers<HeldWallet> {
     await sessions.ends.taken({ userId, fits: (session) => isOfWallet(session, wallet) })
   }
 
-  /** Those of a user's entries whose claims hold. */
+  /** The entries of a user whose claims hold. */
   async holding(userId: string, entries: readonly WalletEntry[]): Promise<WalletEntry[]> {
     const found = await Promise.all(entries.map((entry) => this.#claims.of(entry)))
     return entries.filter((entry, index) => {

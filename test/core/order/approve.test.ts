@@ -38,7 +38,7 @@ describe.each(stores)('approving orders on $name', async ({ open }) => {
       expect(await reasonOf(instance.orders.approve({ ...order, proof }, phone))).toBe('SIGNATURE_INVALID')
     })
 
-    test('a proof for one order is none for another', async () => {
+    test('a proof for one order is refused for another', async () => {
       const instance = makeInstance(store)
       const one = await untilWaiting(instance)
       const other = await untilWaiting(instance)

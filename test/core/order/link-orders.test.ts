@@ -250,7 +250,7 @@ describe.each(stores)('orders that add a wallet, on $name:', async ({ open }) =>
       expect((await signedIn(instance, added)).session.userId).not.toBe(session.session.userId)
     })
 
-    test('by a signature for anything else; and the signature of a link is one for nothing else', async () => {
+    test('by a signature for anything else; and the signature of a link counts for nothing else', async () => {
       const instance = instanceOf()
       const { order, session, added } = await waiting(instance)
       const login = await untilWaiting(instance, { kind: 'login' }, added)

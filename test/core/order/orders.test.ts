@@ -270,7 +270,7 @@ describe.each(stores)('orders on $name', async ({ open }) => {
     )
   })
 
-  test('an expiry that is told is stored, so that an instance whose clock is behind tells it, too', async () => {
+  test('an expiry is stored before it is answered, also for an instance whose clock is behind', async () => {
     const instance = makeInstance(store)
     const order = await untilWaiting(instance)
     const now = Date.now()
@@ -316,7 +316,7 @@ describe.each(stores)('orders on $name', async ({ open }) => {
     expect(attempts).toBe(32)
   })
 
-  test('an outage is told as one', async () => {
+  test('an outage of the store is answered as an outage', async () => {
     const outage = () => Promise.reject(new CountersignError('STORE_UNAVAILABLE', 'away'))
     const { orders } = makeInstance(store, { records: { ...storedOrders(store), load: outage } })
     expect(await reasonOf(orders.claim({ orderId: 'any', claimToken: 'any' }, phone))).toBe('STORE_UNAVAILABLE')

@@ -537,7 +537,7 @@ describe('a watch', () => {
     expect([records.watches, getEventListeners(signal, 'abort').length]).toEqual([0, 0])
   })
 
-  test('a watch that was left before it began tells nothing', async () => {
+  test('a watch that is aborted before it begins yields nothing', async () => {
     const instance = makeInstance(store)
     const order = await untilWaiting(instance)
     const reader = new Reader(instance, order)

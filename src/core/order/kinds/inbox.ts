@@ -67,7 +67,7 @@ export const inbox: Recipe<'inbox'> = {
     return approvalUrl
   },
 
-  /** What the session that claimed the order could read and decline, it can no more once it has ended. */
+  /** Challenge tokens count only while the session that claimed the order lives. */
   async requireHolder({ claimSessions, inboxUserId }, challengeTokenHash, { parts }) {
     const sessionId = claimSessions?.[challengeTokenHash]
     const session = sessionId === undefined ? undefined : await parts.requireUsers().host.findSession(sessionId)
@@ -88,7 +88,7 @@ export const inbox: Recipe<'inbox'> = {
       (each) => each.adapterId === adapterId && each.subject === subject,
     )
     if (user === undefined || wallet === undefined) throw refused('WRONG_WALLET')
-    // The wallet that made the user, at the same time. One that was added later does not become it.
+    // The wallet that made the user was linked at that time; a wallet added later was not.
     const isFirst = wallet.linkedAt === user.createdAt
     if (!isFirst && wallet.linkedAt > issuedAt - newWalletMs) {
       throw new CountersignError(

@@ -80,7 +80,7 @@ async function starterSession(
   )
 }
 
-/** That the wallet of an order was added to its user, or taken from the user again. */
+/** Audit facts of a wallet that an order added to its user, or took back. */
 function walletFacts(
   type: 'wallet.linked' | 'wallet.unlinked',
   { orderId, starter: { userId, sessionId } }: OrdersByRecipe['link'],

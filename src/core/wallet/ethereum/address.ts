@@ -45,8 +45,8 @@ export interface ChainAccount {
 }
 
 /**
- * What a CAIP-10 identifier of this namespace names; `undefined` if the text is none, or its chain or address is
- * malformed.
+ * Parts of a CAIP-10 identifier of this namespace; `undefined` for any other text, and for a malformed chain or
+ * address.
  */
 export function parseAccountId(text: string): ChainAccount | undefined {
   const [, chainId, address] = accountForm.exec(text) ?? []
