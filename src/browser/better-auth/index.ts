@@ -72,11 +72,7 @@ export function walletSignInClient(options: WalletSignInClientOptions = {}) {
   return {
     id: 'wallet-sign-in',
     $InferServerPlugin: {} as ReturnType<typeof walletSignIn>,
-    pathMethods: {
-      [nonce]: 'POST',
-      [verify]: 'POST',
-      [link]: 'POST',
-    },
+    pathMethods: { [nonce]: 'POST', [verify]: 'POST', [link]: 'POST' },
     fetchPlugins: [bearerPlugin(tokens)],
     // For the endpoint as Better Auth's client calls it by its path.
     atomListeners: [{ matcher: (path) => path === verify, signal: '$sessionSignal' }],
@@ -110,17 +106,7 @@ export function walletSignInClient(options: WalletSignInClientOptions = {}) {
 }
 
 /** Options of {@link crossDeviceClient}. */
-export interface CrossDeviceClientOptions
-  extends TokenStoreOptions,
-    Pick<
-      ClientCallsOptions,
-      | 'wallet'
-      | 'requestAddressBeforeVerify'
-      | 'autoPersistToken'
-      | 'knownComputer'
-      | 'timeoutMs'
-      | 'heartbeatTimeoutMs'
-    > {}
+export interface CrossDeviceClientOptions extends Omit<ClientCallsOptions, 'appName' | 'baseUrl'> {}
 
 /**
  * Calls that {@link crossDeviceClient} adds to Better Auth's client. All reject with a `CountersignClientError`; those

@@ -1,5 +1,6 @@
 import type * as order from '../../shared/orders.ts'
 import type * as session from '../../shared/session.ts'
+import type { Claim } from './phone-orders.ts'
 import type { WalletProof } from './wallet.ts'
 
 /**
@@ -35,11 +36,8 @@ export interface DesktopOrderApi {
 
 /** The phone's calls for cross-device orders. */
 export interface PhoneOrderApi {
-  readonly claimOrder: ApiMethod<
-    { readonly orderId: string; readonly claimToken: string; readonly claimKey: string },
-    order.ClaimedOrder
-  >
-  readonly previewOrder: ApiMethod<{ readonly orderId: string; readonly claimToken: string }, order.OrderPreview>
+  readonly claimOrder: ApiMethod<Claim & { readonly claimKey: string }, order.ClaimedOrder>
+  readonly previewOrder: ApiMethod<Claim, order.OrderPreview>
   readonly getOrderChallenge: ApiMethod<order.PhoneOrder & Partial<session.SigningAccount>, order.OrderChallenge>
   readonly approveOrder: ApiMethod<
     order.PhoneOrder & { readonly proof: WalletProof; readonly rememberComputer?: boolean },
@@ -105,5 +103,5 @@ export interface WalletApi {
     { readonly nonceId: string; readonly proof: WalletProof },
     { readonly wallet: session.UserWallet }
   >
-  readonly unlinkWallet: ApiMethod<{ readonly adapterId: string; readonly address: string }, unknown>
+  readonly unlinkWallet: ApiMethod<Pick<session.UserWallet, 'adapterId' | 'address'>, unknown>
 }

@@ -5,7 +5,6 @@ import {
   defaultPrefix,
   type Fetcher,
   type RestOptions,
-  restCalls,
   restInbox,
   restOf,
   restOrders,
@@ -59,6 +58,6 @@ export interface SignInWithWalletOptions extends SignInOptions, TokenStoreOption
  */
 export async function signInWithWallet(fetcher: Fetcher, options: SignInWithWalletOptions = {}): Promise<SignInResult> {
   const { baseUrl = '', endpointPrefix = defaultPrefix, timeoutMs = defaultTimeoutMs } = options
-  const service = restSignIn(restCalls(fetcher, options), endpointPrefix)
+  const service = restSignIn(restOf(fetcher, options).call, endpointPrefix)
   return await signIn({ service, baseUrl, tokens: new TokenStore(options), timeoutMs }, options)
 }

@@ -1,6 +1,6 @@
-import type { Message } from '@bufbuild/protobuf'
+import type { DescMethodUnary, DescService, Message, MessageInitShape } from '@bufbuild/protobuf'
 import { durationMs } from '@bufbuild/protobuf/wkt'
-import { type Client, Code, ConnectError, createClient, type Transport } from '@connectrpc/connect'
+import { Code, ConnectError, createClient, type Transport } from '@connectrpc/connect'
 import { InboxService } from '../../../gen/client/countersign/v1/inbox_service_pb.ts'
 import { OrderKind, OrderService, OrderStatus } from '../../../gen/client/countersign/v1/order_service_pb.ts'
 import { SessionService } from '../../../gen/client/countersign/v1/session_service_pb.ts'
@@ -10,7 +10,7 @@ import { ErrorInfoSchema, RetryInfoSchema } from '../../../gen/client/google/rpc
 import { type EnumWords, enumWords } from '../../shared/enum-words.ts'
 import { given } from '../../shared/given.ts'
 import type { SignInResult } from '../../shared/session.ts'
-import type { ApiCall, ApiMethod, SignInApi, WatchMessage } from './api.ts'
+import type { ApiCall, ApiMethod, WatchMessage } from './api.ts'
 import { defaultTimeoutMs, requireHttp } from './call.ts'
 import { type ClientCallsOptions, type ClientParts, clientCalls } from './calls.ts'
 import type { CountersignClient } from './client.ts'
@@ -50,7 +50,7 @@ export async function signInWithWallet(
   options: SignInWithWalletOptions = {},
 ): Promise<SignInResult> {
   const { baseUrl = '', timeoutMs = defaultTimeoutMs } = options
-  const service = signInApi(createClient(SignInService, transport))
+  const service = plainCalls(SignInService, transport)
   return await signIn({ service, baseUrl, tokens: new TokenStore(options), timeoutMs }, options)
 }
 
@@ -87,23 +87,16 @@ export function toClientError(thrown: unknown, signal: AbortSignal | undefined):
 /** Codes for proxies that do not reach the service (429, 502, 503, 504) and for calls that ran out of time. */
 const silent: ReadonlySet<Code> = new Set([Code.Unavailable, Code.DeadlineExceeded, Code.Canceled, Code.Aborted])
 
-function signInApi(service: Client<typeof SignInService>): SignInApi {
-  return { issueNonce: plainly(service.issueNonce), verifySignIn: plainly(service.verifySignIn) }
-}
-
 /** The service's calls over its generated clients. */
 function connectApi(transport: Transport): Omit<ClientParts, 'tokens'> {
-  const signIn = createClient(SignInService, transport)
+  const signIn = plainCalls(SignInService, transport)
   const order = createClient(OrderService, transport)
-  const session = createClient(SessionService, transport)
-  const wallet = createClient(WalletService, transport)
-  const inbox = createClient(InboxService, transport)
+  const { startOrder, ...orders } = plainCalls(OrderService, transport)
   return {
-    signIn: signInApi(signIn),
+    signIn,
     order: {
-      startOrder: plainly(({ kind, ...request }, call) =>
-        order.startOrder({ ...request, kind: kinds.numberOf(kind) }, call),
-      ),
+      ...orders,
+      startOrder: ({ kind, ...request }, call) => startOrder({ ...request, kind: kinds.numberOf(kind) }, call),
       async *watchOrder(request, { signal, onOpen }) {
         try {
           for await (const message of order.watchOrder({ ...request }, { signal, onHeader: onOpen })) {
@@ -113,46 +106,36 @@ function connectApi(transport: Transport): Omit<ClientParts, 'tokens'> {
           throw toClientError(thrown, signal)
         }
       },
-      finalizeOrder: plainly(order.finalizeOrder),
-      cancelOrder: plainly(order.cancelOrder),
-      previewOrder: plainly(order.previewOrder),
-      claimOrder: plainly(order.claimOrder),
-      getOrderChallenge: plainly(order.getOrderChallenge),
-      approveOrder: plainly(order.approveOrder),
-      rejectOrder: plainly(order.rejectOrder),
-      handOverOrder: plainly(order.handOverOrder),
-      redeemHandOver: plainly(order.redeemHandOver),
     },
-    session: {
-      getCurrentSession: plainly(session.getCurrentSession),
-      signOut: plainly(session.signOut),
-      listSessions: plainly(session.listSessions),
-      revokeSession: plainly(session.revokeSession),
-      revokeOtherSessions: plainly(session.revokeOtherSessions),
-      listConnectedApps: plainly(session.listConnectedApps),
-      disconnectApp: plainly(session.disconnectApp),
-      listKnownComputers: plainly(session.listKnownComputers),
-      forgetKnownComputer: plainly(session.forgetKnownComputer),
-      issueAccessToken: plainly(session.issueAccessToken),
-    },
+    session: plainCalls(SessionService, transport),
     wallet: {
-      issueLinkNonce: plainly((request, call) => signIn.issueNonce({ ...request, purpose: NoncePurpose.LINK }, call)),
-      listWallets: plainly(wallet.listWallets),
-      linkWallet: plainly(wallet.linkWallet),
-      unlinkWallet: plainly(wallet.unlinkWallet),
+      ...plainCalls(WalletService, transport),
+      issueLinkNonce: (request, call) => signIn.issueNonce({ ...request, purpose: NoncePurpose.LINK }, call),
     },
-    inbox: { listInbox: plainly(inbox.listInbox), claimFromInbox: plainly(inbox.claimFromInbox) },
+    inbox: plainCalls(InboxService, transport),
   }
 }
 
+/** The calls of a service that answer once, by their names. The type of an answer is the caller's, in REST's shape. */
+type PlainCalls<Service extends DescService> = {
+  [Name in keyof Service['method'] as Service['method'][Name] extends DescMethodUnary ? Name : never]: ApiMethod<
+    MessageInitShape<Service['method'][Name]['input']>,
+    never
+  >
+}
+
+/** The calls of a generated client that answer once, each with a plain answer and the client's own errors. */
+function plainCalls<Service extends DescService>(service: Service, transport: Transport): PlainCalls<Service> {
+  const client: Readonly<Record<string, unknown>> = createClient(service, transport)
+  const names = service.methods.filter(({ methodKind }) => methodKind === 'unary').map(({ localName }) => localName)
+  return Object.fromEntries(names.map((name) => [name, plainly(client[name] as GeneratedMethod)])) as never
+}
+
 /** A call of a generated client. */
-type GeneratedMethod<Request> = (
-  request: Request,
-  call: { signal: AbortSignal; headers?: HeadersInit },
-) => Promise<Message>
+type GeneratedMethod = (request: object, call: { signal: AbortSignal; headers?: HeadersInit }) => Promise<Message>
 
 /** A call of a generated client with a plain answer and the client's own errors. */
-function plainly<Request, Answer>(method: GeneratedMethod<Request>): ApiMethod<Request, Answer> {
+function plainly<Answer>(method: GeneratedMethod): ApiMethod<object, Answer> {
   return async (request, { signal, headers }: ApiCall) => {
     try {
       return plain<Answer>(await method(request, { signal, ...given({ headers }) }))

@@ -68,11 +68,6 @@ export interface Rest {
   readonly open: (path: string, init: RestCallInit) => Promise<Response>
 }
 
-/** Calls of REST endpoints by their paths under the base path: POST with a body, GET without. */
-export function restCalls(fetcher: Fetcher, options: Omit<RestOptions, 'endpointPrefix'>): RestCall {
-  return restOf(fetcher, options).call
-}
-
 /** The REST endpoints of a service. */
 export function restOf(fetcher: Fetcher, options: Omit<RestOptions, 'endpointPrefix'>): Rest {
   const { baseUrl = '', basePath = defaultBasePath, timeoutMs: usualMs = defaultTimeoutMs } = options

@@ -19,11 +19,6 @@ export function readSentSignIn(): SentSignIn | undefined {
   return tryStorage('sessionStorage', (storage) => JSON.parse(storage.getItem(storageKey) ?? 'null') ?? undefined)
 }
 
-/** Whether a sign-in was sent from this tab. */
-export function isSignInSent(): boolean {
-  return typeof tryStorage('sessionStorage', (storage) => storage.getItem(storageKey)) === 'string'
-}
-
 export function forgetSentSignIn(): void {
   tryStorage('sessionStorage', (storage) => storage.removeItem(storageKey))
 }

@@ -1,19 +1,15 @@
 import type { Session } from '../../shared/session.ts'
+import type { ServiceAddress } from './calls.ts'
 import { Listeners } from './listeners.ts'
 import { isHidden, onWake, Stopwatch } from './page.ts'
 import { retrying } from './retry.ts'
-import { defaultTokenKey } from './token-store.ts'
+import { defaultTokenKey, type TokenStoreOptions } from './token-store.ts'
 
 /** Receives the session; `undefined` once the user is signed out. */
 export type SessionListener = (session: Session | undefined) => void
 
-/** Options of {@link SessionNews}. */
-export interface SessionNewsOptions {
-  /** Key of the session token in the storage. Default: that of the client's options. */
-  readonly tokenStorageKey?: string | undefined
-  /** Address of the service; empty for the page's own origin. */
-  readonly baseUrl: string
-}
+/** Service and key of the token for which {@link SessionNews} are. */
+type SessionNewsOptions = Pick<TokenStoreOptions, 'tokenStorageKey'> & Pick<ServiceAddress, 'baseUrl'>
 
 /**
  * Time for which a phone can take back the sign-in that it approved, and between two looks at the session until then,

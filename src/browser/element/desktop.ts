@@ -1,23 +1,18 @@
 import { defaultTimeoutMs, requireHttp } from '../client/call.ts'
+import type { ServiceAddress } from '../client/calls.ts'
 import { ComputerKey } from '../client/computer-key.ts'
 import { type DesktopCalls, desktopCalls } from '../client/desktop-orders.ts'
 import { defaultHeartbeatTimeoutMs } from '../client/order-watch.ts'
-import { restDesktopOrders, restOf } from '../client/rest-api.ts'
+import { type RestOptions, restDesktopOrders, restOf } from '../client/rest-api.ts'
 import { restWatch } from '../client/rest-watch.ts'
 import { announceSession } from '../client/session-news.ts'
-import { TokenStore } from '../client/token-store.ts'
+import { TokenStore, type TokenStoreOptions } from '../client/token-store.ts'
 
 /** The service that the element's attributes name. */
-export interface ElementService {
-  /** Address of the service; empty for the page's own origin. */
-  readonly baseUrl: string
-  /** Path of the REST endpoints. */
-  readonly basePath: string | undefined
-  /** Path of the direct sign-in under `basePath`. */
-  readonly endpointPrefix: string | undefined
-  /** Key of the session token in `localStorage`. */
-  readonly tokenStorageKey: string | undefined
-}
+export interface ElementService
+  extends ServiceAddress,
+    Pick<RestOptions, 'endpointPrefix'>,
+    Pick<TokenStoreOptions, 'tokenStorageKey'> {}
 
 /**
  * What the element's calls are made of, over REST. Throws a `TypeError` if `baseUrl` is not an http or https address.

@@ -8,7 +8,7 @@ import { type ClientErrorCode, CountersignClientError, failureOf, isPassing } fr
 import { isTerminal } from '../client/order-watch.ts'
 import { isHidden, isPhone, loadOnDemand, untilShown } from '../client/page.ts'
 import { defaultBasePath } from '../client/rest-api.ts'
-import { isSignInSent } from '../client/sent-sign-in.ts'
+import { readSentSignIn } from '../client/sent-sign-in.ts'
 import type { SignInCalls } from '../client/sign-in.ts'
 import type { AppAddress, FoundWallet } from '../wallets/found.ts'
 import type { HubOptions } from '../wallets/hub.ts'
@@ -258,7 +258,7 @@ export class CountersignSignIn extends Base {
       this.#show('offer', '')
     } else this.#begin()
     // Back from a wallet that took the place of the page.
-    const isBack = isOffered && this.#hub !== undefined && isSignInSent()
+    const isBack = isOffered && this.#hub !== undefined && readSentSignIn() !== undefined
     if (this.#isDeviceFirst || isBack) void this.#openWallets()
   }
 

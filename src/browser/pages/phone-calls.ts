@@ -1,33 +1,24 @@
-import type { ClaimedOrder } from '../../shared/orders.ts'
+import type { InboxApi } from '../client/api.ts'
 import { defaultTimeoutMs } from '../client/call.ts'
 import { Stopwatch } from '../client/page.ts'
-import { type PhoneCalls, phoneCalls } from '../client/phone-orders.ts'
-import { type Fetcher, restCalls, restInbox, restPhoneOrders } from '../client/rest-api.ts'
+import { phoneCalls } from '../client/phone-orders.ts'
+import { type Fetcher, restInbox, restOf, restPhoneOrders } from '../client/rest-api.ts'
 import { retriesOf } from '../client/retry.ts'
 
-/** The calls of the approval page. */
-export interface PagePhoneCalls extends PhoneCalls {
-  /** Claims an order of the user's inbox. Retried with the same claim key if no answer arrives. */
-  claimFromInbox(request: ClaimFromInbox, signal: AbortSignal): Promise<ClaimedOrder>
-}
-
-/** An order of the user's inbox, and the secret of this tab. */
-interface ClaimFromInbox {
-  readonly orderId: string
-  readonly claimKey: string
-}
-
 /**
- * The phone's calls over REST, which every host of the approval page serves: the service itself, and Better Auth, which
- * has no RPCs. `basePath` is the path of the REST endpoints on the page's own origin. Each answer sets the clock.
+ * The calls of the approval page: the phone's, and the claim from an inbox. They go over REST, which every host of the
+ * page serves: the service itself, and Better Auth, which has no RPCs. `basePath` is the path of the REST endpoints on
+ * the page's own origin. Each answer sets the clock.
  */
-export function pagePhoneCalls(basePath: string, clock: ServiceClock): PagePhoneCalls {
-  const call = restCalls(settingClock(clock), { basePath })
+export function pagePhoneCalls(basePath: string, clock: ServiceClock) {
+  const { call } = restOf(settingClock(clock), { basePath })
   const inbox = restInbox(call)
   const again = retriesOf(defaultTimeoutMs)
   return {
     ...phoneCalls({ service: restPhoneOrders(call), proofDefaults: {}, timeoutMs: defaultTimeoutMs }),
-    claimFromInbox: (request, signal) => again((options) => inbox.claimFromInbox(request, options), signal),
+    /** Claims an order of the user's inbox. Retried with the same claim key if no answer arrives. */
+    claimFromInbox: (request: Parameters<InboxApi['claimFromInbox']>[0], signal: AbortSignal) =>
+      again((options) => inbox.claimFromInbox(request, options), signal),
   }
 }
 
