@@ -78,12 +78,17 @@ export class Facts {
   readonly #ended = new Map<string, string>()
   /** The order that made each known computer known, by the key of the record and the computer's id. */
   readonly #rememberedBy = new Map<string, string>()
-  /** Link orders whose wallet was not the user's when they had been taken back. */
-  readonly #withdrawn = new Set<OrderFacts>()
-  /** What tried to give a wallet to a user, by both. */
-  readonly #gifts = new Map<string, Set<string>>()
+  /**
+   * Link orders whose wallet was not the user's when they had been taken back, and how often anything else had tried to
+   * give it to the user by then.
+   */
+  readonly #withdrawn = new Map<OrderFacts, number>()
+  /** What tried to give a wallet to a user, by both, once for each call. */
+  readonly #gifts = new Map<string, string[]>()
   /** People files in the order in which they were in force: names of wallets as they list them. */
   readonly #lists: { readonly since: number; readonly names: ReadonlySet<string> }[] = []
+  /** Wallets that users have got, with the time of each. */
+  readonly #linked = new Set<string>()
   readonly #sessionsOfNonce = new Map<string, Set<string>>()
   readonly #states = new Set<string>()
   readonly #wallets: ReadonlyMap<string, Wallet>
@@ -175,8 +180,10 @@ export class Facts {
         this.require(why === undefined, `${after}: a session is live although ${why}`)
       }
     }
-    for (const { name, versions } of this.#withdrawn) {
-      this.require(!this.isGivenBy(versions.at(-1) as OrderRecord), `${name} links its wallet after it was taken back`)
+    for (const [{ name, versions }, tries] of this.#withdrawn) {
+      const order = versions.at(-1) as OrderRecord
+      const isBack = this.#isLinked(order) && this.#otherGifts(order).length === tries
+      this.require(!isBack, `${name} links its wallet after it was taken back`)
     }
   }
 
@@ -222,12 +229,17 @@ export class Facts {
   /** Notes that something is about to try to give a wallet to a user. */
   gift(userId: string, wallet: string, by: string): void {
     const key = `${userId} ${wallet}`
-    this.#gifts.set(key, (this.#gifts.get(key) ?? new Set()).add(by))
+    this.#gifts.set(key, [...(this.#gifts.get(key) ?? []), by])
+  }
+
+  /** Whether it was stored that a user got a wallet at this time. */
+  wasLinked(userId: string, { address, linkedAt }: { readonly address: string; readonly linkedAt: number }): boolean {
+    return this.#linked.has(`${userId} ${address} ${linkedAt}`)
   }
 
   /** What tried to give a wallet to a user. */
-  giftsOf(userId: string, wallet: string): ReadonlySet<string> {
-    return this.#gifts.get(`${userId} ${wallet}`) ?? new Set()
+  giftsOf(userId: string, wallet: string): readonly string[] {
+    return this.#gifts.get(`${userId} ${wallet}`) ?? []
   }
 
   /** Notes the wallets whose people may sign in from now on. */
@@ -247,12 +259,23 @@ export class Facts {
   }
 
   /** Whether the user who started a link order has its wallet, and by nothing but this order. */
-  isGivenBy({ orderId, starter, proof, issuedAt }: OrderRecord): boolean {
+  isGivenBy(order: OrderRecord): boolean {
+    const { orderId, starter, proof, issuedAt } = order
     if (starter === undefined || proof === undefined) return false
-    const gifts = this.giftsOf(starter.userId, walletId(proof))
+    const gifts = new Set(this.giftsOf(starter.userId, walletId(proof)))
     const entry = this.userOf(starter.userId)?.wallets.find((each) => walletId(each) === walletId(proof))
-    const isThere = this.walletsOf(starter.userId).includes(walletId(proof))
-    return isThere && gifts.size === 1 && gifts.has(orderId) && (entry?.linkedAt ?? 0) >= issuedAt
+    return this.#isLinked(order) && gifts.size === 1 && gifts.has(orderId) && (entry?.linkedAt ?? 0) >= issuedAt
+  }
+
+  /** Whether the user who started a link order has its wallet. */
+  #isLinked({ starter, proof }: OrderRecord): boolean {
+    return starter !== undefined && proof !== undefined && this.walletsOf(starter.userId).includes(walletId(proof))
+  }
+
+  /** What else has tried to give a link order's wallet to its user. */
+  #otherGifts({ orderId, starter, proof }: OrderRecord): readonly string[] {
+    if (starter === undefined || proof === undefined) return []
+    return this.giftsOf(starter.userId, walletId(proof)).filter((by) => by !== orderId)
   }
 
   /** Whether a version of an order was stored that is so. */
@@ -317,7 +340,11 @@ export class Facts {
     if (is.takenBack?.sessionEnded !== undefined && was.takenBack?.sessionEnded === undefined) {
       check(!this.#remembers(orderId), 'it is taken back, but its computer is known')
     }
-    if (is.takenBack?.walletUnlinked !== undefined && !this.isGivenBy(is)) this.#withdrawn.add(facts)
+    if (is.takenBack?.walletUnlinked !== undefined && !this.#withdrawn.has(facts) && !this.#isLinked(is)) {
+      const others = this.#otherGifts(is)
+      const mayGoOn = others.some((by) => by === 'the operator' || this.world.isRunning(by))
+      if (!mayGoOn) this.#withdrawn.set(facts, others.length)
+    }
     this.#checkPhone(was, is, check)
   }
 
@@ -398,8 +425,9 @@ export class Facts {
     if (deleting) return
     this.require(wallets.length <= maxWallets, `user ${id} has too many wallets`)
     for (const wallet of wallets) {
+      this.#linked.add(`${id} ${wallet.address} ${wallet.linkedAt}`)
       const isFirst = wallet.linkedAt === createdAt
-      const isGiven = isFirst || this.giftsOf(id, walletId(wallet)).size > 0
+      const isGiven = isFirst || this.giftsOf(id, walletId(wallet)).length > 0
       this.require(isGiven, 'a user gets a wallet that nothing gave the user')
       const isListed = was !== undefined || this.wasListed(id, wallet, this.world.current?.since ?? 0)
       this.require(isListed, 'a user is made for a person who is not listed')

@@ -37,9 +37,13 @@ export class Operator extends Caller {
   protected begin(random: Random): unknown {
     const { scene } = this
     // Operators act seldom.
-    if (!random.permille(300)) return
+    if (!random.permille(scene.focus === 'people' ? 600 : 300)) return
     if (scene.service.kind.admitsPeople && random.permille(400)) return this.#editPeople(random)
-    const wallet = random.pick(scene.wallets)
+    const shared = scene.wallets.filter(({ identity }) => {
+      const userId = scene.facts.claimOf(identity)?.userId
+      return userId !== undefined && scene.facts.walletsOf(userId).length > 1
+    })
+    const wallet = random.pick(shared.length > 0 && random.permille(400) ? shared : scene.wallets)
     const users = [...scene.users]
     const choice = random.below(100)
     if (choice < 25) return this.#block(wallet)

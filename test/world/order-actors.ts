@@ -168,7 +168,7 @@ function finalize(
   const computerProof = (proofIsWrong ? wrongKey : key)?.prove(orderId, desktopToken)
   const other = order.starter === undefined || random.permille(700) ? undefined : scene.sessions.at(-1)
   const bearer = other?.token ?? order.starter
-  const finalizeKey = order.finalizeKey && (random.permille(250) ? 'another key of a backend' : order.finalizeKey)
+  const finalizeKey = order.finalizeKey && (random.permille(400) ? 'another key of a backend' : order.finalizeKey)
   const input = {
     orderId,
     desktopToken,
@@ -207,6 +207,9 @@ function finalize(
         const { session } = outcome.value.issued
         must(facts.wasListed(session.userId, subjectOf(session), began), 'by a person who is not listed')
       }
+      if (outcome.value.kind === 'link') {
+        must(facts.wasLinked(order.userId ?? '', outcome.value.wallet), 'by an answer, but its wallet is not linked')
+      }
       if (before?.status === 'approved') must(wasAble || isApprover(scene, newest), 'with a wallet that may not')
       if (before?.takenBack !== undefined) must(false, 'after it was taken back')
       if (newest.inboxUserId === undefined) {
@@ -241,7 +244,9 @@ export class Phone extends Caller {
 
   protected begin(random: Random): unknown {
     const { scene } = this
-    const order = recent(scene, random)
+    // What has just been finalized is taken back while its computer still works on it.
+    const made = recent(scene, random, (each) => statusOf(scene, each) === 'finalized' && this.#has(each))
+    const order = made !== undefined && random.permille(250) ? made : recent(scene, random)
     if (order === undefined) return
     const known = this.#known.get(order) ?? { claimKey: `key of ${this.name} for ${order.orderId}` }
     this.#known.set(order, known)
@@ -261,6 +266,10 @@ export class Phone extends Caller {
     if (status === 'waiting_user' && choice < 26) return this.#handOver(order, known, random)
     if (status === 'waiting_user' || choice < 35) return this.#approve(order, known, random)
     if (status === 'finalized' && choice < 60) return this.#reject(order, known, random)
+  }
+
+  #has(order: KnownOrder): boolean {
+    return this.#known.get(order)?.token !== undefined
   }
 
   #preview({ orderId, claimToken, name }: KnownOrder, random: Random): void {
@@ -487,12 +496,17 @@ function isApprover(scene: Scene, order: OrderRecord | undefined): boolean {
   return mayApprove(scene, order, order?.proof)
 }
 
-/** A backend with a start key: asks users by their inboxes. */
+/** A process of a backend with a start key: asks users by their inboxes. */
 export class Agent extends Caller {
   protected begin(random: Random): unknown {
     const { scene } = this
-    const own = recent(scene, random, ({ computer }) => computer === this)
-    if (own !== undefined && (statusOf(scene, own) === 'approved' || random.permille(200))) {
+    const approved = recent(
+      scene,
+      random,
+      (order) => order.finalizeKey !== undefined && statusOf(scene, order) === 'approved',
+    )
+    const own = approved ?? recent(scene, random, ({ finalizeKey }) => finalizeKey !== undefined)
+    if (own !== undefined && (own === approved || random.permille(200))) {
       return finalize(this, own, random, () => {})
     }
     const users = [...scene.users]

@@ -105,26 +105,28 @@ function faultsOf(random: Random): Faults {
     crash: some(8),
     clockJump: some(10),
     leap: some(6),
+    slow: some(60),
   }
 }
 
 /** In how many of 1,000 worlds an actor is there, by what the world is about. */
 type Share = Readonly<Record<Scene['focus'], number>>
 
-const always: Share = { all: 1000, users: 1000, links: 1000, inbox: 1000 }
+const always: Share = { all: 1000, users: 1000, links: 1000, inbox: 1000, people: 1000 }
 
 /** Puts a service and actors into a world. */
 function peopled(world: World, facts: Facts, random: Random): readonly Caller[] {
-  const focus = random.pick(['all', 'all', 'all', 'users', 'links', 'inbox'] as const)
+  const focus = random.pick(['all', 'all', 'all', 'users', 'links', 'inbox', 'people'] as const)
   const kind = {
     confirmationCode: random.pick(['compare', 'return'] as const),
     takesStartKey: focus === 'inbox' || random.permille(350),
-    admitsPeople: random.permille(250),
+    admitsPeople: focus === 'people' || random.permille(250),
   }
   const service = new Service(world, kind, 2)
   service.list(wallets)
   if (kind.admitsPeople) facts.list(wallets)
-  const few = wallets.slice(0, 1 + random.below(focus === 'all' ? wallets.length : 3))
+  const least = focus === 'people' ? 3 : 1
+  const few = wallets.slice(0, least + random.below(focus === 'all' ? wallets.length : 3))
   const scene: Scene = {
     world,
     service,
@@ -152,17 +154,26 @@ function peopled(world: World, facts: Facts, random: Random): readonly Caller[] 
   const some = <Made extends Caller>(share: Share, make: () => Made): Caller[] =>
     random.permille(share[focus]) ? [make()] : []
   return [
-    ...some({ all: 850, users: 0, links: 1000, inbox: 100 }, () => new Computer('computer 1', scene, 0)),
-    ...some({ all: 400, users: 0, links: 0, inbox: 0 }, () => new Computer('computer 2', scene, 1)),
-    ...some({ all: 900, users: 0, links: 1000, inbox: 1000 }, () => new Phone('phone 1', scene, random.pick(few))),
-    ...some({ all: 600, users: 0, links: 300, inbox: 500 }, () => new Phone('phone 2', scene, random.pick(few))),
-    ...some({ all: 450, users: 100, links: 0, inbox: 100 }, () => new Thief('the thief', scene)),
-    ...some({ all: 600, users: 1000, links: 1000, inbox: 1000 }, () => new User('user 1', scene)),
-    ...some({ all: 400, users: 1000, links: 300, inbox: 300 }, () => new User('user 2', scene)),
+    ...some({ all: 850, users: 0, links: 1000, inbox: 100, people: 0 }, () => new Computer('computer 1', scene, 0)),
+    ...some({ all: 400, users: 0, links: 0, inbox: 0, people: 0 }, () => new Computer('computer 2', scene, 1)),
+    ...some(
+      { all: 900, users: 0, links: 1000, inbox: 1000, people: 600 },
+      () => new Phone('phone 1', scene, random.pick(few)),
+    ),
+    ...some(
+      { all: 600, users: 0, links: 300, inbox: 500, people: 300 },
+      () => new Phone('phone 2', scene, random.pick(few)),
+    ),
+    ...some({ all: 450, users: 100, links: 0, inbox: 100, people: 0 }, () => new Thief('the thief', scene)),
+    ...some({ all: 600, users: 1000, links: 1000, inbox: 1000, people: 1000 }, () => new User('user 1', scene)),
+    ...some({ all: 400, users: 1000, links: 300, inbox: 300, people: 1000 }, () => new User('user 2', scene)),
     ...(kind.takesStartKey
-      ? some({ all: 900, users: 0, links: 0, inbox: 1000 }, () => new Agent('the backend', scene))
+      ? [
+          ...some({ all: 900, users: 0, links: 0, inbox: 1000, people: 1000 }, () => new Agent('backend 1', scene)),
+          ...some({ all: 0, users: 0, links: 0, inbox: 700, people: 0 }, () => new Agent('backend 2', scene)),
+        ]
       : []),
-    ...some(kind.admitsPeople ? always : { all: 350, users: 500, links: 100, inbox: 200 }, () => {
+    ...some(kind.admitsPeople ? always : { all: 350, users: 500, links: 100, inbox: 200, people: 1000 }, () => {
       return new Operator('the operator', scene)
     }),
   ]

@@ -39,7 +39,7 @@ export interface Scene {
   readonly service: Service
   readonly facts: Facts
   /** What most calls are about: a world with few actors comes to what few calls at once lead to. */
-  readonly focus: 'all' | 'users' | 'links' | 'inbox'
+  readonly focus: 'all' | 'users' | 'links' | 'inbox' | 'people'
   readonly wallets: readonly Wallet[]
   readonly orders: KnownOrder[]
   /** Ids of users that have been seen. */

@@ -71,6 +71,7 @@ export class Thief extends Caller {
     const { service, sessions } = this.scene
     const cookie = sessions.at(-1)?.cookie
     const headers = new Headers(cookie === undefined ? {} : { cookie })
+    const withOrigin = new Headers({ origin: foreignOrigin, ...(cookie === undefined ? {} : { cookie }) })
     const login = { kind: 'login' } as const
     const tries: [words: string, run: Use[2]][] = [
       ['start an order from a foreign page', ({ orders }) => orders.start(login, request(foreignOrigin))],
@@ -78,6 +79,18 @@ export class Thief extends Caller {
       [
         "use a session's cookie from a foreign page",
         ({ host }) => host.currentSession({ ...request(foreignOrigin), headers }),
+      ],
+      [
+        "pass a proxy by a session's cookie from a foreign page",
+        ({ standalone }) => standalone.peekSession({ ...request(foreignOrigin), headers: withOrigin }, true),
+      ],
+      [
+        "change something behind a proxy by a session's cookie from any page",
+        ({ standalone }) => standalone.peekSession({ ...request(foreignOrigin), headers }, false),
+      ],
+      [
+        "read an inbox by a session's cookie from another page than the service's",
+        ({ orders }) => orders.listInbox({ ...request(appOrigin), headers }),
       ],
     ]
     if (service.kind.takesStartKey) {

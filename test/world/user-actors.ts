@@ -13,13 +13,15 @@ export class User extends Caller {
   #link: (KnownNonce & { readonly held: Held }) | undefined
 
   protected begin(random: Random): unknown {
-    const { facts, sessions, nonces } = this.scene
+    const { facts, sessions, nonces, moved } = this.scene
     const live = sessions.filter(({ session }) => facts.isLive(session.id))
     const known = random.permille(100) ? sessions : live
     const choice = random.below(100)
     if (nonces.length > 0 && (known.length === 0 || choice < 20)) return this.#verify(random.pick(nonces), random)
     if (known.length === 0 || choice < 12) return this.#issue(random)
     const held = random.pick(known)
+    // What a move has left shows in the list.
+    if (moved.has(held.session.userId) && random.permille(150)) return this.#listWallets(held, random)
     if (choice < 30) return this.#use(held, random)
     if (choice < 37) return this.#introspect(held, random)
     if (choice < 42) return this.#list(held, random)
@@ -241,7 +243,10 @@ export class User extends Caller {
         requireDirect(scene, held, began, 'a wallet is linked')
         const isOfUser = userId === link.held.session.userId
         scene.facts.require(isOfUser, `${name} links a wallet to another user`)
+        const isStored = scene.facts.wasLinked(userId, outcome.value.wallet)
+        scene.facts.require(isStored, `${name} links a wallet by an answer, but not stored`)
       },
+      name,
     )
   }
 

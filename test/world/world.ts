@@ -40,6 +40,8 @@ interface Task {
   readonly finish: (outcome: Outcome<unknown>) => void
   steps: number
   waiting: number
+  /** Its steps wait until then, while others are done. */
+  slowUntil: number
   /** Its process has stopped: what it still does does not reach the store. */
   isGone: boolean
   outcome?: Outcome<unknown>
@@ -83,6 +85,8 @@ export interface Faults {
   readonly crash: number
   readonly clockJump: number
   readonly leap: number
+  /** A call stands still for a while. */
+  readonly slow: number
 }
 
 export const noFaults: Faults = {
@@ -94,6 +98,7 @@ export const noFaults: Faults = {
   crash: 0,
   clockJump: 0,
   leap: 0,
+  slow: 0,
 }
 
 /** The largest number that a {@link Random} makes. */
@@ -120,6 +125,9 @@ export const maxOffsetMs = 1000
 
 /** Time in ms after which a step at the store counts as lost. */
 const stepLimitMs = 5000
+
+/** Longest time in ms for which a call stands still: some fifty steps of the scheduler. */
+const slowLimitMs = 3000
 
 /** Longest time in ms in which each call that runs waits at the store or ends: a signature is made on other threads. */
 const turnsLimitMs = 20_000
@@ -224,6 +232,11 @@ export class World {
     }
   }
 
+  /** Whether a call about this is in progress. */
+  isRunning(subject: string): boolean {
+    return [...this.#running].some((task) => task.subject === subject)
+  }
+
   /** Whether an actor waits for a call, other than a watch. */
   isBusy(actor: Actor): boolean {
     return this.#busy.has(actor)
@@ -253,6 +266,7 @@ export class World {
       finish: finish as Task['finish'],
       steps: 0,
       waiting: 0,
+      slowUntil: 0,
       isGone: false,
     }
     if (!isWatch) this.#busy.add(actor)
@@ -341,8 +355,9 @@ export class World {
       if (random.permille(faults.doubleWake)) this.#wakes.push(watcher)
       return this.#wake(watcher)
     }
-    if (this.#waiting.length > 0 && (idle.length === 0 || !random.permille(250))) {
-      return this.#release(nearest(this.#waiting, number), random, faults)
+    const ready = this.#waiting.filter(({ task }) => task.slowUntil <= this.now)
+    if (ready.length > 0 && (idle.length === 0 || !random.permille(250))) {
+      return this.#release(nearest(ready, number), random, faults)
     }
     if (idle.length > 0)
       nearest(
@@ -420,7 +435,11 @@ export class World {
     }
     const isLost = random.permille(faults.lostAfter)
     const isLate = random.permille(faults.lateAnswer)
-    this.#log(`${words} → ${isLost ? 'lost after it happened' : isLate ? 'happens' : 'answered'}`)
+    // Asked last, and only if it can be: the other choices of a step are the same without it.
+    const isSlow = faults.slow > 0 && random.permille(faults.slow)
+    if (isSlow) one.task.slowUntil = this.now + random.below(slowLimitMs)
+    const outcome = isLost ? 'lost after it happened' : isLate ? 'happens' : 'answered'
+    this.#log(`${words} → ${outcome}${isSlow ? ', and the call stands still' : ''}`)
     const value = this.#do(one)
     if (isLost) {
       this.#leave(one)
