@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { type ProofArtifact, ProofError, type ProofOptions, verifyProofArtifact } from '../integrations/proof/index.ts'
-import { given } from '../shared/given.ts'
+import { given } from '../shared/defined-fields.ts'
 import { type Arguments, oneLine, readArguments, type Streams, UsageError, usageHint } from './command-line.ts'
 
 const helpText = `Usage: countersign verify FILE --app-name NAME --origin ORIGIN [options]

@@ -1,7 +1,7 @@
 import { changeRecord, parseRecord, recordText, replaceFound } from '../base/record.ts'
 import { hashToken, randomText } from '../base/token.ts'
 import type { PastSession, TakenSessions } from '../core/users/sessions.ts'
-import { pick } from '../shared/given.ts'
+import { pick } from '../shared/defined-fields.ts'
 import type { Life, Store, VersionedValue } from '../store/store.ts'
 
 /** A connection of an application, by a user. Times are epoch milliseconds. */

@@ -12,7 +12,7 @@ import {
   type ProofOptions,
   verifyProofArtifact,
 } from '../../src/integrations/proof/index.ts'
-import { given } from '../../src/shared/given.ts'
+import { given } from '../../src/shared/defined-fields.ts'
 import { hasPart, systemPython } from '../support/optional.ts'
 import { accepted, inCamelCase, refused } from '../support/proofs.ts'
 

@@ -1,5 +1,5 @@
 import type { BetterAuthClientOptions, BetterAuthClientPlugin } from 'better-auth/client'
-import { given } from '../../shared/given.ts'
+import { given } from '../../shared/defined-fields.ts'
 import { aborted, CountersignClientError } from '../client/errors.ts'
 import { bearer, type RestCall, type RestCallInit, type RestRefusal, refusalError } from '../client/rest-api.ts'
 import type { TokenStore } from '../client/token-store.ts'

@@ -1,4 +1,4 @@
-import { given } from '../../shared/given.ts'
+import { given } from '../../shared/defined-fields.ts'
 import { type DesktopOrder, type OrderEvent, type OrderStatus, terminalStatuses } from '../../shared/orders.ts'
 import type { OrderApi } from './api.ts'
 import { callError } from './call.ts'

@@ -1,4 +1,4 @@
-import { given } from '../../shared/given.ts'
+import { given } from '../../shared/defined-fields.ts'
 import type { NonceChallenge, SignInForm, SignInResult } from '../../shared/session.ts'
 import { signInText } from '../../shared/sign-in-text.ts'
 import { CountersignClientError } from './errors.ts'

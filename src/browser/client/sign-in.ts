@@ -1,4 +1,4 @@
-import { given } from '../../shared/given.ts'
+import { given } from '../../shared/defined-fields.ts'
 import type { NonceChallenge, NonceRequest, Session, SignInResult, SigningAccount } from '../../shared/session.ts'
 import type { SignInApi } from './api.ts'
 import { run, runTrusted } from './call.ts'

@@ -1,4 +1,4 @@
-import { given } from '../../shared/given.ts'
+import { given } from '../../shared/defined-fields.ts'
 import type { SigningAccount } from '../../shared/session.ts'
 import { isSameAddressText } from '../../shared/wallet-address.ts'
 import { aborted, CountersignClientError } from './errors.ts'

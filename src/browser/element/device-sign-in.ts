@@ -1,5 +1,5 @@
+import { given } from '../../shared/defined-fields.ts'
 import type { ErrorReason, ReasonsOf } from '../../shared/errors.ts'
-import { given } from '../../shared/given.ts'
 import { isLoopbackHost } from '../../shared/origin.ts'
 import { type ServiceOptions, serviceOptionsPath } from '../../shared/rest-paths.ts'
 import { isReturnPath } from '../../shared/return-path.ts'

@@ -1,4 +1,4 @@
-import { given } from '../../shared/given.ts'
+import { given } from '../../shared/defined-fields.ts'
 import type { SignInResult } from '../../shared/session.ts'
 import { forgetSentSignIn, keepSentSignIn, type SentSignIn } from '../client/sent-sign-in.ts'
 import type { SignInCalls } from '../client/sign-in.ts'

@@ -1,5 +1,5 @@
 import { getWallets } from '@wallet-standard/app'
-import { given } from '../../shared/given.ts'
+import { given } from '../../shared/defined-fields.ts'
 import { CountersignClientError } from '../client/errors.ts'
 import { bytesOf, walletFailure } from '../client/wallet-answer.ts'
 import { type Account, AccountWatch, type SwitchingWallet } from './account-watch.ts'

@@ -8,7 +8,7 @@ import type { ProvenIdentity } from '../../core/wallet/wallet.ts'
 import { WebhookQueue } from '../../observe/audit/webhook.ts'
 import { optionsFromEnvironment, resolveSettings, type Settings } from '../../service/config.ts'
 import { openCommandStore } from '../../service/service-store.ts'
-import { given } from '../../shared/given.ts'
+import { given } from '../../shared/defined-fields.ts'
 import { sqliteLocation } from '../../store/open.ts'
 import type { Store } from '../../store/store.ts'
 import {

@@ -1,4 +1,4 @@
-import { given } from '../../shared/given.ts'
+import { given } from '../../shared/defined-fields.ts'
 import { oneLine } from '../command-line.ts'
 
 /** Result of a check. `skipped`: it could not be made, and is neither good nor bad. */

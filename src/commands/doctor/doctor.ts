@@ -1,7 +1,7 @@
 import { version } from '../../base/version.ts'
 import { httpOrigin } from '../../service/config/kinds.ts'
 import { optionsFromEnvironment, resolveSettings } from '../../service/config.ts'
-import { given } from '../../shared/given.ts'
+import { given } from '../../shared/defined-fields.ts'
 import { parseOrigin } from '../../shared/origin.ts'
 import {
   counted,

@@ -1,6 +1,6 @@
 import type { AuditFacts, AuditOrder, AuditWallet } from '../../base/audit.ts'
+import { pick } from '../../shared/defined-fields.ts'
 import { CountersignError, reasons, refused } from '../../shared/errors.ts'
-import { pick } from '../../shared/given.ts'
 import type { RemoteChecks } from '../wallet/wallet.ts'
 import { withRecipe } from './kinds/recipes.ts'
 import {

@@ -1,5 +1,5 @@
+import { given } from '../../shared/defined-fields.ts'
 import { type ErrorReason, internalError } from '../../shared/errors.ts'
-import { given } from '../../shared/given.ts'
 import type { OrderChallenge, OrderEvent, OrderKind, OrderStatus } from '../../shared/orders.ts'
 import type { PersonKey } from '../users/people.ts'
 import type { Proof, ProvenIdentity } from '../wallet/wallet.ts'

@@ -4,8 +4,8 @@ import type { RequestContext } from '../../base/request.ts'
 import { equalInConstantTime, hashToken, type Keyring, newToken, tokenFromBytes } from '../../base/token.ts'
 import type { LiveCount } from '../../limits/concurrency.ts'
 import type { RateLimiter } from '../../limits/rate.ts'
+import { given, pick } from '../../shared/defined-fields.ts'
 import { CountersignError, type ErrorReason, internalError, invalidField, refused } from '../../shared/errors.ts'
-import { given, pick } from '../../shared/given.ts'
 import type {
   ApprovedOrder,
   ClaimedOrder,

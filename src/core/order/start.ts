@@ -1,7 +1,7 @@
 import { hash, randomInt } from 'node:crypto'
 import { hashToken, newId, newToken, randomText } from '../../base/token.ts'
+import { given } from '../../shared/defined-fields.ts'
 import { invalidField } from '../../shared/errors.ts'
-import { given } from '../../shared/given.ts'
 import type { StartOrderOptions } from '../../shared/orders.ts'
 import { orderingMarks, requirePlainLine } from '../../shared/plain-line.ts'
 import { isReturnPath } from '../../shared/return-path.ts'

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { Sleep, turns } from '../../base/timing/turns.ts'
+import { pick } from '../../shared/defined-fields.ts'
 import { CountersignError, invalidField } from '../../shared/errors.ts'
-import { pick } from '../../shared/given.ts'
 import type { OrderEvent, OrderStatus } from '../../shared/orders.ts'
 import { changeOrder } from './change.ts'
 import { rulesOf } from './kinds/recipes.ts'

@@ -1,4 +1,4 @@
-import { given } from '../../shared/given.ts'
+import { given } from '../../shared/defined-fields.ts'
 import type { Store } from '../../store/store.ts'
 import { type ProvenIdentity, type WalletIdentity, walletOf } from '../wallet/wallet.ts'
 import type { HeldWallet, Session } from './host.ts'

@@ -1,6 +1,6 @@
 import { type AuditTrail, noAudit } from '../../base/audit.ts'
+import { given } from '../../shared/defined-fields.ts'
 import { CountersignError, type ErrorReason, refused } from '../../shared/errors.ts'
-import { given } from '../../shared/given.ts'
 import type { Store } from '../../store/store.ts'
 import { type ProvenIdentity, type WalletIdentity, walletOf } from '../wallet/wallet.ts'
 import type { HeldWallet, HostUser, LinkingUsers, Session } from './host.ts'

@@ -1,7 +1,7 @@
 import { ed25519 } from '@noble/curves/ed25519.js'
 import { base58 } from '@scure/base'
+import { given } from '../../shared/defined-fields.ts'
 import { type CountersignError, invalidField, refused } from '../../shared/errors.ts'
-import { given } from '../../shared/given.ts'
 import { bytesToHex } from '../../shared/hex.ts'
 import { readHex } from './ed25519.ts'
 import { formText } from './sign-in-form.ts'

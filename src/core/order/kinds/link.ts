@@ -1,6 +1,6 @@
 import type { AuditFacts } from '../../../base/audit.ts'
+import { given, pick } from '../../../shared/defined-fields.ts'
 import { CountersignError } from '../../../shared/errors.ts'
-import { given, pick } from '../../../shared/given.ts'
 import { listed } from '../../sign-in/user-wallets.ts'
 import type { CurrentSession } from '../../users/host.ts'
 import type { ProvenIdentity } from '../../wallet/wallet.ts'

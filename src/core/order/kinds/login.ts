@@ -1,7 +1,7 @@
 import { signedInFacts } from '../../../base/audit.ts'
 import { hashToken } from '../../../base/token.ts'
+import { given } from '../../../shared/defined-fields.ts'
 import { CountersignError, internalError, refused } from '../../../shared/errors.ts'
-import { given } from '../../../shared/given.ts'
 import type { IssuedSession } from '../../users/host.ts'
 import type { FinalizeCall, FinalizedOrder, Recipe } from './recipes.ts'
 

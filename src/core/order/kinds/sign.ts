@@ -1,4 +1,4 @@
-import { pick } from '../../../shared/given.ts'
+import { pick } from '../../../shared/defined-fields.ts'
 import type { ProofArtifact } from '../../../shared/orders.ts'
 import type { FinalizedOrder, Recipe } from './recipes.ts'
 
