@@ -243,7 +243,7 @@ const rows: Readonly<
     ['withoutDetails', 'code === undefined', 'true', 'store/postgres/postgres.small'],
     ['observed', 'request: context', 'path: exchange.path, request: context', 'e2e/stopping e2e/reasons'],
     ['writeRefusal', "logged.includes('message') ? message : undefined", 'message', 'observe/call-log'],
-    ['pageFilesOf', "'cache-control': 'no-store',", '', 'http/pages/serve'],
+    ['htmlHeaders', ", 'cache-control': 'no-store'", '', 'http/pages/serve'],
     ['logRefusal', 'String(detail)', 'JSON.stringify(oidc.params)', 'oidc/refusals'],
   ],
   15: [

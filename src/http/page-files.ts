@@ -34,10 +34,24 @@ export interface PageServing {
   readonly status?: number
 }
 
+/** A page that is the same in every answer. */
+export type FixedPage = Exclude<PageName, 'issuer'>
+
+/** What each answer of the issuer has on its page. */
+type IssuerAnswer = Pick<PageValues['issuer'], 'content' | 'locales'>
+
 /** The built pages. */
 export interface PageFiles {
   /** A page by its name, with its values. It is not cached, because it names the assets of one build. */
-  page<Name extends PageName>(name: Name, values: PageValues[Name], serving: PageServing): ServedFile
+  page<Name extends FixedPage>(name: Name, values: PageValues[Name], serving: PageServing): ServedFile
+  /**
+   * The issuer's page. Everything but an answer's own values is filled in once, because any client can request an error
+   * page. It has no compressed form: it contains secrets beside what the request says, and its length would tell of them.
+   */
+  issuerPage(
+    values: Omit<PageValues['issuer'], keyof IssuerAnswer>,
+    assetsPath: string,
+  ): (status: number, answer: IssuerAnswer) => ServedFile
   /** Scripts, styles and icons by name. A name changes with the content. */
   readonly assets: ReadonlyMap<string, ServedFile>
 }
@@ -68,17 +82,29 @@ export function pageFilesOf({ pages, assets }: BuiltPages): PageFiles {
   return {
     page: (name, values, { assetsPath, status = 200 }) => {
       const html = fillIn(pages[name], { ...values, assetsPath })
-      const headers = {
-        ...headersOfPage(html, values.logoUrl),
-        vary: 'Origin, Accept-Encoding',
-        'content-type': contentTypes['.html'] as string,
-        'cache-control': 'no-store',
-      }
-      // Texts in many languages are long. Nothing in a page is secret, so its length may tell what it contains.
+      const headers = { ...htmlHeaders(html, values.logoUrl), vary: 'Origin, Accept-Encoding' }
+      // Texts in many languages are long. Nothing in these pages is secret, so the length may tell what they contain.
       return compressible(html, (body, encoding) => ({ status, headers: { ...headers, ...encoding }, body }))
+    },
+    issuerPage: (values, assetsPath) => {
+      const parts = pages.issuer.split('{{values}}').map((part) => fillIn(part, { ...values, assetsPath }))
+      const headers = { ...htmlHeaders(parts.join(''), values.logoUrl), vary: 'Origin' }
+      const [head, tail] = parts as [string, string]
+      // The object of values stays open, for those of the answer.
+      const before = Buffer.from(`${head}${escapeHtml(JSON.stringify(values).slice(0, -1))},`)
+      const after = Buffer.from(tail)
+      return (status, answer) => {
+        const own = Buffer.from(escapeHtml(JSON.stringify(answer).slice(1)))
+        return { status, headers, body: Buffer.concat([before, own, after]) }
+      }
     },
     assets: new Map(Object.entries(assets).map(([name, text]) => [name, servedAsset(name, text)])),
   }
+}
+
+function htmlHeaders(html: string, logoUrl: string | undefined): Readonly<Record<string, string>> {
+  const type = contentTypes['.html'] as string
+  return { ...headersOfPage(html, logoUrl), 'content-type': type, 'cache-control': 'no-store' }
 }
 
 /** Fills in a page's placeholders: single values in the document, and all of them for its script. */

@@ -4,7 +4,7 @@ import { readWalletName } from '../core/wallet/adapters.ts'
 import { toFailure } from '../rpc/errors.ts'
 import { isBuiltIn } from '../shared/adapters.ts'
 import { cookieValue } from '../shared/header-text.ts'
-import { accountPath, inboxPath, orderIdForm, type PageName, signInPath } from '../shared/page-names.ts'
+import { accountPath, inboxPath, orderIdForm, signInPath } from '../shared/page-names.ts'
 import type { PageValues } from '../shared/page-values.ts'
 import { sessionCookieName } from '../shared/session-cookie.ts'
 import { type Exchange, type Route, requireHttpMethod } from './exchange.ts'
@@ -13,6 +13,7 @@ import {
   claimPath,
   claimPathTemplate,
   continuePath,
+  type FixedPage,
   isContinuePath,
   notBuilt,
   type PageFiles,
@@ -105,7 +106,7 @@ export function createPages(settings: PageSettings, log: Logger, parts: PagePart
     inboxPath: keepsUsers ? basePath + inboxPath : '',
   }
   const signInAssets = basePath + signInPath
-  const page = <Name extends PageName>(
+  const page = <Name extends FixedPage>(
     name: Name,
     values: PageValues[Name],
     serving: PageServing = { assetsPath: signInAssets },
@@ -161,7 +162,7 @@ export function createPages(settings: PageSettings, log: Logger, parts: PagePart
       places: keepsUsers ? [ordersUnder(`${basePath + inboxPath}/`)] : [],
       route: fileRoute(page('approve', approval)),
     },
-  } satisfies Record<Exclude<PageName, 'issuer' | 'not-found'> | 'inboxOrder', PageRow>
+  } satisfies Record<Exclude<FixedPage, 'not-found'> | 'inboxOrder', PageRow>
 
   const pages: readonly PageRow[] = Object.values(rows)
   const assetRoutes = new Map<string, Route>()

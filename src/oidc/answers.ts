@@ -1,25 +1,19 @@
-import { gzipSync } from 'node:zlib'
 import type { KeyPurpose, Keyring } from '../base/token.ts'
 import type { Exchange } from '../http/exchange.ts'
 import { isJson, notJson } from '../http/refusals.ts'
 import { maxFormBytes } from '../limits/limits.ts'
 import { CountersignError } from '../shared/errors.ts'
-import { takesGzip } from '../wire/body.ts'
 import type { LibraryAnswer } from './library-request.ts'
 
 /** Sends an answer, and cookies of ours. The library's stay here. */
-export function sendAnswer(exchange: Exchange, answer: LibraryAnswer, cookies: readonly string[]): void {
-  const { status, headers, body } = encodedFor(exchange, answer)
+export function sendAnswer(
+  { output }: Exchange,
+  { status, headers, body }: LibraryAnswer,
+  cookies: readonly string[],
+): void {
   const { 'set-cookie': _set, 'content-length': _length, 'transfer-encoding': _encoding, ...others } = headers
   const own = cookies.length === 0 ? {} : { 'set-cookie': [...cookies] }
-  exchange.output.send({ status, headers: { ...others, ...own }, body })
-}
-
-/** An answer in the encoding that a request accepts: our pages say that they vary by it, and the library's do not. */
-export function encodedFor({ headers: asked }: Pick<Exchange, 'headers'>, answer: LibraryAnswer): LibraryAnswer {
-  const { status, headers, body } = answer
-  if (!String(headers.vary).includes('Accept-Encoding') || !takesGzip(asked['accept-encoding'])) return answer
-  return { status, headers: { ...headers, 'content-encoding': 'gzip' }, body: gzipSync(body) }
+  output.send({ status, headers: { ...others, ...own }, body })
 }
 
 /** Sends JSON to a page of the issuer. */

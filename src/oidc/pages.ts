@@ -6,7 +6,8 @@ import { maxFormBytes } from '../limits/limits.ts'
 import { CountersignError, internalError } from '../shared/errors.ts'
 import { accountPath, signInPath } from '../shared/page-names.ts'
 import type { IssuerContent } from '../shared/page-values.ts'
-import { encodedFor } from './answers.ts'
+import type { OperatorTexts } from '../shared/texts/page-texts.ts'
+import { issuerTexts } from '../shared/texts/pages.ts'
 import type { IssuerParts, IssuerSettings } from './issuer-parts.ts'
 import type { LibraryAnswer } from './library-request.ts'
 
@@ -20,15 +21,23 @@ export function issuerPage(settings: IssuerSettings, files: PageFiles | undefine
   const signIn = basePath + signInPath
   // Users of the application's own have no account page.
   const account = resolveLogin === undefined ? basePath + accountPath : signIn
-  const looks = { appName, basePath, accountPath: account, logoUrl, accentColor, texts: readPageTexts(textsFile) }
+  const texts = issuerTextsIn(readPageTexts(textsFile))
+  const looks = { appName, basePath, accountPath: account, logoUrl, accentColor, texts }
+  // The assets are those of the sign-in page.
+  const page = files?.issuerPage(looks, signIn)
   return (status, content) => {
-    // The assets are those of the sign-in page.
     const locales = 'locales' in content ? content.locales : undefined
-    const page = files?.page('issuer', { ...looks, locales, content }, { assetsPath: signIn, status })
-    if (page !== undefined) return page
+    if (page !== undefined) return page(status, { content, locales })
     const headers = { 'content-type': 'text/plain; charset=utf-8' }
     return { status: 503, headers, body: 'The pages are not built.\n' }
   }
+}
+
+/** The operator's texts of this page: each answer carries them. */
+function issuerTextsIn(languages: OperatorTexts = {}): OperatorTexts {
+  const own = new Set(issuerTexts.en.flatMap(Object.keys))
+  const ofPage = (texts: object) => Object.fromEntries(Object.entries(texts).filter(([key]) => own.has(key)))
+  return Object.fromEntries(Object.entries(languages).map(([tag, texts]) => [tag, ofPage(texts)]))
 }
 
 interface NavigationParts extends Pick<IssuerParts, 'publicUrl' | 'limiter' | 'log'> {
@@ -97,7 +106,7 @@ export class Navigations {
       reason === 'INVALID_REQUEST'
         ? ({ kind: 'error', error: 'invalid_request' } as const)
         : ({ kind: 'failure', reason } as const)
-    const { status, headers, body } = encodedFor(exchange, this.#parts.page(httpStatus, content))
+    const { status, headers, body } = this.#parts.page(httpStatus, content)
     const retry = retryAfterMs === undefined ? {} : { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) }
     exchange.output.send({ status, headers: { ...headers, ...retry }, body })
   }

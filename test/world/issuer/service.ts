@@ -37,8 +37,13 @@ const settings = resolveSettings({
 
 /** Pages, of which each is the values that its script reads. */
 const pageFiles: PageFiles = {
-  page: (_name, values, { status = 200 }) => ({ status, headers: {}, body: Buffer.from(JSON.stringify(values)) }),
+  page: (_name, values, { status = 200 }) => valuesPage(status, values),
+  issuerPage: () => valuesPage,
   assets: new Map(),
+}
+
+function valuesPage(status: number, values: object) {
+  return { status, headers: {}, body: Buffer.from(JSON.stringify(values)) }
 }
 
 /** A request to the issuer. */
