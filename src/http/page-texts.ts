@@ -2,17 +2,17 @@ import { readFileSync } from 'node:fs'
 import { english } from '../shared/texts/english.ts'
 import { type OperatorTexts, placeholdersOf } from '../shared/texts/page-texts.ts'
 
-/** Largest file of texts, in bytes. All texts of a language are about 10 KiB. */
+/** Largest file of texts, in bytes. All texts of a language are about 28 KB. */
 const maxFileBytes = 1024 * 1024
 
 const setting = 'pages.textsFile (COUNTERSIGN_TEXTS_FILE)'
 
 /**
- * Reads the operator's texts for the approval page: a JSON file with an object of texts for each language. Returns
- * `undefined` without a file.
+ * Reads the operator's texts for the pages: a JSON file with an object of texts for each language. Returns `undefined`
+ * without a file.
  *
- * Throws a `TypeError` of one line if the file cannot be read or is not such JSON, has a text that the page does not
- * know, or one whose placeholders are not those of the English text.
+ * Throws a `TypeError` of one line if the file cannot be read or is not such JSON, has a text that no page has, or one
+ * whose placeholders are not those of the English text.
  */
 export function readPageTexts(file: string | undefined): OperatorTexts | undefined {
   if (file === undefined) return undefined

@@ -133,7 +133,7 @@ function showSignedOut(): void {
   openWays(isPhone())
 }
 
-/** Offers the ways to sign in. Without `startsOrders`, a button asks for the code: a look at the demo starts no order. */
+/** Offers the ways to sign in. Without `startsOrders`, a button asks for the code: opening the demo starts no order. */
 function openWays(startsOrders: boolean): void {
   ways.open(byId('ways'), startsOrders)
   showCodeButton.hidden = startsOrders

@@ -31,7 +31,7 @@ function offeredDemoWallet(values: WalletValues, adapterIds: readonly string[]):
   return undefined
 }
 
-/** Deletes the demo wallet of this browser if the page does not offer it, as after a change of the service's settings. */
+/** Deletes this browser's demo wallet if the page does not offer it, as after a change of the service's settings. */
 export function clearUnavailableWallet(values: WalletValues): void {
   if (!offersDemoWallet(values)) forgetDemoWallet()
 }
