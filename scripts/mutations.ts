@@ -26,17 +26,17 @@ const rows: Readonly<
     ],
     ['ed25519Curve', '!verifier.verify(signature, kind.envelope(message), publicKey)', 'false', 'core/wallet/adapters'],
     ['prove', 'adapterId !== adapter.id', 'false', 'core/wallet/adapters'],
-    ['derivedUserId', '`${adapterId}:${subject}`', 'subject || adapterId', 'contract/standalone e2e/sessions', 3],
+    ['derivedUserId', '`${adapterId}:${subject}`', 'subject || adapterId', 'contract/standalone e2e/sessions', 2],
   ],
   2: [
-    ['requireLive', 'now < expiresAt', 'now < expiresAt + 30_000', 'core/sign-in/nonce', 12],
+    ['requireLive', 'now < expiresAt', 'now < expiresAt + 30_000', 'core/sign-in/nonce', 65],
     ['readNonce', 'record.nonceId !== nonceId ||', '', 'core/sign-in/nonce'],
     [
       'consume',
       '(await this.#store.take(key)) !== found',
       '(await this.#store.take(key)) === null',
       'core/sign-in/nonce-replaced',
-      31,
+      16,
     ],
     [
       'singleUse',
@@ -70,7 +70,7 @@ const rows: Readonly<
       'origins.requireTrusted(request) nonces.requireAppName(expectedAppName) const make',
       "request.origin ?? ''; nonces.requireAppName(expectedAppName); const make",
       'e2e/sign-in contract/standalone',
-      1,
+      11,
     ],
     ['requireOneOf', '&& expected.includes(request.origin)', '', 'shared/origin'],
     [
@@ -78,7 +78,7 @@ const rows: Readonly<
       'this.#parts.origins.requireTrusted(request)',
       "request.origin ?? ''",
       'core/order/start core/order/orders',
-      2,
+      23,
     ],
     ['challengeMessage', '`Origin: ${challenge.origin}`,', '', 'core/challenge-text'],
     ['predicateOf', 'origins.has(origin)', '[...origins].some((one) => origin.startsWith(one))', 'e2e/origins'],
@@ -89,10 +89,10 @@ const rows: Readonly<
       "if (credential.form === 'cookie') this.#origins.requireTrusted(request)",
       '',
       'e2e/sessions core/users/contract',
-      2,
+      28,
     ],
-    ['tokenOf', '`${form} ${token}`', 'token', 'e2e/sessions', 15],
-    ['purposes', "'session cookie'", "'session token'", 'e2e/sessions', 2],
+    ['tokenOf', '`${form} ${token}`', 'token', 'e2e/sessions', 10],
+    ['purposes', "'session cookie'", "'session token'", 'e2e/sessions', 10],
     ['setCookie', 'HttpOnly;', '', 'e2e/sessions'],
     ['setCookie', "name.startsWith(securePrefix) ? ' Secure;' : ''", "''", 'e2e/sessions'],
     ['cookieName', 'isSecure ? `${securePrefix}${name}` :', '', 'e2e/sessions'],
@@ -109,8 +109,8 @@ const rows: Readonly<
     ['challengeMessage', '${challenge.nonce}', '', 'core/challenge-text'],
   ],
   6: [
-    ['claim', 'claimed: taken', "claimed: 'moves'", 'core/order/order', 5],
-    ['maxWrongCodes', '3', '30', 'core/order/order', 1],
+    ['claim', 'claimed: taken', "claimed: 'moves'", 'core/order/order', 2],
+    ['maxWrongCodes', '3', '30', 'core/order/order', 24],
     [
       'comparedCode',
       "confirmationCode === '' ? {} : { confirmationCode }",
@@ -120,9 +120,15 @@ const rows: Readonly<
     ['newCode', 'randomInt(100)', 'randomInt(10)', 'base/randomness'],
   ],
   7: [
-    ['checkReturnCode', "{ order, refusal: 'RETURN_CODE_REQUIRED' }", 'undefined', 'relay/relay', 38],
-    ['checkReturnCode', "right.includes(true) ? 'right' : 'wrong'", "'right'", 'relay/return-code', 1],
-    ['checkReturnCode', "order.status === 'approved' && codeTriesLeft(counted) === 0", 'false', 'relay/return-code', 1],
+    ['checkReturnCode', "{ order, refusal: 'RETURN_CODE_REQUIRED' }", 'undefined', 'relay/relay', 69],
+    ['checkReturnCode', "right.includes(true) ? 'right' : 'wrong'", "'right'", 'relay/return-code', 20],
+    [
+      'checkReturnCode',
+      "order.status === 'approved' && codeTriesLeft(counted) === 0",
+      'false',
+      'relay/return-code',
+      151,
+    ],
     [
       'requireNearby',
       'if (sameNetwork(order.requester.network, networkOfRequest(request)) === true)',
@@ -135,17 +141,17 @@ const rows: Readonly<
   ],
   8: [
     ['claimUrlTemplate', "value.indexOf('{claimToken}') > hash &&", '', 'service/config'],
-    ['preview', 'claimed: taken', "claimed: 'same'", 'core/order/order', 5],
+    ['preview', 'claimed: taken', "claimed: 'same'", 'core/order/order', 1],
     ['preview', 'const { ip: _ip, ...requester }', 'const requester', 'core/order/orders'],
   ],
   9: [
-    ['requireHolder', '!matchesAny(token, hashes)', 'false', 'core/order/orders', 1],
+    ['requireHolder', '!matchesAny(token, hashes)', 'false', 'core/order/orders', 10],
     [
       'requireOrigin',
       "this.#parts.origins.requireSameOrOwn(request, order.origin, 'order')",
       '',
       'core/order/orders',
-      1,
+      10,
     ],
     ['orderInput', "desktopToken: bearer ?? ''", "desktopToken: bearer ?? queried(tokenField) ?? ''", 'e2e/orders'],
     [
@@ -159,8 +165,8 @@ const rows: Readonly<
   ],
   10: [
     ['hashToken', "hash('sha256', token, 'base64url')", 'token', 'base/token core/users/sessions', 1],
-    ['signed', '!this.#keyring.verify(purposes[form], secretPart, signature)', 'false', 'core/users/sessions', 2],
-    ['isSameText', '=== value && last.version === version', '!== undefined', 'core/users/sessions', 11],
+    ['signed', '!this.#keyring.verify(purposes[form], secretPart, signature)', 'false', 'core/users/sessions', 10],
+    ['isSameText', '=== value && last.version === version', '!== undefined', 'core/users/sessions', 8],
     ['ownFile', '0o600', '0o644', 'store/sqlite'],
     [
       'unsignedToken',
@@ -174,7 +180,7 @@ const rows: Readonly<
     ['compareAndSet', 'version = ? AND', 'version >= min(?, 0) AND', 'store/sqlite'],
     ['compareAndSet', 'version ~= ARGV[1]', 'not version', 'store/redis/redis.small'],
     ['compareAndSet', 'AND version = $2 AND', 'AND $2::integer > 0 AND', 'store/postgres/postgres.small'],
-    ['isLive', "!('ended' in record) &&", '', 'core/users/sessions', 4],
+    ['isLive', "!('ended' in record) &&", '', 'core/users/sessions', 1],
     [
       'changeOrder',
       'if (!(await records.compareAndSet(after, loaded.version))) continue',
@@ -187,7 +193,7 @@ const rows: Readonly<
       "await replaceFound(this.#store, { key: userKey(record.id), found: stored, value, life: 'forever' })",
       "stored !== undefined || (await this.#store.create(userKey(record.id), value, 'forever'))",
       'e2e/sessions',
-      4,
+      10,
     ],
   ],
   12: [
@@ -247,9 +253,9 @@ const rows: Readonly<
     ['logRefusal', 'String(detail)', 'JSON.stringify(oidc.params)', 'oidc/refusals'],
   ],
   15: [
-    ['readNonce', 'record.userId !== userId', 'false', 'better-auth/linking core/sign-in/nonce', 8],
+    ['readNonce', 'record.userId !== userId', 'false', 'better-auth/linking core/sign-in/nonce', 35],
     ['freshSession', 'current.session.orderId !== undefined', 'false', 'better-auth/linking core/sign-in/nonce', 2],
-    ['freshSession', 'users.requireFresh(current.session)', '', 'better-auth/linking core/sign-in/nonce', 3],
+    ['freshSession', 'users.requireFresh(current.session)', '', 'better-auth/linking core/sign-in/nonce', 1],
     ['link', 'owner !== undefined && owner.id !== userId', 'false', 'better-auth/linking core/sign-in/nonce'],
     [
       'consume',
@@ -282,18 +288,18 @@ const rows: Readonly<
     ['isCurrent', '&& !hasJumped(this.#known)', '', 'store/redis/clock'],
   ],
   19: [
-    ['requireComputerProof', 'if (computerKey === undefined)', '', 'relay/known-computers relay/relay', 127],
+    ['requireComputerProof', 'if (computerKey === undefined)', '', 'relay/known-computers relay/relay', 1],
     [
       'provesComputerKey',
       "verify('sha256', Buffer.from(proofText(subject)), { key, dsaEncoding: 'ieee-p1363' }, signature)",
       'true',
       'relay/known-computers',
-      162,
+      172,
     ],
-    ['decide', 'rememberComputer &&', '', 'relay/known-computers', 2],
+    ['decide', 'rememberComputer &&', '', 'relay/known-computers', 9],
   ],
   20: [
-    ['decideEarly', "order.takenBack !== undefined && intent.type === 'finalize'", 'false', 'relay/taking-back', 2],
+    ['decideEarly', "order.takenBack !== undefined && intent.type === 'finalize'", 'false', 'relay/taking-back', 20],
     [
       'takeBack',
       'parts.host.endOrderSession(session)',
@@ -301,17 +307,17 @@ const rows: Readonly<
       'relay/taking-back',
       2,
     ],
-    ['reject', "approved: 'moves'", "approved: 'ORDER_ALREADY_APPROVED'", 'relay/taking-back', 5],
+    ['reject', "approved: 'moves'", "approved: 'ORDER_ALREADY_APPROVED'", 'relay/taking-back', 6],
   ],
   21: [
-    ['isRedeemable', 'handOver.redeemedAt === undefined &&', '', 'relay/hand-over', 165],
-    ['ofPhone', '[order.challengeTokenHash]', 'phoneHashes(order)', 'relay/hand-over relay/relay', 4],
+    ['isRedeemable', 'handOver.redeemedAt === undefined &&', '', 'relay/hand-over', 191],
+    ['ofPhone', '[order.challengeTokenHash]', 'phoneHashes(order)', 'relay/hand-over relay/relay', 17],
   ],
   22: [
-    ['startKeyOf', 'equalInConstantTime(hashToken(key), shown)', 'true', 'relay/requester', 1],
-    ['isOfOwnPage', 'said.every((value) => value === undefined)', 'true', 'core/order/requester', 17],
-    ['isOfOwnPage', '&& origins.isOwn(request)', '', 'core/order/requester', 17],
-    ['isOfOwnPage', '|| !startsOnOwnPages', '', 'core/order/requester', 1],
+    ['startKeyOf', 'equalInConstantTime(hashToken(key), shown)', 'true', 'relay/requester', 11],
+    ['isOfOwnPage', 'said.every((value) => value === undefined)', 'true', 'core/order/requester', 14],
+    ['isOfOwnPage', '&& origins.isOwn(request)', '', 'core/order/requester', 11],
+    ['isOfOwnPage', '|| !startsOnOwnPages', '', 'core/order/requester', 11],
   ],
   23: [
     [
@@ -319,13 +325,13 @@ const rows: Readonly<
       '&& (expectedAddress === undefined || prover.isAddressOf(identity, expectedAddress))',
       '',
       'relay/requester',
-      5,
+      59,
     ],
   ],
   24: [
-    ['requireFresh', 'this.#store.now() - createdAt >= freshMs', 'false', 'e2e/wallets', 3],
+    ['requireFresh', 'this.#store.now() - createdAt >= freshMs', 'false', 'e2e/wallets', 1],
     ['holding', 'claim?.userId === userId && claim.claim === entry.claim', 'claim !== undefined', 'core/users/users'],
-    ['unlink', 'staying.length === 1', 'false', 'e2e/wallets core/users/users', 3],
+    ['unlink', 'staying.length === 1', 'false', 'e2e/wallets core/users/users', 8],
   ],
   25: [
     [
@@ -402,8 +408,9 @@ const rows: Readonly<
       "if (credential.form === 'cookie') this.#requireProxiedOrigin(request, reads)",
       '',
       'http/forward-auth',
+      10,
     ],
-    ['requireProxiedOrigin', 'else if (!reads) throw proxiedOriginRequired()', '', 'http/forward-auth'],
+    ['requireProxiedOrigin', 'else if (!reads) throw proxiedOriginRequired()', '', 'http/forward-auth', 11],
     ['isReading', 'forwarded.every(', 'forwarded.some(', 'http/forward-auth'],
     ['returnTo', '&& isReturnPath(forwarded)', '', 'http/forward-auth'],
     [
@@ -441,7 +448,7 @@ const rows: Readonly<
   37: [['deploy/nginx/countersign.conf', 'grpc_set_header X-Forwarded-For $remote_addr;', '', 'e2e/proxies']],
   38: [
     ['userKey', 'isPlain(id) ?', 'true ?', 'commands/admin-users'],
-    ['refusalOf', 'found?.blockedAt !== undefined', 'false', 'core/users/user-administration', 159],
+    ['refusalOf', 'found?.blockedAt !== undefined', 'false', 'core/users/user-administration', 57],
     ['constructor', 'await new WebhookQueue(store).forget({ userId, wallets })', '', 'commands/admin'],
   ],
   39: [
@@ -525,13 +532,13 @@ const rows: Readonly<
     ['sessionHandlers', 'requireOwnOrigin?.(call.request)', '', 'oidc/offline'],
   ],
   45: [
-    ['revoke', 'if (!reaches(own, session)) throw sessionOutOfReach()', '', 'rpc/session-service', 7],
+    ['revoke', 'if (!reaches(own, session)) throw sessionOutOfReach()', '', 'rpc/session-service', 71],
     [
       'revokeOthers',
       'session.id !== own.id && reaches(own, session)',
       'session.id !== own.id',
       'rpc/session-service',
-      22,
+      203,
     ],
     ['disconnect', 'isOfOrder || own.orderId === undefined', 'true', 'oidc/offline'],
     ['withRoom', '!isOfOrder ||', 'true ||', 'oidc/connected-apps'],
@@ -547,7 +554,7 @@ const rows: Readonly<
     ['lineOf', 'this.#lines.get(clientId)', '[...this.#lines.values()][0]', 'oidc/back-channel'],
   ],
   47: [
-    ['newOrder', 'rules.alwaysReturnCode === true ||', '', 'core/order/link-orders relay/relay', 11],
+    ['newOrder', 'rules.alwaysReturnCode === true ||', '', 'core/order/link-orders relay/relay', 2],
     [
       'begin',
       'await links.freshSession(request)',
@@ -566,24 +573,24 @@ const rows: Readonly<
       'const starter = { userId, sessionId, adapterId, address }',
       'service/admit',
     ],
-    ['firstWalletIn', 'derivedUserId(entry) === record.id', 'true', 'service/admit'],
+    ['firstWalletIn', 'derivedUserId(entry) === record.id', 'true', 'service/admit', 186],
     [
       'resolve',
       'this.#membership.requireListed({ ...identity, userId, firstWallet: firstWalletIn(stored?.record) })',
       '',
       'service/admit',
-      14,
+      6,
     ],
-    ['admit', 'this.#membership.requireListed(key)', '', 'service/admit', 14],
-    ['requireApprover', 'await parts.list?.requireListed(identity)', '', 'service/admit', 14],
-    ['counting', '&& this.admits(session)', '', 'service/admit', 14],
+    ['admit', 'this.#membership.requireListed(key)', '', 'service/admit', 108],
+    ['requireApprover', 'await parts.list?.requireListed(identity)', '', 'service/admit', 108],
+    ['counting', '&& this.admits(session)', '', 'service/admit', 16],
     ['isHeld', '&& parts.host.admits(session)', '', 'oidc/admit'],
     [
       'userIdOf',
       'found === undefined ? derivedUserId(wallet) : randomUserId()',
       'derivedUserId(wallet)',
       'service/admit',
-      12,
+      15,
     ],
   ],
   49: [
@@ -608,23 +615,23 @@ const rows: Readonly<
     ['isWeb', 'if (usesDevices(metadata)) return false', '', 'oidc/device'],
   ],
   51: [
-    ['requireDirect', 'if (session.orderId === undefined) return', 'return', 'core/order/inbox e2e/inbox', 22],
-    ['requireOwnOrigin', 'bearerToken(request) === undefined', 'false', 'e2e/inbox'],
+    ['requireDirect', 'if (session.orderId === undefined) return', 'return', 'core/order/inbox e2e/inbox', 6],
+    ['requireOwnOrigin', 'bearerToken(request) === undefined', 'false', 'e2e/inbox', 10],
     [
       'requireAddressee',
       "if (order.inboxUserId !== userId) throw refused('ORDER_NOT_FOUND')",
       '',
       'core/order/inbox',
-      4,
+      11,
     ],
-    ['advance', '{ handOver: _handOver, ...claimed }', 'claimed', 'core/order/inbox', 142],
-    ['requireHolder', 'session === undefined || session.userId !== inboxUserId', 'false', 'e2e/inbox'],
+    ['advance', '{ handOver: _handOver, ...claimed }', 'claimed', 'core/order/inbox', 73],
+    ['requireHolder', 'session === undefined || session.userId !== inboxUserId', 'false', 'e2e/inbox', 3],
     ['requireApprover', 'wallet.linkedAt === user.createdAt', 'true', 'core/order/inbox', 4],
     ['approve', 'await this.#requireApprover(order, identity, call)', '', 'core/order/inbox', 4],
     ['finalize', 'resolved ?? this.#requireApprover(order, identity, call)', 'resolved', 'core/order/inbox', 131],
     ['requireApprover', 'await users.admit(inboxUserId, identity)', '', 'e2e/inbox'],
-    ['isFinalizeRetry', 'order.finalizeKeyHash === finalizeKeyHash', 'true', 'core/order/inbox', 4],
-    ['enter', 'ofKey.length >= maxOfStartKey', 'false', 'core/order/inbox', 1],
+    ['isFinalizeRetry', 'order.finalizeKeyHash === finalizeKeyHash', 'true', 'core/order/inbox', 35],
+    ['enter', 'ofKey.length >= maxOfStartKey', 'false', 'core/order/inbox', 3],
   ],
   52: [
     ['giveOut', 'if (this.#givenOut.has(id)) throw alreadyUsed()', '', 'integrations/approvals/answers'],
