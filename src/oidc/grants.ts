@@ -89,17 +89,19 @@ export class Grants {
   /**
    * Adds permissions to the grant of a session for a client, made if there is none, and connects the application.
    * Called once it is decided that it gets them. Resolves with the grant's id; with `undefined` if there is nothing to
-   * give, the consent that it needs is gone, or the session has ended: if it ends meanwhile, the grant is gone, too. Rejects with {@link GrantsFull}, and
-   * gives nothing, if the session has 100 grants for others, or the user 100 applications none of which it may end.
+   * give, the consent that it needs is gone, or the session has ended: if it ends meanwhile, the grant is gone, too.
+   * Rejects with {@link GrantsFull}, and gives nothing, if the session has 100 grants for others, or the user 100
+   * applications none of which it may end.
    */
   async give(session: Session, gift: Gift): Promise<string | undefined> {
     const { clientId, asked } = gift
     if (asked.size === 0) return undefined
     const { records, store, apps, host } = this.#parts
     const { id: sessionId, userId: accountId } = session
+    const isLive = async () => (await host.findSession(sessionId)) !== undefined
     for (;;) {
       // A session that has ended connects nothing, and so ends no other application either.
-      if ((await host.findSession(sessionId)) === undefined) return undefined
+      if (!(await isLive())) return undefined
       const id = await this.#idFor(sessionId, clientId)
       const connection = await this.#connect(session, gift).catch(async (thrown) => {
         if (thrown instanceof GrantsFull) await this.#leave(sessionId, clientId)
@@ -124,10 +126,12 @@ export class Grants {
       const isKept = all.size === former.length && !isOffline
       // Otherwise another tab was faster, or the grant was taken away.
       if (!isKept && !(await records.put(found, { kind: grantKind, id, record, life }))) continue
-      // After the grant is stored: who ends the session finds the grant in its list, or is seen here.
-      if ((await host.findSession(sessionId)) !== undefined) {
-        if (!isOffline || (await apps.beginOffline(accountId, { clientId, connection }, sessionId))) return id
-        continue
+      // After the grant is stored: the end of a session finds the grant in its list, or is seen here.
+      if (await isLive()) {
+        if (!isOffline) return id
+        if (!(await apps.beginOffline(accountId, { clientId, connection }, sessionId))) continue
+        // Again after offline access has begun: a revocation whose process dies may not have reached it.
+        if (await isLive()) return id
       }
       await this.remove(id)
       // What other applications have of the session outlives a sign-out.

@@ -1,9 +1,11 @@
 import * as client from 'openid-client'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { noAudit } from '../../src/base/audit.ts'
+import type { RequestContext } from '../../src/base/request.ts'
 import { hashToken, Keyring } from '../../src/base/token.ts'
 import { AdminActions } from '../../src/commands/admin/admin-actions.ts'
 import type { Session } from '../../src/core/users/host.ts'
+import { OwnSessions } from '../../src/core/users/own-sessions.ts'
 import { Sessions } from '../../src/core/users/sessions.ts'
 import type { StandaloneHost } from '../../src/core/users/standalone.ts'
 import { eraseUser } from '../../src/oidc/commands.ts'
@@ -242,6 +244,57 @@ describe('a crash at each write leaves nothing that counts and should not', () =
     }
   })
 })
+
+describe('a revocation whose process ends while a consent is at one of its looks at the session', () => {
+  test.each([1, 2, 3])('leaves nothing, at look %i', async (look) => {
+    for (let begun = 0; begun < 5; begun++) {
+      for (let at = begun; at <= 5; at++) {
+        const store = await open()
+        const user = await consented(store)
+        const [waiting, going] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+        let looks = 0
+        const { allow } = instanceOn(store, async () => {
+          if (++looks !== look) return
+          waiting.resolve()
+          await going.promise
+        })
+        let consent: Promise<unknown> | undefined
+        const around = async <Result>(_operation: string, step: () => Promise<Result>) => {
+          if (crash.writes.length < begun || consent !== undefined) return await step()
+          consent = allow(user.session, 'shop', 'offline_access')
+          await Promise.race([consent, waiting.promise])
+          return await step()
+        }
+        const crash = crashing(mapStore(store, { around }), at)
+        await instanceOn(crash.store)
+          .sessions.revoke(userId, user.session.id)
+          .catch(() => {})
+        going.resolve()
+        const given = await consent
+        const { session: isLive, offline, bound } = await countingIn(store, user)
+        const where = { begun, at, given }
+        // The last look comes once all is given: then a retry ends it.
+        if (!isLive && look < 3)
+          expect({ ...where, offline, bound }).toEqual({ ...where, offline: false, bound: false })
+        await revokeAgain(store, user)
+        expect({ ...where, ...(await countingIn(store, user)) }).toMatchObject({
+          ...where,
+          offline: false,
+          bound: false,
+        })
+      }
+    }
+  })
+})
+
+/** Revokes a session as its user does from another one. */
+async function revokeAgain(store: Store, { session }: Consented): Promise<void> {
+  const { host, sessions } = instanceOn(store)
+  const { session: own } = await sessions.create({ userId, ...wallet, ip: '', userAgent: '' })
+  const revokeSession = (user: string, id: string) => sessions.revoke(user, id)
+  const users = new OwnSessions({ ...host, revokeSession } as StandaloneHost, { sessionEnds: sessions.ends })
+  await refusalOf(users.revoke(own, session.id, {} as RequestContext))
+}
 
 test('one session with offline access beyond 50 ends the one of its connection that expires soonest', async () => {
   const { apps } = instanceOn(await open())

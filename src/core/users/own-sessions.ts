@@ -33,9 +33,13 @@ export class OwnSessions {
 
   /** Ends another session of the user. SESSION_NOT_FRESH if {@link reaches} denies it. */
   async revoke(own: Session, sessionId: string, request: RequestContext): Promise<void> {
-    const { computers } = this.#parts
+    const { computers, sessionEnds } = this.#parts
     const session = (await this.#host.listSessions(own.userId, request)).find(({ id }) => id === sessionId)
-    if (session === undefined) throw refused('SESSION_NOT_FOUND')
+    if (session === undefined) {
+      // A call that failed right after the session's end may have left what outlives a sign-out.
+      await sessionEnds?.taken({ userId: own.userId, id: sessionId, fits: (past) => reaches(own, past) })
+      throw refused('SESSION_NOT_FOUND')
+    }
     if (!reaches(own, session)) throw sessionOutOfReach()
     // First: if the call fails in between, a retry finds the session and ends it. The other way round, the retry would
     // not find it, and the computer would stay known.
