@@ -611,6 +611,7 @@ const rows: Readonly<
     ['conclude', 'this.#requireNear(code, request)', '', 'oidc/device'],
     ['take', '(await this.#parts.records.remove(codeKind, id)) ? payload : undefined', 'payload', 'oidc/device'],
     ['poll', 'Math.abs(now - polledAt) < turnMs', 'false', 'oidc/device'],
+    ['replace', '* 1000 + expiredMs - store.now())', '* 1000 - store.now()) + expiredMs', 'oidc/device'],
     ['makeProvider', 'delete answer.verification_uri_complete', '', 'oidc/device'],
     ['isWeb', 'if (usesDevices(metadata)) return false', '', 'oidc/device'],
   ],

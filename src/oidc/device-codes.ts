@@ -140,7 +140,7 @@ export class DeviceCodes {
 
   async #replace(found: ReadRecord<StoredCode>, id: string, record: StoredCode): Promise<boolean> {
     const { records, store } = this.#parts
-    const ttlMs = Math.max(1, (record.payload.exp ?? 0) * 1000 - store.now()) + expiredMs
+    const ttlMs = Math.max(1, (record.payload.exp ?? 0) * 1000 + expiredMs - store.now())
     return await records.replace(found, { kind: codeKind, id, record, life: { ttlMs } })
   }
 }

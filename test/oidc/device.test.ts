@@ -160,7 +160,10 @@ test('a code that was not typed in ten minutes has expired, and ten minutes late
   pass(601)
   expect(await pollError(url, deviceCode)).toBe('expired_token')
   expect((await typeCode(new Browser(url), userCode)).status).toBe(400)
-  pass(600)
+  // The polls of its device do not keep it.
+  pass(590)
+  expect(await pollError(url, deviceCode)).toBe('expired_token')
+  pass(10)
   expect(await pollError(url, deviceCode)).toBe('invalid_grant')
 })
 
@@ -209,10 +212,13 @@ async function storeWithTurns(turn: () => Promise<boolean>): Promise<Store> {
   let isDecided = false
   return {
     ...mapStore(store, {}),
+    take(key) {
+      // A decision takes the code that people type, once it is written.
+      isDecided ||= key.startsWith('oidc:DeviceUserCode:')
+      return store.take(key)
+    },
     compareAndSet(key, ...change) {
-      if (isDecided && key.startsWith('oidc:DeviceCode:')) return turn()
-      isDecided ||= key.startsWith('oidc:DeviceCode:')
-      return store.compareAndSet(key, ...change)
+      return isDecided && key.startsWith('oidc:DeviceCode:') ? turn() : store.compareAndSet(key, ...change)
     },
   }
 }
@@ -223,6 +229,8 @@ test('of twenty polls that all look at the code at once one wins, and nothing is
   // Those that the time of the last look would keep apart all look.
   const { url } = await startDevices({ store: await storeWithTurns(async () => true), secret })
   const { userCode, deviceCode } = await askCode(url)
+  expect(await pollError(url, deviceCode)).toBe('authorization_pending')
+  pass(5)
   await allowCode(url, userCode)
   const polls = await Promise.all(Array.from({ length: 20 }, () => poll(url, deviceCode)))
   expect(polls.filter(({ status }) => status === 200)).toHaveLength(1)
