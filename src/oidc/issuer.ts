@@ -296,12 +296,15 @@ export class Issuer implements PartRoutes, SessionApps {
     const cookies = this.#cookies.in(exchange.headers.cookie)
     const own = cookies[0] ?? this.#cookies.make(store.now())
     const browserSecrets = (cookies.length === 0 ? [own] : cookies).map(({ secret }) => secret)
-    const isAnonymous = session === undefined && isQuiet(exchange)
+    // An interaction goes on with the prompt that is stored, whatever the query has.
+    const isAnonymous = session === undefined && uid === undefined && isQuiet(exchange)
     const state = { session, browserSecrets, request: exchange.context, isAnonymous }
     // The answer without a question to a user who is not signed in stores nothing.
-    if (!isAnonymous) await counts.ofNavigation(exchange)
+    const release = isAnonymous ? undefined : await counts.ofNavigation(exchange, uid)
     const answer = await this.#ask(exchange, state, uid)
     if (answer.failure !== undefined) throw answer.failure
+    // A refusal that shows a page stores nothing, either.
+    if (answer.status === 400) release?.()
     const begins = String(answer.headers.location).startsWith(`${base}/interaction/`)
     sendAnswer(exchange, answer, begins ? [this.#cookies.keep(own)] : [])
   }

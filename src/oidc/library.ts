@@ -14,6 +14,7 @@ import type { IssuerParts, Loaded } from './issuer-parts.ts'
 import { answerWith, type Library, reportFailure, requestState } from './library-request.ts'
 import { postAnywhere, postToPublic } from './outgoing.ts'
 import type { ShowPage } from './pages.ts'
+import { maxParameterBytes } from './parameters.ts'
 import { grantLoader, type PolicyParts, policyOf } from './policy.ts'
 import type { RequestCounts } from './request-counts.ts'
 import { requireScope, resourceIndicators, tokenSeconds } from './resources.ts'
@@ -358,9 +359,6 @@ function issuerScopesOf({ oidc }: KoaContextWithOIDC): readonly string[] {
   const scope = String(oidc.params?.scope ?? (code ?? deviceCode ?? refreshToken)?.scope ?? '')
   return grant?.getOIDCScopeFiltered(new Set(scope.split(' '))).split(' ') ?? []
 }
-
-/** Largest JSON of a request's parameters, in bytes. A request is stored, and so is what the client gets back of it. */
-const maxParameterBytes = 4 * 1024
 
 /** Refuses a request with long parameters here: its `state` would go back to the client. */
 function requireShort(parameters: object | undefined, { InvalidRequest }: Library['errors']): void {

@@ -1,3 +1,4 @@
+import { parse } from 'node:querystring'
 import { type Exchange, requireHttpMethod } from '../http/exchange.ts'
 import type { PageFiles } from '../http/page-files.ts'
 import { readPageTexts } from '../http/page-texts.ts'
@@ -128,9 +129,13 @@ function requirePage({ headers, path, query, context }: Exchange): void {
   )
 }
 
-/** Whether an application asks for an answer without a question to the user. */
+/**
+ * Whether a request asks for an answer without a question to the user, read as the library reads it. Beside a pushed
+ * request, the library ignores the prompt of the query.
+ */
 export function isQuiet({ query }: Pick<Exchange, 'query'>): boolean {
-  return new URLSearchParams(query).get('prompt') === 'none'
+  const { prompt, request_uri: pushed } = parse(query)
+  return prompt === 'none' && pushed === undefined
 }
 
 /** The sign-in page with parameters of its own. It leads back to a path. */

@@ -5,6 +5,9 @@ import { maxFormBytes } from '../limits/limits.ts'
 import { CountersignError } from '../shared/errors.ts'
 import { type ClientsFile, canonicalAddress } from './clients.ts'
 
+/** Largest JSON of a request's parameters, in bytes. A request is stored, and so is what the client gets back of it. */
+export const maxParameterBytes = 4 * 1024
+
 /** Most parameters of a query. The library's framework reads each of them by a search through all. */
 const mostParameters = 100
 

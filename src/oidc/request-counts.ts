@@ -1,3 +1,4 @@
+import { parse } from 'node:querystring'
 import type { KoaContextWithOIDC } from 'oidc-provider'
 import type { RequestContext } from '../base/request.ts'
 import type { Exchange } from '../http/exchange.ts'
@@ -6,6 +7,7 @@ import type { RateLimiter } from '../limits/rate.ts'
 import type { Store } from '../store/store.ts'
 import { interactionSeconds } from './browser-cookies.ts'
 import { deviceSeconds } from './device-codes.ts'
+import { maxParameterBytes } from './parameters.ts'
 
 /** Bytes of a stored request beside its parameters. */
 const beside = 512
@@ -32,10 +34,16 @@ export class RequestCounts {
     this.#parts = parts
   }
 
-  /** Counts a step of a request for authorization for the browser's network, before the library has it. */
-  async ofNavigation({ context, query }: Exchange): Promise<void> {
+  /**
+   * Counts a step of a request for authorization for the browser's network, before the library has it: the request, or
+   * an interaction that goes on. Returns the function that gives the slots back if nothing was stored.
+   */
+  async ofNavigation({ context, query }: Exchange, uid: string | undefined): Promise<() => void> {
     await this.#parts.limiter?.spendNavigation('sign-in', context)
-    this.#hold(Buffer.byteLength(query), interactionSeconds, context.ip)
+    const parameters = parse(query)
+    // The parameters are in the store, and their size is not known yet.
+    const isStored = uid !== undefined || parameters.request_uri !== undefined
+    return this.#hold(isStored ? maxParameterBytes : bytesOf(parameters), interactionSeconds, context.ip)
   }
 
   /**
@@ -49,12 +57,19 @@ export class RequestCounts {
     const isProven = clientId !== undefined && clientAuthMethod !== 'none'
     const { limiter } = this.#parts
     await (isProven ? limiter?.spendOfClient('sign-in', clientId) : limiter?.spend('sign-in', request))
-    this.#hold(Buffer.byteLength(JSON.stringify(params ?? {})), seconds, isProven ? undefined : request.ip)
+    this.#hold(bytesOf(params ?? {}), seconds, isProven ? undefined : request.ip)
   }
 
-  #hold(bytes: number, seconds: number, ip: string | undefined): void {
+  #hold(bytes: number, seconds: number, ip: string | undefined): () => void {
     const { live, store } = this.#parts
     const now = store.now()
-    live.add(now + seconds * 1000, now, ip, live.slotsOf(beside + bytes))
+    const endsAt = now + seconds * 1000
+    const slots = live.slotsOf(beside + bytes)
+    live.add(endsAt, now, ip, slots)
+    return () => live.remove(endsAt, ip, slots)
   }
+}
+
+function bytesOf(parameters: object): number {
+  return Buffer.byteLength(JSON.stringify(parameters))
 }

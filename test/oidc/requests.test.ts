@@ -140,6 +140,33 @@ describe('a request that is stored before anyone has signed in counts', () => {
     expect(errors).toEqual(Array(8).fill('login_required'))
   })
 
+  const pushedBy = async (url: string, parameters: Readonly<Record<string, string>> = {}) => {
+    const own = { ...asked, ...parameters, client_secret: shop.metadata.client_secret }
+    const { request_uri } = await (await push(url, own)).json()
+    return `${base}/authorize?${new URLSearchParams({ client_id: 'shop', request_uri })}`
+  }
+
+  /** Opens an address that begins an interaction. Resolves with the address at which that goes on. */
+  const begin = async (browser: Browser, path: string) =>
+    resumeOf(new URL((await browser.fetch(path)).headers.get('location') ?? '', browser.url))
+
+  test('also with a prompt=none that the library does not read', async () => {
+    const { url } = await startIssuer([shop], limits)
+    const query = new URLSearchParams(asked)
+    const pushed = await pushedBy(url)
+    const quiet = [`${pushed}&prompt=none`, `${base}/authorize??prompt=none&${query}`]
+    for (const path of quiet) expect((await navigate(url, { path })).status).toBe(303)
+    const browser = new Browser(url)
+    let resume = await begin(browser, pushed)
+    for (let left = 3; left > 0; left--) resume = await begin(browser, `${resume}?prompt=none`)
+    for (const path of [...quiet, `${resume}?prompt=none`]) {
+      expect((await navigate(url, { path, headers: { cookie: browser.cookie(path) } })).status).toBe(429)
+    }
+    // The library reads this one, as all that follows the question mark.
+    const read = await navigate(url, { path: `${base}/authorize?${query}&x=#&prompt=none` })
+    expect(read.headers.get('location')).toContain('error=login_required')
+  })
+
   test('a pushed request for the client that has proven who it is, else for the network; none is a wrong secret', async () => {
     const { url } = await startIssuer([shop, native], limits)
     const own = { ...asked, client_secret: shop.metadata.client_secret }
@@ -159,15 +186,37 @@ describe('a request that is stored before anyone has signed in counts', () => {
     expect(await statuses(1, () => push(url, own))).toEqual([201])
   })
 
-  test('with a slot for each 2 KiB', async () => {
+  /** An issuer, and the number of slots that are taken. */
+  async function startCounting() {
     const { url, service } = await startIssuer([shop], { metrics: true })
     const held = async () =>
       Number(/^countersign_ceiling_in_use\{ceiling="nonces"\} (\d+)$/m.exec(await service.metrics())?.[1])
+    return { url, held }
+  }
+
+  test('with a slot for each 2 KiB', async () => {
+    const { url, held } = await startCounting()
     const open = (state: string) => navigate(`${url}${base}/authorize?${new URLSearchParams({ ...asked, state })}`)
     await open('x')
     expect(await held()).toBe(1)
     await open('x'.repeat(3_000))
     expect(await held()).toBe(1 + 2)
+    // What is already stored counts as the longest parameters.
+    const pushed = await pushedBy(url, { state: 'x'.repeat(3_000) })
+    expect(await held()).toBe(1 + 2 + 2)
+    const browser = new Browser(url)
+    const resume = await begin(browser, pushed)
+    expect(await held()).toBe(1 + 2 + 2 + 3)
+    await begin(browser, resume)
+    expect(await held()).toBe(1 + 2 + 2 + 3 + 3)
+  })
+
+  test('but for a refusal on a page, which takes no slot', async () => {
+    const { url, held } = await startCounting()
+    for (const path of ['authorize?client_id=nothing', 'authorize?request_uri=nothing', 'authorize/gone']) {
+      expect((await navigate(`${url}${base}/${path}`)).status).toBe(400)
+    }
+    expect(await held()).toBe(0)
   })
 })
 

@@ -6,6 +6,8 @@ import { buffer } from 'node:stream/consumers'
 /** A navigation beside its address. Headers that Fetch Metadata has are those of a whole page, unless given. */
 export interface Navigation {
   readonly method?: string
+  /** The target as it is sent, in place of the address's: `URL` has no fragment in it. */
+  readonly path?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string | URLSearchParams
 }
@@ -16,12 +18,13 @@ export interface Navigation {
  */
 export async function navigate(
   address: string | URL,
-  { method = 'GET', headers = {}, body }: Navigation = {},
+  { method = 'GET', path, headers = {}, body }: Navigation = {},
 ): Promise<Response> {
   const form = body instanceof URLSearchParams ? { 'content-type': 'application/x-www-form-urlencoded' } : {}
   const page = { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
   const { request } = new URL(address).protocol === 'https:' ? https : http
-  const sent = request(address, { method, headers: { ...page, ...form, ...headers } })
+  const target = path === undefined ? {} : { path }
+  const sent = request(address, { method, ...target, headers: { ...page, ...form, ...headers } })
   sent.end(body?.toString())
   const [answer] = (await once(sent, 'response')) as [http.IncomingMessage]
   const received = new Headers()
