@@ -3,7 +3,7 @@ import { headerOf, proxyHeaderOf, type RequestContext } from '../base/request.ts
 import type { NodeRequest } from './exchange.ts'
 import { type MountedRequest, originalTarget } from './mount.ts'
 
-// Warnings that the settings do not fit the requests that come. Clients can send such requests at will, so each is bounded.
+// Warnings that settings do not fit the requests. Clients can send such requests at will, so each is bounded.
 
 /** Most origins that are logged as refused: any client can send one. */
 const maxRefusedOrigins = 100
