@@ -65,11 +65,10 @@ export function readArguments<const Options extends OptionTable>(
     if (token.kind !== 'option') continue
     const { name, value, inlineValue } = token
     const option = Object.hasOwn(options, name) ? options[name] : undefined
-    if (option === undefined || (option.type === 'boolean' && value !== undefined)) {
-      throw unknownArgument(args[token.index])
-    }
+    if (option === undefined) throw unknownArgument(args[token.index])
+    if (option.type === 'boolean' && value !== undefined) throw new UsageError(`--${name} takes no value`)
     // parseArgs takes the next argument, be it another option. Such a value is written "--store=-x".
-    if (option.type === 'string' && (value === undefined || (inlineValue !== true && /^-./.test(value)))) {
+    if (option.type === 'string' && (value === undefined || (inlineValue !== true && value.startsWith('-')))) {
       throw new UsageError(`--${name} needs a value`)
     }
     // As from a variable of the shell that is not set: the default would be in force unnoticed.
@@ -81,8 +80,9 @@ export function readArguments<const Options extends OptionTable>(
   return { values: values as Arguments<Options>['values'], words }
 }
 
+/** Without the value of an option: it may be a secret. */
 function unknownArgument(argument: string | undefined): UsageError {
-  return new UsageError(`unknown argument ${JSON.stringify(argument)}`)
+  return new UsageError(`unknown argument ${JSON.stringify(argument?.replace(/^(-[^=]*)=.*$/s, '$1'))}`)
 }
 
 /** Arguments of the command that starts the service. */

@@ -19,9 +19,8 @@ test.each([
 })
 
 test.each([
-  [['--lan', '--prot=1'], '--prot=1'],
-  [['--lan=yes'], '--lan=yes'],
-  [['--version=1'], '--version=1'],
+  [['--lan', '--stroe=redis://:secret@host'], '--stroe'],
+  [['--stroe=a\nb=c'], '--stroe'],
   [['--no-lan'], '--no-lan'],
   [['lan'], 'lan'],
   [['8080'], '8080'],
@@ -37,6 +36,9 @@ test.each([
 })
 
 test.each([
+  [['--lan=yes'], '--lan takes no value'],
+  [['--version=1'], '--version takes no value'],
+  [['--host', '-'], '--host needs a value'],
   [['--port'], '--port needs a value'],
   // Otherwise it would be the address of the store.
   [['--store', '--lan'], '--store needs a value'],
