@@ -85,7 +85,10 @@ export async function changeRecord<R, Life, C extends { readonly value: string; 
     if (next === undefined) return next
     if (await replaceFound(store, { key, found, value: next.value, life: next.life })) return next
   }
-  throw new CountersignError('STORE_UNAVAILABLE', `${key} kept changing; try again shortly`, { retryAfterMs: 1000 })
+  throw new CountersignError('STORE_UNAVAILABLE', 'The record kept changing; try again shortly', {
+    retryAfterMs: 1000,
+    cause: new Error(`a record ${key.split(':', 1)}: kept changing`),
+  })
 }
 
 /** What a stored nonce or order says of the service that made it. */

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { inspect } from 'node:util'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { changeRecord } from '../../src/base/record.ts'
 import { Keyring } from '../../src/base/token.ts'
@@ -94,7 +95,9 @@ describe('changeRecord', () => {
     const { store } = await open()
     const stuck = { ...store, get: async () => undefined, now: () => 0, create: async () => false }
     const change = vi.fn(() => ({ value: '', life }))
-    await expect(changeRecord(stuck, 'key', read, change)).rejects.toMatchObject({ reason: 'STORE_UNAVAILABLE' })
+    const refusal = await changeRecord(stuck, 'session:telltale', read, change).catch((error: unknown) => error)
+    expect(refusal).toMatchObject({ reason: 'STORE_UNAVAILABLE' })
+    expect(inspect(refusal)).not.toContain('telltale')
     expect(change).toHaveBeenCalledTimes(256)
   })
 })
