@@ -6,6 +6,11 @@ export function shortAddress(address: string): string {
   return own.length < 20 ? own : `${beginning} … ${own.slice(-4)}`
 }
 
+/** An address without spaces, in lower case. */
+export function plainAddress(address: string): string {
+  return address.replaceAll(/\s/g, '').toLowerCase()
+}
+
 /**
  * Whether two texts name the same address: spaces and case are ignored, and so is the chain in front (CAIP-10) if only
  * one text has it. Good enough to find an address; proofs are compared by the adapter's canonical form
@@ -17,7 +22,7 @@ export function isSameAddressText(a: string, b: string): boolean {
 }
 
 function plainParts(text: string): { readonly chain: string; readonly address: string } {
-  const plain = text.replaceAll(/\s/g, '').toLowerCase()
+  const plain = plainAddress(text)
   const end = plain.lastIndexOf(':') + 1
   return { chain: plain.slice(0, end), address: plain.slice(end) }
 }

@@ -2,7 +2,7 @@ import type { Observer } from '../../base/observer.ts'
 import { parseRecord, recordText } from '../../base/record.ts'
 import type { OpenOrders } from '../../limits/concurrency.ts'
 import { CountersignError, internalError } from '../../shared/errors.ts'
-import { isSameAddressText } from '../../shared/wallet-address.ts'
+import { plainAddress } from '../../shared/wallet-address.ts'
 import type { Life, Store } from '../../store/store.ts'
 import type { ProvenIdentity } from '../wallet/wallet.ts'
 import { changeOrder } from './change.ts'
@@ -137,6 +137,6 @@ function names(order: OrderRecord, { userId, wallets }: OrderParty): boolean {
     if (proof?.adapterId === wallet.adapterId && proof.subject === wallet.subject) return true
     if (adapterId !== wallet.adapterId) return false
     if (expectedPublicKeyHex !== undefined && expectedPublicKeyHex === wallet.publicKeyHex) return true
-    return expectedAddress !== undefined && isSameAddressText(expectedAddress, wallet.address)
+    return expectedAddress !== undefined && plainAddress(expectedAddress) === plainAddress(wallet.address)
   })
 }
