@@ -29,7 +29,7 @@ import type { PageFiles } from './page-files.ts'
 import { createPages, type PageSettings } from './pages.ts'
 import { defaultTimeouts } from './port/limits.ts'
 import type { PortHandlers } from './port/port.ts'
-import { type KeySetHolder, type OptionsSettings, publicDocuments } from './public-documents.ts'
+import { type KeySetHolder, keySetPath, type OptionsSettings, publicDocuments } from './public-documents.ts'
 import { refusals } from './refusals.ts'
 import { type RestEndpoint, restEndpoints } from './rest/endpoints.ts'
 import { serveEvents } from './rest/events.ts'
@@ -268,7 +268,9 @@ function createRouting(parts: AppParts): Routing {
     (path) => !isUnderBase(path) && !applicationPaths.has(path) && !methods.some(({ name }) => path === `/${name}`),
   )
   const base = basePath === '' ? [] : [`${basePath}/*`]
-  return { find, notFound, places: [...services, ...base, ...others], publicPaths: new Set(documents.keys()) }
+  // A client may ask for a key set that is not there: no origin is to be trusted for it.
+  const publicPaths = new Set([...documents.keys(), keySetPath, basePath + keySetPath])
+  return { find, notFound, places: [...services, ...base, ...others], publicPaths }
 }
 
 /** An RPC at its own path. */

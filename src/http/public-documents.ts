@@ -24,7 +24,7 @@ export interface KeySetHolder {
 }
 
 /** The usual path of key sets. */
-const keySetPath = '/.well-known/jwks.json'
+export const keySetPath = '/.well-known/jwks.json'
 
 /**
  * Time for which the key set may be cached, in seconds. A new secret must be in the list of every instance for this

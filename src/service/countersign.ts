@@ -251,7 +251,6 @@ interface ServiceParts {
   readonly secrets: LiveSecrets
   /** Absent without OpenID Connect. */
   readonly issuer: IssuerPart | undefined
-  /** Absent if the port is not shared. */
   /** Absent if the port takes no TLS. */
   readonly keyFiles: KeyFiles | undefined
   /** Absent if there is no address for audit events. */

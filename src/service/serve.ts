@@ -52,7 +52,6 @@ export interface ServerParts extends Pick<DomainParts, 'tracing' | 'shutdown' | 
   readonly pageFiles: PageFiles | undefined
   /** Whether the demo is at `/`. */
   readonly hasDemo: boolean
-  /** Absent if the port is not shared. */
   /** Absent if none are collected. */
   readonly metrics: Metrics | undefined
 }

@@ -83,3 +83,14 @@ test.each([
   const closed = await fetch(`${url}/api/auth/session`, { method: 'OPTIONS', headers })
   expect([closed.status, closed.headers.get('access-control-allow-origin')]).toEqual([204, null])
 })
+
+test('a key set that is not there is refused to a page of any origin without advice to trust its origin', async () => {
+  const { url, warnings } = await start({ pages: false })
+  const headers = { origin: 'https://elsewhere.example', 'access-control-request-method': 'GET' }
+  for (const path of ['/.well-known/jwks.json', '/api/auth/.well-known/jwks.json']) {
+    expect((await fetch(url + path, { method: 'OPTIONS', headers })).headers.get('access-control-allow-origin')).toBe(
+      '*',
+    )
+  }
+  expect(warnings().filter(({ text }) => text.includes('not trusted'))).toEqual([])
+})

@@ -75,7 +75,7 @@ export class Admission {
    * The desktop that an order is started for: the caller, or the one that a backend with a start key describes. Its
    * origin must be trusted (ORIGIN_NOT_TRUSTED). START_KEY_REQUIRED if there are start keys, the call has none of them,
    * and the service's own pages do not start such orders without one. INVALID_REQUEST if a backend does not describe
-   * the desktop, or a caller without a start key does.
+   * the desktop, or a caller without a start key does; RATE_LIMITED if own pages start too many.
    */
   async requester(input: StartOrderOptions, request: RequestContext, rules: OrderRules): Promise<Requester> {
     const { settings, limiter } = this.#parts

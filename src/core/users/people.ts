@@ -68,12 +68,12 @@ export class Membership {
     return this.#people
   }
 
-  /** Whether someone may sign in, and is signed in as long as a session lasts. */
+  /** Whether a person may sign in, and stay signed in for as long as a session lasts. */
   admits(key: PersonKey | PastSession): boolean {
     return !this.#isRequired || this.#people.find(key) !== undefined
   }
 
-  /** Throws LOGIN_REFUSED unless someone may sign in. */
+  /** Throws LOGIN_REFUSED if the person may not sign in. */
   requireListed(key: PersonKey): void {
     if (!this.admits(key)) throw notListed(key)
   }

@@ -122,11 +122,11 @@ function proverOf({ adapters = defaultAdapters, evmRpc }: SignInAdapterOptions):
 
 /** The challenge with its plain text. A challenge without one of its fields is a mistake in the caller's code. */
 function storedChallenge(challenge: SignInChallenge) {
-  const { appName, origin, nonce, issuedAt, expiresAt, askedFor = {} } = challenge
-  const named = pick(askedFor, ['adapterId', 'address', 'chainId'])
+  const { appName, origin, nonce, issuedAt, expiresAt, askedFor } = challenge
+  const named = pick(askedFor ?? {}, ['adapterId', 'address', 'chainId'])
   const texts = [appName, origin, nonce, ...Object.values(named)]
   const hasTexts = texts.every((text) => typeof text === 'string') && parseOrigin(origin) === origin
-  if (!hasTexts || typeof askedFor !== 'object' || ![issuedAt, expiresAt].every(Number.isSafeInteger)) {
+  if (!hasTexts || typeof (askedFor ?? {}) !== 'object' || ![issuedAt, expiresAt].every(Number.isSafeInteger)) {
     throw new TypeError('challenge must be what createSignInChallenge returned')
   }
   const lines = { action: 'auth.login', challengeId: 'login', nonce, origin, issuedAt, expiresAt } as const

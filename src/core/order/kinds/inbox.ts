@@ -63,7 +63,7 @@ export const inbox: Recipe<'inbox'> = {
     const { orderId, inboxUserId: userId, displayTitle: title, origin, requester } = order
     const approvalUrl = parts.requireUsers().approvalUrl(orderId)
     const caller = { ip: requester.ip || undefined, origin, userAgent: requester.userAgent }
-    parts.audit.record({ type: 'order.addressed', orderId, userId, title, approvalUrl }, caller)
+    parts.audit.record({ type: 'order.addressed', orderId, userId, ...given({ title }), approvalUrl }, caller)
     return approvalUrl
   },
 
@@ -93,7 +93,7 @@ export const inbox: Recipe<'inbox'> = {
     if (!isFirst && wallet.linkedAt > issuedAt - newWalletMs) {
       throw new CountersignError(
         'WRONG_WALLET',
-        `This wallet was added less than ${newWalletHours} hours before the request; sign with another one of the user`,
+        `This wallet was added less than ${newWalletHours} hours before the request; sign with one that the user has had for longer`,
       )
     }
     await users.admit(inboxUserId, identity)
@@ -129,7 +129,7 @@ export async function listInbox({ parts, request }: OrderCall): Promise<readonly
     .map((entry) => pick(entry, ['orderId', 'displayTitle', 'displaySummary', 'startedBy', 'createdAt', 'expiresAt']))
 }
 
-/** The session of a request that claims an order, and a function that takes the order out of its user's inbox. */
+/** The session of a request that claims an order, and the inboxes. */
 export async function inboxClaimer({
   parts,
   request,
