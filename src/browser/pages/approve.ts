@@ -103,8 +103,11 @@ byId('review-button').addEventListener('click', () => void tasks.run(review))
 byId('continue-button').addEventListener('click', () => void tasks.run(review))
 byId('approve-button').addEventListener('click', () => void tasks.run(approve))
 // Also during an approval: the user can decline until the service has it, and after it too.
-byId('decline-button').addEventListener('click', () => void tasks.runInstead(decline))
-byId('stop-button').addEventListener('click', () => void tasks.run(stop))
+byId('decline-button').addEventListener(
+  'click',
+  () => void tasks.runInstead((signal) => reject(endings.declined, signal)),
+)
+byId('stop-button').addEventListener('click', () => void tasks.run((signal) => reject(endings.stopped, signal)))
 // The link of another order, opened in this tab, by a template with the order's identifier in the fragment.
 addEventListener('hashchange', () => location.reload())
 // Back from a wallet at another site, which took the place of this page: the page as it was still waits for its answer.
@@ -271,14 +274,6 @@ async function approve(signal: AbortSignal): Promise<void> {
   }
 }
 
-async function decline(signal: AbortSignal): Promise<void> {
-  await reject(endings.declined, signal)
-}
-
-async function stop(signal: AbortSignal): Promise<void> {
-  await reject(endings.stopped, signal)
-}
-
 /** Rejects the order in any status. A finalized sign-in, and a wallet that was added, are taken back by it. */
 async function reject(rejected: Ending, signal: AbortSignal): Promise<void> {
   const order = held && orderOf(held)
@@ -409,8 +404,9 @@ function end(ending: Ending): void {
 /** Shows a section under this title. Returns whether it is new to the user, who then has the focus on its heading. */
 function show(id: string, title: string): boolean {
   const section = byId(id)
-  const isNew = Boolean(section.hidden) || document.title !== pageTitle(title)
-  document.title = pageTitle(title)
+  const pageTitle = `${title} · ${appName}`
+  const isNew = Boolean(section.hidden) || document.title !== pageTitle
+  document.title = pageTitle
   byId('inbox-link').hidden = !fromInbox || inbox === '' || id === 'request'
   byId('choice').hidden = id !== 'request' || challenge === undefined
   if (id !== 'request') {
@@ -422,10 +418,6 @@ function show(id: string, title: string): boolean {
   // Not again for what is there already: the focus would jump to its heading.
   if (isNew) showOnly(section, sections)
   return isNew
-}
-
-function pageTitle(title: string): string {
-  return `${title} · ${appName}`
 }
 
 /** Keeps what became known of the order, here and for a reload. */

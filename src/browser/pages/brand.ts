@@ -65,24 +65,17 @@ const white: Colour = [1, 1, 1]
 
 /** Reads `#rgb` or `#rrggbb`; `undefined` for anything else. */
 export function readColour(text: string): Colour | undefined {
-  const found = /^#(?:([0-9a-f])([0-9a-f])([0-9a-f])|([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2}))$/i.exec(text.trim())
-  if (found === null) return undefined
-  const [red, green, blue] = found
-    .slice(1)
-    .filter((digits) => digits !== undefined)
-    .map((digits) => Number.parseInt(digits.padEnd(2, digits), 16) / 255) as [number, number, number]
-  return [red, green, blue]
+  const [, digits] = /^#((?:[0-9a-f]{3}){1,2})$/i.exec(text.trim()) ?? []
+  const channels = digits?.match(digits.length === 3 ? /./g : /../g)
+  return channels?.map((each) => Number.parseInt(each.padEnd(2, each), 16) / 255) as
+    | [number, number, number]
+    | undefined
 }
 
 /** A colour as CSS has it. */
 export function cssColour(colour: Colour): string {
-  return `#${colour
-    .map((channel) =>
-      Math.round(channel * 255)
-        .toString(16)
-        .padStart(2, '0'),
-    )
-    .join('')}`
+  const bytes = colour.map((channel) => Math.round(channel * 255))
+  return `#${bytes.map((byte) => byte.toString(16).padStart(2, '0')).join('')}`
 }
 
 /** Contrast ratio of two colours (WCAG 2.2), 1 to 21. */
@@ -97,12 +90,9 @@ export function contrast(a: Colour, b: Colour): number {
 export function accentOn(surfaces: readonly Colour[], colour: Colour): Accent {
   const area = seenOn(surfaces, colour, contrasts.area)
   const onArea = contrast(area, white) >= contrast(area, black) ? white : black
-  return {
-    area,
-    areaHover: mix(area, contrastingEnd(area), 0.14),
-    onArea,
-    ink: seenOn(surfaces, colour, contrasts.text),
-  }
+  // Away from the text on it.
+  const areaHover = mix(area, onArea === white ? black : white, 0.14)
+  return { area, areaHover, onArea, ink: seenOn(surfaces, colour, contrasts.text) }
 }
 
 function seenOn(surfaces: readonly Colour[], colour: Colour, minimum: number): Colour {
@@ -114,11 +104,6 @@ function seenOn(surfaces: readonly Colour[], colour: Colour, minimum: number): C
     if (lowest(tried) >= minimum) return tried
   }
   return end
-}
-
-/** The end of the grey scale to which a hover moves a colour, away from the text on it. */
-function contrastingEnd(area: Colour): Colour {
-  return contrast(area, white) >= contrast(area, black) ? black : white
 }
 
 function mix(from: Colour, to: Colour, share: number): Colour {

@@ -29,9 +29,7 @@ export class ClaimNotes {
     const words = this.#words
     if (this.#onPhone) notes.push(openHere(claimUrl, words), element('p', 'hint', words.say('sign-in.open-here.hint')))
     else if (isLoopbackHost(hostname) && this.#lanCommand !== undefined) {
-      const note = element('p', 'hint')
-      note.append(...howToReach(this.#lanCommand, words))
-      notes.push(note)
+      notes.push(element('p', 'hint', ...howToReach(this.#lanCommand, words)))
     }
     // Browsers offer the clipboard on https and localhost only.
     if (!('clipboard' in navigator)) notes.push(selectable(claimUrl, words))
@@ -48,10 +46,7 @@ export class ClaimNotes {
 
 function openHere(claimUrl: string, words: Words): HTMLElement {
   const link = element('a', 'button primary', words.say('sign-in.open-here'))
-  link.href = claimUrl
-  link.target = '_blank'
-  link.rel = 'noopener'
-  return link
+  return Object.assign(link, { href: claimUrl, target: '_blank', rel: 'noopener' })
 }
 
 /** The sentence with the command that makes a page reachable for phones. */
@@ -63,12 +58,7 @@ export function howToReach(command: string, words: Words): (string | HTMLElement
 }
 
 function selectable(claimUrl: string, words: Words): HTMLElement {
-  const label = element('label', 'claim-link', words.say('sign-in.link'))
-  const field = element('input', '')
-  field.readOnly = true
-  field.dir = 'ltr'
-  field.value = claimUrl
+  const field = Object.assign(element('input', ''), { readOnly: true, dir: 'ltr', value: claimUrl })
   field.addEventListener('focus', () => field.select())
-  label.append(field)
-  return label
+  return element('label', 'claim-link', words.say('sign-in.link'), field)
 }

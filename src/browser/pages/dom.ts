@@ -44,15 +44,15 @@ export function showOnly(section: HTMLElement, sections: readonly HTMLElement[])
   section.querySelector<HTMLElement>('h1, h2')?.focus()
 }
 
-/** An element with a class and a text. */
+/** An element with a class and a content. */
 export function element<K extends keyof HTMLElementTagNameMap>(
   name: K,
   className: string,
-  text = '',
+  ...content: readonly (string | Node)[]
 ): HTMLElementTagNameMap[K] {
   const made = document.createElement(name)
   if (className !== '') made.className = className
-  made.textContent = text
+  made.append(...content)
   return made
 }
 

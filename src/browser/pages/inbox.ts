@@ -93,18 +93,13 @@ function show(orders: readonly InboxOrder[], { address }: Session): void {
 
 function rowOf(order: InboxOrder): RequestRow {
   const { orderId, displayTitle, displaySummary, startedBy } = order
-  const root = element('li', 'card request')
-  const who = element('p', 'request-who')
-  const [asked, ago] = [element('span', 'strong'), element('span', '')]
+  const ago = element('span', '')
+  const who = element('p', 'request-who', ago)
   if (startedBy !== undefined) {
-    asked.textContent = words.say('inbox.asked', { name: startedBy })
-    who.append(asked, separator())
+    ago.before(element('span', 'strong', words.say('inbox.asked', { name: startedBy })), separator())
   }
-  who.append(ago)
   const title = textOf('h2', displayTitle ?? words.say('inbox.untitled'))
-  root.append(who, title)
-  if (displaySummary !== undefined) root.append(textOf('p', displaySummary))
-  const foot = element('div', 'row request-foot')
+  const summary = displaySummary === undefined ? [] : [textOf('p', displaySummary)]
   const expires = element('p', 'hint')
   const button = element('button', 'button')
   button.type = 'button'
@@ -113,8 +108,8 @@ function rowOf(order: InboxOrder): RequestRow {
     holdFromInbox(orderId)
     location.assign(`${values.inboxPath}/${orderId}`)
   })
-  foot.append(expires, button)
-  root.append(foot)
+  const foot = element('div', 'row request-foot', expires, button)
+  const root = element('li', 'card request', who, title, ...summary, foot)
   const refresh = (isOnly: boolean): void => {
     button.className = isOnly ? 'button primary wide' : 'button plain small'
     button.textContent = words.say(isOnly ? 'inbox.review.request' : 'inbox.review')

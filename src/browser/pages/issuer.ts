@@ -53,12 +53,11 @@ function endingOf(content: Exclude<IssuerContent, { kind: 'consent' | 'logout' |
     return { sign: 'time', title, text, ways: [wayBack()] }
   }
   const title = words.say('issuer.error.title')
+  const again = wayOn(words.say('task.retry'), () => location.reload())
   if (content.kind === 'failure') {
-    const again = wayOn(words.say('task.retry'), () => location.reload())
     return { sign: 'stop', title, text: words.notice(content.reason), ways: [again] }
   }
   if (content.unreachable !== undefined) {
-    const again = wayOn(words.say('task.retry'), () => location.reload())
     const text = words.say('issuer.unreachable.text', { host: content.unreachable })
     return { sign: 'stop', title, text, exact: content.unreachable, ways: [again, wayBack()] }
   }
@@ -89,12 +88,9 @@ function showConsent(content: IssuerContent & { kind: 'consent' }): void {
   const atResources = scopes.filter((each) => each.includes(' '))
   const items = atResources.map((each) => {
     const [scope = '', resource = ''] = each.split(' ')
-    const item = element('li', '')
     // English on a page from right to left keeps its order.
-    const text = element('bdi', '')
-    text.append(...withExact(words.say('issuer.scope.at', { scope, resource }), [scope, resource]))
-    item.append(text)
-    return item
+    const text = withExact(words.say('issuer.scope.at', { scope, resource }), [scope, resource])
+    return element('li', '', element('bdi', '', ...text))
   })
   list.lastElementChild?.before(...items)
   open(section, title)
@@ -296,18 +292,19 @@ function decided(input: object): Ending {
     const [title, text] = [words.say('issuer.code.done.title'), words.say('issuer.code.done.text', { client: name })]
     return { sign: 'yes', title, text, ways: [wayToAccount()] }
   }
-  const text = words.say('issuer.declined.text', { client: name })
-  return { sign: 'no', title: words.say('issuer.declined.title'), text, ways: [wayToAccount()] }
+  return declined(name, wayToAccount())
+}
+
+function declined(client: string, way: HTMLElement): Ending {
+  const [title, text] = [words.say('issuer.declined.title'), words.say('issuer.declined.text', { client })]
+  return { sign: 'no', title, text, ways: [way] }
 }
 
 /** An answer that an application on the device gets. */
 function opened(input: object, address: string): Ending {
   const name = client?.name ?? site
-  const ways = [wayOn(words.say('issuer.opened.link', { client: name }), address)]
-  if ('allow' in input && input.allow === false) {
-    const text = words.say('issuer.declined.text', { client: name })
-    return { sign: 'no', title: words.say('issuer.declined.title'), text, ways }
-  }
+  const way = wayOn(words.say('issuer.opened.link', { client: name }), address)
+  if ('allow' in input && input.allow === false) return declined(name, way)
   const title = words.say('issuer.opened.title', { client: name })
-  return { sign: 'yes', title, text: words.say('issuer.opened.text'), ways }
+  return { sign: 'yes', title, text: words.say('issuer.opened.text'), ways: [way] }
 }

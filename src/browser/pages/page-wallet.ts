@@ -21,16 +21,6 @@ function offersDemoWallet({ demoWallet }: WalletValues): boolean {
   return demoWallet && location.protocol === 'http:'
 }
 
-/** The demo wallet, for the first of these adapters that it supports; `undefined` if the page does not offer it. */
-function offeredDemoWallet(values: WalletValues, adapterIds: readonly string[]): DemoWallet | undefined {
-  if (!offersDemoWallet(values)) return undefined
-  for (const id of adapterIds) {
-    const wallet = openDemoWallet(id)
-    if (wallet !== undefined) return wallet
-  }
-  return undefined
-}
-
 /** Deletes this browser's demo wallet if the page does not offer it, as after a change of the service's settings. */
 export function clearUnavailableWallet(values: WalletValues): void {
   if (!offersDemoWallet(values)) forgetDemoWallet()
@@ -55,7 +45,8 @@ export function wantedWallets(
   { values, words }: Page<WalletValues>,
   adapterIds: readonly string[] = values.adapterIds,
 ): FindWalletsOptions {
-  const adapterId = offeredDemoWallet(values, adapterIds)?.adapterId
+  const isSupported = (id: string): boolean => openDemoWallet(id) !== undefined
+  const adapterId = offersDemoWallet(values) ? adapterIds.find(isSupported) : undefined
   const demo = { id: 'demo', name: words.say('wallet.demo'), kind: 'demo' } as const
   const extra =
     adapterId === undefined

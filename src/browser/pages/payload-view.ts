@@ -44,9 +44,7 @@ function tableOf(entries: readonly (readonly [string, unknown])[], words: Words)
     const row = element('div', isGroup(value) ? 'payload-group' : '')
     const named = element('dt', name === '' ? 'payload-note' : '', textOfName(name))
     named.dir = 'auto'
-    const shown = element('dd', '')
-    shown.append(payloadView(value, words))
-    row.append(named, shown)
+    row.append(named, element('dd', '', payloadView(value, words)))
     table.append(row)
   }
   return table
@@ -54,13 +52,7 @@ function tableOf(entries: readonly (readonly [string, unknown])[], words: Words)
 
 function listOf(values: readonly unknown[], words: Words): HTMLElement {
   if (values.length === 0) return element('span', 'payload-note', words.say('payload.none'))
-  const list = element('ol', 'payload-list')
-  for (const value of values) {
-    const entry = element('li', '')
-    entry.append(payloadView(value, words))
-    list.append(entry)
-  }
-  return list
+  return element('ol', 'payload-list', ...values.map((value) => element('li', '', payloadView(value, words))))
 }
 
 /** A number as the user's language writes it. */

@@ -29,11 +29,8 @@ export function showRows(id: string, rows: readonly Row[]): void {
 }
 
 function rowElement({ title, note, wallet, action }: Row): HTMLElement {
-  const item = element('li', 'row')
-  const text = element('div', 'grow')
   const heading = element('p', 'strong', wallet === undefined ? title : kindOf(wallet))
-  text.append(heading, element('p', '', note))
-  item.append(text)
+  const item = element('li', 'row', element('div', 'grow', heading, element('p', '', note)))
   if (wallet !== undefined) {
     const address = element('bdi', 'mono', title)
     address.translate = false

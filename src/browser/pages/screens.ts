@@ -267,9 +267,8 @@ export class OutcomeScreen {
 
 /** Writes a code in groups of three to read, and once more digit by digit for screen readers. */
 function fillDigits(place: HTMLElement, digits: string): void {
-  const shown = element('span', '')
+  const shown = element('span', '', ...(digits.match(/.{1,3}/g) ?? []).map((group) => element('span', '', group)))
   shown.ariaHidden = 'true'
-  shown.append(...(digits.match(/.{1,3}/g) ?? []).map((group) => element('span', '', group)))
   place.replaceChildren(shown, element('span', 'spoken', [...digits].join(' ')))
 }
 

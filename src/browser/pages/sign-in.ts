@@ -119,10 +119,7 @@ function focusHeading(view: HTMLElement): void {
 }
 
 /** The wallet that an application asks for. */
-interface WantedWallet {
-  readonly adapterId: string
-  readonly address: string
-}
+type WantedWallet = Pick<Session, 'adapterId' | 'address'>
 
 /** The wallet that the page's address names as `wallet={adapter_id}:{address}`; `undefined` if it names none. */
 function wantedWallet(address: URL, adapterIds: readonly string[]): WantedWallet | undefined {

@@ -41,12 +41,8 @@ export class Tasks {
   /** The live region around the notice, and its place in the page. */
   readonly #region = this.#notice.parentNode as HTMLElement
   readonly #home = this.#region.parentNode as HTMLElement
+  readonly #options: TasksOptions
   readonly #words: Words
-  readonly #appName: string
-  readonly #isHandled: (code: string) => boolean
-  readonly #remedyOf: (code: string) => Remedy | undefined
-  readonly #noticeOf: (code: string) => string | undefined
-  readonly #isBesideTap: boolean
   #running: { readonly controller: AbortController; readonly done: Promise<void> } | undefined
   #remedy: Remedy | undefined
   #other: Remedy | undefined
@@ -57,22 +53,15 @@ export class Tasks {
   #asking: AbortSignal | undefined
 
   constructor(options: TasksOptions) {
-    const { isHandled = () => false, remedyOf = () => undefined, isBesideTap = false } = options
-    const { noticeOf = () => undefined } = options
-    const { words, values } = options.page
-    this.#words = words
-    this.#appName = values.appName
-    this.#isHandled = isHandled
-    this.#remedyOf = remedyOf
-    this.#noticeOf = noticeOf
-    this.#isBesideTap = isBesideTap
+    this.#options = options
+    this.#words = options.page.words
     this.#retryButton.addEventListener('click', () => this.#remedy?.act())
     this.#otherButton.addEventListener('click', () => this.#other?.act())
     this.#otherButton.hidden = true
     this.#retryButton.after(this.#otherButton)
     // Before the button's own listener, which starts the task. Some browsers do not focus buttons that are tapped.
     addEventListener('click', ({ target }) => (this.#tapped = target as Element), true)
-    addEventListener('offline', () => this.busy && this.#say(words.say('task.offline')))
+    addEventListener('offline', () => this.busy && this.#say(this.#words.say('task.offline')))
   }
 
   get busy(): boolean {
@@ -128,24 +117,25 @@ export class Tasks {
   async #do(task: Task, signal: AbortSignal): Promise<void> {
     document.body.toggleAttribute('data-busy', true)
     const button = this.#tapped?.closest('.button')
-    if (this.#isBesideTap) this.#moveTo(this.#tapped?.closest('li, section') ?? this.#home)
+    if (this.#options.isBesideTap) this.#moveTo(this.#tapped?.closest('li, section') ?? this.#home)
     this.#tapped = undefined
     button?.setAttribute('aria-busy', 'true')
     this.#awaitService()
+    const { isHandled, remedyOf, noticeOf } = this.#options
     try {
       await task(signal)
       this.#say('')
     } catch (thrown) {
       const { code, message } =
         thrown instanceof CountersignClientError ? thrown : { code: 'UNEXPECTED', message: String(thrown) }
-      if (code === 'ABORTED' || this.#isHandled(code)) this.#say('')
+      if (code === 'ABORTED' || isHandled?.(code)) this.#say('')
       else if (thrown instanceof CountersignClientError && thrown.address !== undefined) this.sayNotListed(thrown)
       // Another try of the same would get the same answer.
       else if (isUsedUp(thrown)) this.#say(this.#words.say('notice.contract-checks'))
       else {
         noteForOperator({ code, message })
         const again = { text: this.#words.say('task.retry'), act: () => void this.run(task) }
-        this.#say(this.#noticeOf(code) ?? this.#words.notice(code), this.#remedyOf(code) ?? again)
+        this.#say(noticeOf?.(code) ?? this.#words.notice(code), remedyOf?.(code) ?? again)
       }
     } finally {
       clearTimeout(this.#slow)
@@ -160,11 +150,12 @@ export class Tasks {
    * another wallet.
    */
   sayNotListed({ adapterId, address }: Pick<CountersignClientError, 'adapterId' | 'address'>): void {
-    const text = this.#words.say('task.not-listed', { app: this.#appName })
+    const { page, remedyOf } = this.#options
+    const text = this.#words.say('task.not-listed', { app: page.values.appName })
     // Browsers offer the clipboard on https and localhost only.
     const name = `${adapterId}:${address}`
     const withAddress = `${text} ${name}`
-    const other = this.#remedyOf('LOGIN_REFUSED')
+    const other = remedyOf?.('LOGIN_REFUSED')
     if (!('clipboard' in navigator)) {
       this.#say(withAddress, other)
       return

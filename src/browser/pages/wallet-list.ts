@@ -5,7 +5,7 @@ import {
   type WalletApp,
   type WalletFinder,
 } from '../wallets/index.ts'
-import type { Words } from './words.ts'
+import { elementTexts, type Words } from './words.ts'
 
 /** Options of {@link walletList}. */
 export interface WalletListOptions {
@@ -38,6 +38,7 @@ export function walletList({
   const none = adapterId === undefined ? words.say('wallet.none') : words.say('wallet.none.kind', { kind: adapterId })
   const hasApps = apps.length > 0
   list.texts = {
+    ...elementTexts(words).wallets,
     // The heading above, and the apps, say what to do.
     choose: '',
     apps: '',
@@ -46,13 +47,6 @@ export function walletList({
     noneButOthers: hasApps ? '' : words.say('wallet.none.others'),
     noneOnComputer: advice ?? words.say('wallet.none.computer'),
     noneOnPhone: hasApps ? '' : (advice ?? words.say('wallet.none.phone')),
-    openIn: words.text('sign-in.wallet.openIn'),
-    opening: words.say('sign-in.wallet.opening'),
-    openAgain: words.say('sign-in.wallet.openAgain'),
-    openFailed: words.say('sign-in.wallet.openFailed'),
-    list: words.say('wallet.list'),
-    elsewhere: words.say('wallet.elsewhere'),
-    demo: words.say('wallet.demo.about'),
   }
   return list
 }
