@@ -44,6 +44,11 @@ export function warning(saw: string, fix: string): Finding {
   return { status: 'warning', saw, fix }
 }
 
+/** Warnings of the rows that apply. */
+export function warningsOf(...rows: readonly (readonly [applies: boolean, saw: string, fix: string])[]): Finding[] {
+  return rows.filter(([applies]) => applies).map(([, saw, fix]) => warning(saw, fix))
+}
+
 /** A finding that has to be fixed, by the advice of the check unless `fix` says otherwise. */
 export function problem(saw: string, fix?: string): Finding {
   return { status: 'problem', saw, ...given({ fix }) }

@@ -1,6 +1,6 @@
 import type { PostgresFacts } from '../../store/postgres/examine.ts'
 import { counted } from '../command-line.ts'
-import { type Check, type Finding, ok, warning } from './check.ts'
+import { type Check, type Finding, ok, warningsOf } from './check.ts'
 import type { Setup } from './setup.ts'
 
 /** Part of the queue of notifications beyond which a listener must be hanging. */
@@ -22,8 +22,8 @@ export const postgres: Check<Setup> = {
     ])
     const facts = await examinePostgres(postgresUrl)
     const owned = describeOwners(facts.owners)
-    const findings = judge(facts)
-    if (facts.owners.some(({ isSuperuser }) => !isSuperuser)) findings.push(warning(owned, `${ownersAdvice}.`))
+    const hasOtherOwner = facts.owners.some(({ isSuperuser }) => !isSuperuser)
+    const findings = [...judge(facts), ...warningsOf([hasOtherOwner, owned, `${ownersAdvice}.`])]
     if (findings.length > 0) return findings
     return ok(describe(facts) + (facts.owners.length > 0 ? `; ${owned}` : ''))
   },
@@ -34,49 +34,34 @@ function judge(facts: PostgresFacts): Finding[] {
   const { fsync, standbys, waitsForStandby, queueUsage, maxConnections, ownConnections, unsweptSeconds } = facts
   // Two run while one is replaced.
   const instances = Math.max(2, facts.instances)
-  const findings: Finding[] = []
-  if (!fsync) {
-    findings.push(
-      warning(
-        'PostgreSQL does not wait for its disk, so a power cut can lose or damage everything: its fsync is off',
-        'Set fsync to on.',
-      ),
-    )
-  }
-  if (standbys && !waitsForStandby) {
-    findings.push(
-      warning(
-        'PostgreSQL has standbys and waits for none of them, so a fail-over can lose what was acknowledged',
-        'Set synchronous_standby_names.',
-      ),
-    )
-  }
-  if (queueUsage > muchQueued) {
-    findings.push(
-      warning(
-        `the queue of notifications is ${Math.round(queueUsage * 100)} % full, because a listener does not read it`,
-        'End the session that does not read: its backend waits in a transaction (pg_stat_activity).',
-      ),
-    )
-  }
-  if (instances * ownConnections > maxConnections) {
-    findings.push(
-      warning(
-        `${instances} instances take up to ${instances * ownConnections} connections, and the server has ` +
-          `${maxConnections}`,
-        'Lower ?connections= in COUNTERSIGN_STORE, or raise max_connections.',
-      ),
-    )
-  }
-  if (unsweptSeconds > lateSweepSeconds) {
-    findings.push(
-      warning(
-        `expired rows have been there for ${Math.round(unsweptSeconds / 3600)} hours`,
-        'Run an instance on this store, because instances remove them; look in its log for errors of the store.',
-      ),
-    )
-  }
-  return findings
+  return warningsOf(
+    [
+      !fsync,
+      'PostgreSQL does not wait for its disk, so a power cut can lose or damage everything: its fsync is off',
+      'Set fsync to on.',
+    ],
+    [
+      standbys && !waitsForStandby,
+      'PostgreSQL has standbys and waits for none of them, so a fail-over can lose what was acknowledged',
+      'Set synchronous_standby_names.',
+    ],
+    [
+      queueUsage > muchQueued,
+      `the queue of notifications is ${Math.round(queueUsage * 100)} % full, because a listener does not read it`,
+      'End the session that does not read: its backend waits in a transaction (pg_stat_activity).',
+    ],
+    [
+      instances * ownConnections > maxConnections,
+      `${instances} instances take up to ${instances * ownConnections} connections, and the server has ` +
+        `${maxConnections}`,
+      'Lower ?connections= in COUNTERSIGN_STORE, or raise max_connections.',
+    ],
+    [
+      unsweptSeconds > lateSweepSeconds,
+      `expired rows have been there for ${Math.round(unsweptSeconds / 3600)} hours`,
+      'Run an instance on this store, because instances remove them; look in its log for errors of the store.',
+    ],
+  )
 }
 
 function describe({ version, maxConnections, usedConnections, ownConnections, instances }: PostgresFacts): string {

@@ -8,7 +8,7 @@ import { sqliteFile } from '../../store/open.ts'
 import type { Store } from '../../store/store.ts'
 import { oneLine } from '../command-line.ts'
 import { isCountersign, type Look, lookAt, lookAtPort, NoAnswerError } from './ask.ts'
-import { type Finding, ok, problem, warning } from './check.ts'
+import { type Finding, ok, problem, warning, warningsOf } from './check.ts'
 
 /** What the settings come from, and what else to check. */
 export interface Sources {
@@ -149,33 +149,24 @@ async function tryOut(sources: Sources): Promise<{ setup: Setup; warnings: reado
 
 /** What is wrong with settings that fit one by one. */
 function contradictions({ settings, publicUrl, redisUrl, postgresUrl }: Setup, lan: boolean): Finding[] {
-  const findings: Finding[] = []
-  if ((redisUrl ?? postgresUrl) !== undefined && settings.secret === undefined) {
-    findings.push(
-      problem(
-        `secret (COUNTERSIGN_SECRET) is not set, and ${redisUrl ? 'Redis' : 'PostgreSQL'} does not keep one`,
-        'Set COUNTERSIGN_SECRET to the same text on every instance, such as the output of: openssl rand -base64 32',
-      ),
-    )
-  }
   const { protocol, hostname } = new URL(publicUrl)
-  if (protocol === 'http:' && !isLoopbackHost(hostname) && !lan) {
-    findings.push(
-      warning(
-        `people reach the service at ${publicUrl}, without TLS, so others in the network can read and take over ` +
-          'sessions',
-        'Serve it by https, and set COUNTERSIGN_PUBLIC_URL to that address.',
-      ),
-    )
-  }
-  if (settings.trustProxy > 0 && settings.publicUrl === undefined && !lan) {
-    findings.push(
-      warning(
-        `COUNTERSIGN_TRUST_PROXY says that there is a proxy, but the address of the service is ${publicUrl}, ` +
-          'that of this machine',
-        'Set COUNTERSIGN_PUBLIC_URL to the address of the proxy.',
-      ),
-    )
-  }
-  return findings
+  const lacksSecret = (redisUrl ?? postgresUrl) !== undefined && settings.secret === undefined
+  const secretMissing = problem(
+    `secret (COUNTERSIGN_SECRET) is not set, and ${redisUrl ? 'Redis' : 'PostgreSQL'} does not keep one`,
+    'Set COUNTERSIGN_SECRET to the same text on every instance, such as the output of: openssl rand -base64 32',
+  )
+  const warnings = warningsOf(
+    [
+      protocol === 'http:' && !isLoopbackHost(hostname) && !lan,
+      `people reach the service at ${publicUrl}, without TLS, so others in the network can read and take over sessions`,
+      'Serve it by https, and set COUNTERSIGN_PUBLIC_URL to that address.',
+    ],
+    [
+      settings.trustProxy > 0 && settings.publicUrl === undefined && !lan,
+      `COUNTERSIGN_TRUST_PROXY says that there is a proxy, but the address of the service is ${publicUrl}, ` +
+        'that of this machine',
+      'Set COUNTERSIGN_PUBLIC_URL to the address of the proxy.',
+    ],
+  )
+  return lacksSecret ? [secretMissing, ...warnings] : warnings
 }

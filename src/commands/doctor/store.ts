@@ -6,7 +6,7 @@ import { openCommandStore, redisTlsOf } from '../../service/service-store.ts'
 import { StoreOpenError } from '../../store/implementation.ts'
 import type { ExaminedServer } from '../../store/redis/examine.ts'
 import type { Store } from '../../store/store.ts'
-import { type Check, type Finding, ok, problem, warning } from './check.ts'
+import { type Check, type Finding, ok, problem, warning, warningsOf } from './check.ts'
 import { lateSweepSeconds } from './postgres.ts'
 import type { Setup } from './setup.ts'
 
@@ -127,13 +127,11 @@ async function lateSweep(file: string): Promise<Finding[]> {
   // Loaded on demand, because other stores do not need SQLite.
   const { oldestEnd } = await import('../../store/sqlite-copy.ts')
   const seconds = (Date.now() - (oldestEnd(file) ?? Date.now())) / 1000
-  if (seconds <= lateSweepSeconds) return []
-  return [
-    warning(
-      `expired rows have been in ${file} for ${Math.round(seconds / 3600)} hours`,
-      'Look in the log of the service for errors of the store: it removes them every few seconds.',
-    ),
-  ]
+  return warningsOf([
+    seconds > lateSweepSeconds,
+    `expired rows have been in ${file} for ${Math.round(seconds / 3600)} hours`,
+    'Look in the log of the service for errors of the store: it removes them every few seconds.',
+  ])
 }
 
 /** Whether the Redis servers keep what they are given. That they are new enough is part of the check "store". */
@@ -153,38 +151,33 @@ export const redis: Check<Setup> = {
 
 function judge(server: ExaminedServer, servers: number): Finding[] {
   if ('problem' in server) return [problem(`a server cannot be asked: ${server.problem}`)]
-  const findings: Finding[] = []
   const { maxMemory = 0, usedMemory = 0, policy, persistent, replicas } = server
-  if (policy === 'unknown') {
-    findings.push(
-      warning(
-        'Redis does not say what it does when its memory is full',
-        'Permit INFO, or make sure that its maxmemory-policy is noeviction.',
-      ),
-    )
-  } else if (policy !== 'noeviction') {
-    const saw = `Redis drops sessions and orders when its memory is full: its maxmemory-policy is ${policy}`
-    const fix = 'Set maxmemory-policy to noeviction.'
-    findings.push(maxMemory > 0 ? problem(saw, fix) : warning(`${saw}, though it has no maxmemory yet`, fix))
-  }
-  if (maxMemory > 0 && usedMemory > maxMemory * nearlyFull) {
-    const percent = Math.round((usedMemory / maxMemory) * 100)
-    findings.push(
-      warning(
-        `Redis uses ${percent} % of its maxmemory`,
+  return [
+    ...judgePolicy(policy, maxMemory),
+    ...warningsOf(
+      [
+        maxMemory > 0 && usedMemory > maxMemory * nearlyFull,
+        `Redis uses ${Math.round((usedMemory / maxMemory) * 100)} % of its maxmemory`,
         'Raise its maxmemory: once it is full, users cannot sign in.',
-      ),
-    )
-  }
-  if (persistent === false && servers === 1 && !replicas) {
-    findings.push(
-      warning(
+      ],
+      [
+        persistent === false && servers === 1 && !replicas,
         'Redis keeps nothing on disk and has no replica, so its restart signs all users out',
         'Set appendonly to yes, or give it a replica.',
-      ),
-    )
+      ],
+    ),
+  ]
+}
+
+function judgePolicy(policy: string, maxMemory: number): Finding[] {
+  if (policy === 'noeviction') return []
+  if (policy === 'unknown') {
+    const fix = 'Permit INFO, or make sure that its maxmemory-policy is noeviction.'
+    return [warning('Redis does not say what it does when its memory is full', fix)]
   }
-  return findings
+  const saw = `Redis drops sessions and orders when its memory is full: its maxmemory-policy is ${policy}`
+  const fix = 'Set maxmemory-policy to noeviction.'
+  return [maxMemory > 0 ? problem(saw, fix) : warning(`${saw}, though it has no maxmemory yet`, fix)]
 }
 
 function describe(server: ExaminedServer): string {
