@@ -248,7 +248,7 @@ const rows: Readonly<
       'store/redis/operators',
     ],
     ['withoutDetails', 'code === undefined', 'true', 'store/postgres/postgres.small'],
-    ['observed', 'request: context', 'path: exchange.path, request: context', 'e2e/stopping e2e/reasons'],
+    ['reportOf', 'request: context', 'path: exchange.path, request: context', 'e2e/stopping e2e/reasons'],
     ['writeRefusal', "logged.includes('message') ? message : undefined", 'message', 'observe/call-log'],
     ['htmlHeaders', ", 'cache-control': 'no-store'", '', 'http/pages/serve'],
     ['logRefusal', 'String(detail)', 'JSON.stringify(oidc.params)', 'oidc/refusals'],

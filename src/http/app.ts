@@ -2,7 +2,7 @@ import { METHODS } from 'node:http'
 import type { Logger } from '../base/log.ts'
 import type { OriginPolicy } from '../core/origin-policy.ts'
 import { toFailure } from '../rpc/errors.ts'
-import type { CallObserver, CallOutcome, Invoker, PartLabel, RouteName } from '../rpc/invoke.ts'
+import type { CallObserver, CallOutcome, CallReport, Invoker, PartLabel, RouteName } from '../rpc/invoke.ts'
 import { isUnary, type Method } from '../rpc/methods.ts'
 import { CountersignError, refused } from '../shared/errors.ts'
 import type { WireMethod } from '../wire/contract.ts'
@@ -343,18 +343,11 @@ async function serveReadiness({ ready, shutdownSignal }: AppParts, { output }: E
  */
 function observed(name: RouteName, observe: CallObserver, serve: Route): Route {
   return async (exchange) => {
-    const { method, context, output } = exchange
+    const { method, output } = exchange
     const startedAt = performance.now()
     let outcome: CallOutcome = 'ok'
     output.answering.once('close', () => {
-      observe({
-        method: name,
-        protocol: 'http',
-        httpMethod: httpMethodOf(method),
-        request: context,
-        outcome,
-        durationMs: performance.now() - startedAt,
-      })
+      observe(reportOf(exchange, { method: name, outcome, durationMs: performance.now() - startedAt }))
     })
     try {
       await serve(exchange)
@@ -366,9 +359,10 @@ function observed(name: RouteName, observe: CallObserver, serve: Route): Route {
   }
 }
 
-/** The HTTP method for the log; HTTP/2 clients can send any text. */
-function httpMethodOf(method: string): string {
-  return METHODS.includes(method) ? method : 'other'
+/** Report of a request without an RPC. Clients of HTTP/2 can send any text as the HTTP method. */
+function reportOf(exchange: Exchange, end: Pick<CallReport, 'method' | 'path' | 'outcome' | 'durationMs'>): CallReport {
+  const { method, context } = exchange
+  return { protocol: 'http', httpMethod: METHODS.includes(method) ? method : 'other', request: context, ...end }
 }
 
 /** A refusal of a body's content type, answered with 415. */
@@ -390,17 +384,9 @@ function beginning(name: string, observe: CallObserver, serve: Route): Route {
     try {
       return serve(exchange)
     } catch (thrown) {
-      const { method, path, context: request, output } = exchange
+      const { method, path, output } = exchange
       const outcome = toFailure(thrown)
-      observe({
-        method: name,
-        protocol: 'http',
-        httpMethod: httpMethodOf(method),
-        path,
-        request,
-        outcome,
-        durationMs: 0,
-      })
+      observe(reportOf(exchange, { method: name, path, outcome, durationMs: 0 }))
       sendFailure(output, outcome, statusOf(outcome, method))
     }
   }

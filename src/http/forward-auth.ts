@@ -1,4 +1,5 @@
 import { headerOf, type RequestContext } from '../base/request.ts'
+import type { Session } from '../core/users/host.ts'
 import { CountersignError, internalError, invalidField, refused } from '../shared/errors.ts'
 import { areGroups, isInAny } from '../shared/groups.ts'
 import { signInPath } from '../shared/page-names.ts'
@@ -9,11 +10,7 @@ import { type Route, requireHttpMethod } from './exchange.ts'
 export const forwardAuthPath = '/forward-auth'
 
 /** The session as the application behind the proxy gets it. */
-interface ProxiedSession {
-  readonly id: string
-  readonly userId: string
-  readonly adapterId: string
-  readonly address: string
+interface ProxiedSession extends Pick<Session, 'id' | 'userId' | 'adapterId' | 'address'> {
   readonly groups: readonly string[]
 }
 
@@ -43,8 +40,10 @@ export function forwardAuth(
 ): Route {
   return async (exchange) => {
     requireHttpMethod(exchange, ['GET', 'HEAD'])
-    if (peekSession === undefined) throw keepsNoSessions()
-    if (trustProxy === 0) throw trustsNoProxy()
+    if (peekSession === undefined) {
+      throw notEnabled('The application keeps the sessions itself (sessionHost); let it decide')
+    }
+    if (trustProxy === 0) throw notEnabled(proxyNeeded)
     const { context, output } = exchange
     const { redirects, groups } = askedOf(exchange)
     const reads = isReading(context)
@@ -127,14 +126,10 @@ function headerText(address: string, adapterId: string): string {
   )
 }
 
-function keepsNoSessions(): CountersignError {
-  return new CountersignError('NOT_ENABLED', 'The application keeps the sessions itself (sessionHost); let it decide')
+function notEnabled(message: string): CountersignError {
+  return new CountersignError('NOT_ENABLED', message)
 }
 
-function trustsNoProxy(): CountersignError {
-  return new CountersignError(
-    'NOT_ENABLED',
-    'Forward auth uses headers that a proxy writes: set trustProxy (COUNTERSIGN_TRUST_PROXY), and make the ' +
-      'service reachable through the proxy only',
-  )
-}
+const proxyNeeded =
+  'Forward auth uses headers that a proxy writes: set trustProxy (COUNTERSIGN_TRUST_PROXY), and make the ' +
+  'service reachable through the proxy only'
