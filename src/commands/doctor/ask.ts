@@ -2,6 +2,7 @@ import http, { type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import https from 'node:https'
 import { version } from '../../base/version.ts'
 import type { Settings } from '../../service/config.ts'
+import { parseObject } from '../../shared/defined-fields.ts'
 import { reasons } from '../../shared/errors.ts'
 import { sessionPaths } from '../../shared/rest-paths.ts'
 import { oneLine } from '../command-line.ts'
@@ -94,12 +95,7 @@ async function jsonOf(response: IncomingMessage): Promise<CheckAnswer['json']> {
     if (length > maxBytes) return {}
     chunks.push(chunk)
   }
-  try {
-    const parsed: unknown = JSON.parse(Buffer.concat(chunks).toString('utf8'))
-    return typeof parsed === 'object' && parsed !== null ? (parsed as CheckAnswer['json']) : {}
-  } catch {
-    return {}
-  }
+  return parseObject(Buffer.concat(chunks).toString('utf8')) ?? {}
 }
 
 /** What answers at an address. */

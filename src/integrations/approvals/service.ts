@@ -1,3 +1,4 @@
+import { parseObject } from '../../shared/defined-fields.ts'
 import { type OrderStatus, orderStatuses } from '../../shared/orders.ts'
 import { desktopOrderPaths, serviceOptionsPath } from '../../shared/rest-paths.ts'
 import type { Fetcher } from '../backend/introspection.ts'
@@ -159,15 +160,6 @@ async function textOf({ body }: Response): Promise<string> {
   return text + decoder.decode()
 }
 
-function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const json: unknown = JSON.parse(text)
-    return typeof json === 'object' && json !== null && !Array.isArray(json) ? { ...json } : undefined
-  } catch {
-    return undefined
-  }
-}
-
 function stepOf(event: unknown): OrderStep {
   const { sequence, status } = (event ?? {}) as Readonly<Record<string, unknown>>
   const known = orderStatuses.find((one) => one === status)
@@ -187,15 +179,14 @@ function unexpected(what: string): ApprovalError {
 /** Rejects with the signal's reason once it is aborted. */
 function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
-    const abort = () => {
+    const end = (): void => {
       clearTimeout(timer)
-      reject(signal.reason)
+      signal.removeEventListener('abort', end)
+      if (signal.aborted) reject(signal.reason)
+      else resolve()
     }
-    const timer = setTimeout(() => {
-      signal.removeEventListener('abort', abort)
-      resolve()
-    }, ms)
-    if (signal.aborted) abort()
-    else signal.addEventListener('abort', abort, { once: true })
+    const timer = setTimeout(end, ms)
+    signal.addEventListener('abort', end)
+    if (signal.aborted) end()
   })
 }

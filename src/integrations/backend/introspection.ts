@@ -1,4 +1,5 @@
 import { Slots } from '../../base/timing/slots.ts'
+import { parseObject } from '../../shared/defined-fields.ts'
 import { readSession, type Session, SessionCheckError } from './session.ts'
 
 /** A live session, with the time of the service that answered, epoch milliseconds. */
@@ -110,15 +111,6 @@ function sessionIn(fields: object): Session {
 
 function isJson(headers: Headers): boolean {
   return /^application\/json\b/i.test(headers.get('content-type') ?? '')
-}
-
-function parseObject(text: string): Record<string, unknown> | undefined {
-  try {
-    const json: unknown = JSON.parse(text)
-    return typeof json === 'object' && json !== null && !Array.isArray(json) ? { ...json } : undefined
-  } catch {
-    return undefined
-  }
 }
 
 function retryAfterOf(error: unknown): number | undefined {

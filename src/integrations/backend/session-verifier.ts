@@ -248,9 +248,7 @@ class SessionChecks {
 
   async #ask(key: string, credential: SessionText, startedAt: number): Promise<Session | undefined> {
     const { introspect, timeoutMs, cacheMs } = this.#settings
-    const late = (): Error =>
-      new SessionCheckError('SERVICE_UNAVAILABLE', `The service did not answer within ${timeoutMs} ms`)
-    const found = await withinTime(timeoutMs, late, (signal) => introspect(credential, signal))
+    const found = await withinTime(timeoutMs, (signal) => introspect(credential, signal))
     this.#kept.delete(key)
     if (found === undefined) return undefined
     const { session, now } = found
@@ -269,21 +267,15 @@ class SessionChecks {
   }
 }
 
-/**
- * Rejects with `late` if the work takes longer than `timeoutMs` milliseconds, and aborts the signal that it was given.
- */
-async function withinTime<T>(
-  timeoutMs: number,
-  late: () => Error,
-  work: (signal: AbortSignal) => Promise<T>,
-): Promise<T> {
+/** Rejects if the work takes longer than `timeoutMs` milliseconds, and aborts the signal that it was given. */
+async function withinTime<T>(timeoutMs: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const controller = new AbortController()
   let timer: ReturnType<typeof setTimeout> | undefined
   const timeout = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(() => {
-      const error = late()
-      controller.abort(error)
-      reject(error)
+      const late = new SessionCheckError('SERVICE_UNAVAILABLE', `The service did not answer within ${timeoutMs} ms`)
+      controller.abort(late)
+      reject(late)
     }, timeoutMs)
   })
   try {
