@@ -177,15 +177,6 @@ export function phonesText(start: Start): string | undefined {
   return `${publicUrl} on the same network${others.length === 0 ? '' : choice}`
 }
 
-function clientsLine(clients: number | undefined): string {
-  if (clients === undefined) return ''
-  return `\n  Clients:  ${clients} of OpenID Connect`
-}
-
-function openLine(open: string | undefined): string {
-  return open === undefined ? '' : `\n  Open:     ${open}`
-}
-
 /** Text for a terminal at the start. */
 export function banner(start: Start): string {
   const { service, port, lan } = start
@@ -193,13 +184,15 @@ export function banner(start: Start): string {
   const { adapters, verifier, clients, open } = description
   // Browsers keep WebCrypto for https and loopback names, so this computer is better off with one of those.
   const here = lan && publicUrl.startsWith('http:') ? new URL(`http://localhost:${port}`).origin : publicUrl
-  const phones = phonesText(start)
+  const row = (name: string, value: string | number | undefined, unit = ''): string =>
+    value === undefined ? '' : `\n  ${name.padEnd(10)}${value}${unit}`
+  const more = row('Clients:', clients, ' of OpenID Connect') + row('Open:', open)
   return `
   Countersign ${version} is ready
 
-  Address:  ${here}${phones === undefined ? '' : `\n  Phones:   ${phones}`}
+  Address:  ${here}${row('Phones:', phonesText(start))}
   Store:    ${description.store}
-  Wallets:  ${adapters.join(', ')} (${verifier} Ed25519)${clientsLine(clients)}${openLine(open)}
+  Wallets:  ${adapters.join(', ')} (${verifier} Ed25519)${more}
 
   Next:     open ${here} in a browser
             npm run demo   shows every step of a sign-in in this terminal
