@@ -1,7 +1,7 @@
 import type { InboxService } from '../../gen/server/countersign/v1/inbox_service_pb.ts'
 import type { Orders } from '../core/order/orders.ts'
 import { limited, type ServiceHandlers, setCookies, withTimes } from './methods.ts'
-import { statusOf } from './order-service.ts'
+import { done } from './order-service.ts'
 
 /** InboxService on the domain. */
 export function inboxHandlers(orders: Orders): ServiceHandlers<typeof InboxService> {
@@ -13,7 +13,7 @@ export function inboxHandlers(orders: Orders): ServiceHandlers<typeof InboxServi
     claimFromInbox: limited('order', async (input, call) => {
       const { cookies, ...claimed } = await orders.claimFromInbox(input, call.request)
       setCookies(call, cookies)
-      return { ok: true, ...statusOf(claimed) }
+      return done(claimed)
     }),
   }
 }

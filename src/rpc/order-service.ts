@@ -36,10 +36,7 @@ export function orderHandlers(orders: Orders): ServiceHandlers<typeof OrderServi
       const preview = await orders.preview(input, call.request)
       return { ...withTimes(preview, 'expiresAt'), kind: kinds.numberOf(preview.kind) }
     }),
-    claimOrder: limited('order', async (input, call) => ({
-      ok: true,
-      ...statusOf(await orders.claim(input, call.request)),
-    })),
+    claimOrder: limited('order', async (input, call) => done(await orders.claim(input, call.request))),
     getOrderChallenge: limited('order', async (input, call) => {
       const challenge = await orders.readChallenge(input, call.request)
       const shown = withTimes(challenge, 'issuedAt', 'expiresAt', 'finishBy')
@@ -48,20 +45,14 @@ export function orderHandlers(orders: Orders): ServiceHandlers<typeof OrderServi
     approveOrder: limited('order', async ({ proof, ...input }, call) => {
       // Required by the schema.
       const approved = await orders.approve({ ...input, proof: proof as Proof }, call.request)
-      return { ok: true, ...statusOf(withTimes(approved, 'finishBy')) }
+      return done(withTimes(approved, 'finishBy'))
     }),
-    rejectOrder: limited('order', async (input, call) => ({
-      ok: true,
-      ...statusOf(await orders.reject(input, call.request)),
-    })),
+    rejectOrder: limited('order', async (input, call) => done(await orders.reject(input, call.request))),
     handOverOrder: limited('order', async (input, call) =>
       withTimes(await orders.handOver(input, call.request), 'expiresAt'),
     ),
     redeemHandOver: limited('order', async (input, call) => statusOf(await orders.redeem(input, call.request))),
-    cancelOrder: limited('order', async (input, call) => ({
-      ok: true,
-      ...statusOf(await orders.cancel(input, call.request)),
-    })),
+    cancelOrder: limited('order', async (input, call) => done(await orders.cancel(input, call.request))),
     finalizeOrder: limited('order', async (input, call) => {
       const finalized = await orders.finalize(input, call.request)
       const { orderId, kind, status, redirectTo } = finalized
@@ -93,10 +84,15 @@ function startLimitOf({ kind }: StartOrderRequest): CallLimit {
 }
 
 /** A state with its status as the protos have it. */
-export function statusOf<State extends { readonly status: shared.OrderStatus }>(
+function statusOf<State extends { readonly status: shared.OrderStatus }>(
   state: State,
 ): Omit<State, 'status'> & { readonly status: OrderStatus } {
   return { ...state, status: statuses.numberOf(state.status) }
+}
+
+/** The state that a call has brought about, as the protos have it. */
+export function done<State extends { readonly status: shared.OrderStatus }>(state: State) {
+  return { ok: true, ...statusOf(state) }
 }
 
 function kindOf(value: OrderKind): shared.OrderKind {
