@@ -1,3 +1,4 @@
+import { CountersignError } from '../shared/errors.ts'
 import type { Life, Store } from './store.ts'
 
 /** The store cannot be opened. The message is one line for the operator: what is wrong and what to change. */
@@ -13,6 +14,11 @@ export class StoreOpenError extends Error {
     this.problem = problem
     this.advice = advice
   }
+}
+
+/** Why a call of a store failed. */
+export function causeOf(failure: unknown): unknown {
+  return failure instanceof CountersignError ? failure.cause : failure
 }
 
 /** Longest life that is not forever, in milliseconds: 10 years of 365 days. */

@@ -5,7 +5,7 @@ import { resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Logger } from '../base/log.ts'
 import { CountersignError, refused } from '../shared/errors.ts'
-import { exerciseStore, StoreOpenError, withTtl, withValue } from './implementation.ts'
+import { causeOf, exerciseStore, StoreOpenError, withTtl, withValue } from './implementation.ts'
 import { Batcher } from './sqlite-batcher.ts'
 import { prepareFormat } from './sqlite-format.ts'
 import type { Life, ScannedValue, Store, VersionedValue, Wake } from './store.ts'
@@ -97,7 +97,7 @@ export async function openSqliteStore(location: string, options: SqliteStoreOpti
     return store
   } catch (failure) {
     await store.close()
-    const cause = failure instanceof CountersignError ? failure.cause : failure
+    const cause = causeOf(failure)
     throw openError(location, describe(cause), cause)
   }
 }
@@ -297,7 +297,7 @@ class SqliteStore implements Store {
   }
 
   async watch(key: string, onWake: () => void): Promise<() => void> {
-    this.#requireOpen()
+    if (!this.#database.isOpen) throw closedError()
     const remove = this.#watchers.add(key, onWake)
     const unwatch = () => {
       this.#watches.delete(unwatch)
@@ -308,17 +308,12 @@ class SqliteStore implements Store {
   }
 
   addMember(set: string, member: string, life: Life, most?: number): Promise<string[]> {
-    return withTtl(life, (ttlMs) => {
-      const add = (): string[] => {
+    return withTtl(life, (ttlMs) =>
+      this.#steps.write(() => {
         this.#statements.addMember.run(set, member, expiryOf(ttlMs, Date.now()))
-        return []
-      }
-      if (most === undefined) return this.#steps.write(add)
-      return this.#steps.write(() => {
-        add()
-        return this.#surplusOf(set, member, most)
-      })
-    })
+        return most === undefined ? [] : this.#surplusOf(set, member, most)
+      }),
+    )
   }
 
   async removeMember(set: string, member: string): Promise<void> {
@@ -374,10 +369,6 @@ class SqliteStore implements Store {
     const surplus = soonestMembers.all(set, now, added, Math.min(count - most, maxSurplus))
     if (count > 2 * most) dropSoonestMembers.run(set, set, now, added, count - 2 * most)
     return surplus.map((row) => String(row.member))
-  }
-
-  #requireOpen(): void {
-    if (!this.#database.isOpen) throw closedError()
   }
 
   #failureOf(cause: unknown): CountersignError {

@@ -3,7 +3,7 @@ import type { QueryResult } from 'pg'
 import type { Logger } from '../../base/log.ts'
 import { type CountersignError, refused } from '../../shared/errors.ts'
 import { ServerClock } from '../clock.ts'
-import { exerciseStore, StoreOpenError, withTtl, withValue } from '../implementation.ts'
+import { causeOf, exerciseStore, StoreOpenError, withTtl, withValue } from '../implementation.ts'
 import { defaultKeyPrefix } from '../map-store.ts'
 import type { StoreOptions } from '../open.ts'
 import { ReconnectingLink, withinTimeLimit } from '../reconnecting-link.ts'
@@ -53,7 +53,7 @@ export async function openPostgresStore(url: string, options: StoreOptions = {})
     return store
   } catch (cause) {
     await store.close()
-    const { problem, advice } = explainProblem(rootOf(cause))
+    const { problem, advice } = explainProblem(causeOf(cause))
     throw new StoreOpenError(`Cannot open the store, ${store.description}: ${problem}`, { advice, cause })
   }
 }
@@ -384,9 +384,4 @@ function digest(name: string): Buffer {
 
 function unavailable(cause: unknown): CountersignError {
   return refused('STORE_UNAVAILABLE', { retryAfterMs, cause: withoutDetails(cause) })
-}
-
-/** Why a call failed. */
-function rootOf(failure: unknown): unknown {
-  return failure instanceof Error && failure.name === 'CountersignError' ? failure.cause : failure
 }

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { ErrorReply } from 'redis'
 import type { Logger } from '../../base/log.ts'
 import { TimeLimit } from '../../base/timing/time-limit.ts'
-import { CountersignError, refused } from '../../shared/errors.ts'
+import { type CountersignError, refused } from '../../shared/errors.ts'
 import { ServerClock } from '../clock.ts'
-import { exerciseStore, StoreOpenError, withTtl, withValue } from '../implementation.ts'
+import { causeOf, exerciseStore, StoreOpenError, withTtl, withValue } from '../implementation.ts'
 import { defaultKeyPrefix } from '../map-store.ts'
 import type { StoreOptions } from '../open.ts'
 import { TimeLimitError, withinTimeLimit } from '../reconnecting-link.ts'
@@ -298,12 +298,9 @@ class RedisStore implements Store {
   }
 }
 
-function readEntry(entry: string | null): VersionedValue | undefined {
-  return entry === null ? undefined : parseEntry(entry)
-}
-
 /** Splits an entry such as "1=value". Version and value are stored as one text, so that they change together. */
-function parseEntry(entry: string): VersionedValue {
+function readEntry(entry: string | null): VersionedValue | undefined {
+  if (entry === null) return undefined
   const end = entry.search(/\D/)
   if (entry[end] === formerSeparator) throw new Error('an entry was written before version 0.1.0')
   return { value: entry.slice(end + 1), version: Number(entry.slice(0, end)) }
@@ -322,9 +319,4 @@ function ignore(): void {}
 
 function identity<Reply>(reply: Reply): Reply {
   return reply
-}
-
-/** Why a call failed. */
-function causeOf(failure: unknown): unknown {
-  return failure instanceof CountersignError ? failure.cause : failure
 }
