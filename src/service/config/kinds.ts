@@ -175,34 +175,41 @@ export function bearerKeys(minLength: number): Kind<readonly string[]> {
   }
 }
 
+/** A list of one or more texts that pass a test. */
+function textsThat(fits: (text: string) => boolean, expected: string): Kind<readonly string[]> {
+  return {
+    type: 'readonly string[]',
+    expected,
+    check(value, refuse) {
+      if (!Array.isArray(value) || value.length === 0) return refuse(value)
+      const misfit = value.findIndex((entry) => typeof entry !== 'string' || !fits(entry))
+      return misfit === -1 ? value : refuse(value[misfit])
+    },
+    read: readList,
+  }
+}
+
+const differentAudiences = textsThat(
+  (entry) => /^[!-+\--~]{1,200}$/.test(entry),
+  'a list of different audiences, each of 1 to 200 characters without spaces or commas, such as https://api.example',
+)
+
 /** Audiences of access tokens (the `aud` of RFC 7519), none twice. */
 export const audiences: Kind<readonly string[]> = {
-  type: 'readonly string[]',
-  expected:
-    'a list of different audiences, each of 1 to 200 characters without spaces or commas, such as https://api.example',
-  check(value, refuse) {
-    const fits = (entry: unknown): boolean => typeof entry === 'string' && /^[!-+\--~]{1,200}$/.test(entry)
-    if (!Array.isArray(value) || value.length === 0 || new Set(value).size < value.length) return refuse(value)
-    return value.every(fits) ? value : refuse(value.find((entry) => !fits(entry)))
-  },
-  read: readList,
+  ...differentAudiences,
+  check: (value, refuse) =>
+    Array.isArray(value) && new Set(value).size < value.length
+      ? refuse(value)
+      : differentAudiences.check(value, refuse),
 }
 
 /** Beginnings of addresses of clients' metadata documents, whole addresses, or `*`. */
-export const documentPrefixes: Kind<readonly string[]> = {
-  type: 'readonly string[]',
-  expected:
-    '* or https addresses of at most 200 characters, in the spelling of the URL standard, which end in / or name one ' +
+export const documentPrefixes: Kind<readonly string[]> = textsThat(
+  // A star elsewhere would stand for itself.
+  (entry) => entry === '*' || (!entry.includes('*') && isDocumentPrefix(entry)),
+  '* or https addresses of at most 200 characters, in the spelling of the URL standard, which end in / or name one ' +
     'document, such as https://client.example/',
-  check(value, refuse) {
-    // A star elsewhere would stand for itself.
-    const fits = (entry: unknown): boolean =>
-      entry === '*' || (typeof entry === 'string' && !entry.includes('*') && isDocumentPrefix(entry))
-    if (!Array.isArray(value) || value.length === 0) return refuse(value)
-    return value.every(fits) ? value : refuse(value.find((entry) => !fits(entry)))
-  },
-  read: readList,
-}
+)
 
 /** Addresses of JSON-RPC servers by EIP-155 chain id. They can contain keys, so a refusal repeats nothing. */
 export const rpcAddresses: Kind<Readonly<Record<string, string>>> = {
