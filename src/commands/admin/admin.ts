@@ -403,10 +403,9 @@ function walletLine({ adapterId, address, publicKeyHex }: ProvenIdentity, more: 
 
 /** A user in a list. */
 function listedText({ id, user, wallets, sessions, lastSignInAt, groups }: ListedUser): string {
-  const created = user === undefined ? [] : [`created ${timeOf(user.createdAt)}`]
-  const signedIn = lastSignInAt === undefined ? [] : [`signed in ${timeOf(lastSignInAt)}`]
+  const times = [...since('created', user?.createdAt), ...since('signed in', lastSignInAt)]
   const inGroups = groups.length === 0 ? [] : [`groups ${groups.join(' ')}`]
-  const facts = [counted(sessions.length, 'session'), ...created, ...signedIn, ...inGroups]
+  const facts = [counted(sessions.length, 'session'), ...times, ...inGroups]
   return [
     `user ${plain(id)}, ${facts.join(', ')}`,
     ...wallets.map((each) => `  ${walletLine(each, blocked(each.blockedAt))}`),
@@ -414,13 +413,12 @@ function listedText({ id, user, wallets, sessions, lastSignInAt, groups }: Liste
 }
 
 function userText({ id, user, wallets, sessions }: AdministeredUser): string {
-  const created = user === undefined ? [] : [`  created ${timeOf(user.createdAt)}`]
   const lines = wallets.map((wallet) =>
     walletLine(wallet, [`linked ${timeOf(wallet.linkedAt)}`, ...blocked(wallet.blockedAt)]),
   )
   return [
     `user ${plain(id)}`,
-    ...created,
+    ...since('  created', user?.createdAt),
     `  ${counted(wallets.length, 'wallet')}`,
     ...lines.map((line) => `    ${line}`),
     `  ${counted(sessions.length, 'session')}`,
@@ -437,7 +435,12 @@ function sessionLine(session: Session): string {
 }
 
 function blocked(blockedAt: number | undefined): string[] {
-  return blockedAt === undefined ? [] : [`blocked since ${timeOf(blockedAt)}`]
+  return since('blocked since', blockedAt)
+}
+
+/** What happened, with its time; nothing without one. */
+function since(what: string, epochMs: number | undefined): string[] {
+  return epochMs === undefined ? [] : [`${what} ${timeOf(epochMs)}`]
 }
 
 function timeOf(epochMs: number): string {
