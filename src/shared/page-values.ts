@@ -13,7 +13,7 @@ export interface CommonValues {
   readonly accentColor?: string | undefined
   /** The operator's texts. Default: none. */
   readonly texts?: OperatorTexts | undefined
-  /** Languages that an application asks for (BCP 47), separated by spaces. Default: those of the page's address. */
+  /** Languages that an application asks for (BCP 47), separated by spaces. Default: none. */
   readonly locales?: string | undefined
 }
 

@@ -52,6 +52,17 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
     expect(sizes.site).toBeGreaterThan(Math.max(sizes.title, sizes.summary) * 1.3)
   })
 
+  test('a link does not choose the language of the warnings', async () => {
+    const { url } = await startService()
+    const desktop = await Desktop.start(url)
+    const { page } = await browser.open({ viewport: phoneSize })
+    const link = new URL(desktop.order.claimUrl)
+    link.searchParams.set('ui_locales', 'de')
+    await page.goto(link.href)
+    await expectHeading(page, 'Sign in on another device?')
+    expect(await page.locator('html').getAttribute('lang')).toBe('en-GB')
+  })
+
   test('the first screen shows host, device and digits beside its one button, and takes nothing', async () => {
     const { url } = await startService()
     const desktop = await Desktop.start(url, usual, { headers: { 'user-agent': windows } })

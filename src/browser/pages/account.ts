@@ -19,7 +19,7 @@ import { walletList } from './wallet-list.ts'
  * by itself.
  */
 
-const page = openPage<'account'>(accountTexts, 'account.title')
+const page = openPage<'account'>(accountTexts, { title: 'account.title' })
 const { words, values } = page
 /** Whether backends start orders, so that some may be for the user's inbox. */
 const hasInbox = !values.startsOrders

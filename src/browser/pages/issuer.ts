@@ -23,7 +23,7 @@ interface Ending {
   readonly ways: readonly HTMLElement[]
 }
 
-const { words, values } = openPage<'issuer'>(issuerTexts)
+const { words, values } = openPage<'issuer'>(issuerTexts, { readsLocales: true })
 const { appName: site, content } = values
 const client = 'client' in content ? content.client : undefined
 const notice = byId('notice')

@@ -4,7 +4,7 @@ import { openPage } from './open-page.ts'
 
 /** The page at an address that the service has no page for. */
 
-const { words } = openPage<'not-found'>(notFoundTexts, 'not-found.title')
+const { words } = openPage<'not-found'>(notFoundTexts, { title: 'not-found.title', readsLocales: true })
 const section = byId('not-found')
 
 fill(section, 'text', words.say('not-found.text', { host: location.host }), location.host)

@@ -11,15 +11,29 @@ export interface Page<Values extends CommonValues = CommonValues> {
   readonly words: Words
 }
 
+/** Options of {@link openPage}. */
+interface PageOptions {
+  /** Name of a text that stands before the application's name in the title of the tab. Default: none. */
+  readonly title?: TextKey
+  /**
+   * Whether `ui_locales` in the page's address comes before the browser's languages. Default: no, because anyone can
+   * make a link to a page that warns its user.
+   */
+  readonly readsLocales?: boolean
+}
+
 /**
  * Begins a page: reads the server's values, chooses the language, writes the texts and shows the operator's brand. The
- * languages that an application asks for (`ui_locales`) come before the browser's. With `title`, the text of this name
- * stands before the application's in the title of the tab.
+ * languages that an application asks the server for come before the browser's.
  */
-export function openPage<Name extends PageName>(texts: PageTexts, title?: TextKey): Page<PageValues[Name]> {
+export function openPage<Name extends PageName>(
+  texts: PageTexts,
+  { title, readsLocales = false }: PageOptions = {},
+): Page<PageValues[Name]> {
   const json = document.querySelector<HTMLMetaElement>('meta[name="countersign-values"]')?.content ?? '{}'
   const values = JSON.parse(json) as PageValues[Name]
-  const asked = values.locales ?? new URL(location.href).searchParams.get('ui_locales') ?? ''
+  const inAddress = readsLocales ? new URL(location.href).searchParams.get('ui_locales') : null
+  const asked = values.locales ?? inAddress ?? ''
   const words = chooseWords(texts, [...asked.split(' '), ...navigator.languages], values.texts)
   const { documentElement: root } = document
   root.lang = words.language

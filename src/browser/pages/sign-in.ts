@@ -19,7 +19,7 @@ import { Tasks } from './tasks.ts'
  * the proxy, refuses that session and leads back here, the browser would go around for ever.
  */
 
-const page = openPage<'sign-in'>(signInTexts, 'sign-in.title')
+const page = openPage<'sign-in'>(signInTexts, { title: 'sign-in.title', readsLocales: true })
 const { words, values } = page
 const target = returnTarget(new URL(location.href))
 const wanted = wantedWallet(new URL(location.href), values.adapterIds)
