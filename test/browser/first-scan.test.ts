@@ -7,6 +7,7 @@ import {
   expectAnswerAwaited,
   expectSignedIn,
   openForPhone,
+  qrCode,
   reviewOnPhone,
   showWallets,
   signCard,
@@ -110,7 +111,7 @@ describe.skipIf(!hasBrowser)('a new user', { timeout: 60_000 }, () => {
     await signCard(page).getByText(thisComputerOnly).waitFor()
   })
 
-  test('on a phone can open the request there, too: it cannot scan the code on its own screen', async () => {
+  test('on a phone gets a code for another device on request, and can open its link on the phone itself', async () => {
     const { url } = await startService()
     const userAgent = 'Mozilla/5.0 (Linux; Android 15) Chrome/142.0.0.0 Mobile Safari/537.36'
     const { page, trail } = await open({ ...phone, userAgent })
@@ -119,6 +120,7 @@ describe.skipIf(!hasBrowser)('a new user', { timeout: 60_000 }, () => {
     await card.getByRole('button', { name: 'Use another device' }).click()
     const link = card.getByRole('link', { name: 'Open here' })
     await link.waitFor()
+    expect(await qrCode(card).isVisible()).toBe(true)
     await look(page, 'demo-on-a-phone')
     const opened = page.waitForEvent('popup')
     await link.click()
