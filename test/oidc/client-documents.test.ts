@@ -487,14 +487,13 @@ test('a client of the file with an address as its id is that of the file', async
   expect(internet.lookups).toEqual([])
 })
 
-test('each document that is fetched counts for the network of the browser', async () => {
-  const { url } = await startWithDocuments({ rateLimit: true, limits: { rates: { 'sign-in': 3 } } })
+test('each document that is fetched counts for the network of the browser, in addition to its request', async () => {
+  const { url } = await startWithDocuments({ rateLimit: true, limits: { rates: { 'sign-in': 7 } } })
   const statusOf = async (name: string) =>
     (await new Browser(url).open(authorizeAddress(url, documentOf(name).id))).response.status
-  const names = ['nowhere-1', 'nowhere-2', 'nowhere-3', 'nowhere-4']
   const statuses: number[] = []
-  for (const name of names) statuses.push(await statusOf(name))
-  expect(statuses).toEqual([503, 503, 503, 429])
-  // What is remembered costs nothing.
-  expect(await statusOf('nowhere-1')).toBe(503)
+  // The second request for the first document is the seventh that counts: what is remembered is not fetched.
+  for (const name of ['nowhere-1', 'nowhere-2', 'nowhere-3', 'nowhere-1', 'nowhere-4'])
+    statuses.push(await statusOf(name))
+  expect(statuses).toEqual([503, 503, 503, 503, 429])
 })
