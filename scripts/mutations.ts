@@ -200,7 +200,7 @@ const rows: Readonly<
     ['cookiesBeginning', 'else if (values.size < most)', 'else', 'shared/header-text oidc/navigations'],
     ['enter', 'others.length < maxApps', 'true', 'oidc/connected-apps'],
     ['idFor', 'if (kept.length >= maxGrants) throw new GrantsFull(fullSession)', '', 'oidc/connected-apps'],
-    ['connected', '.slice(-maxOffline)', '', 'oidc/revocation'],
+    ['atMost', '.slice(-maxOffline)', '', 'oidc/revocation'],
     ['withValue', 'bytes > maxValueBytes', 'false', 'store/sqlite-memory'],
     ['take', 'waitUs > 0', 'false', 'limits/rate'],
     ['tryTake', 'this.#taken + slots > this.most', 'false', 'limits/ceilings'],
