@@ -47,6 +47,9 @@ export const offlineMs: number = 90 * 86_400_000
 /** Most sessions of a connection with offline access. */
 const maxOffline = 50
 
+/** Most bytes of these, enough for 50 of usual wallets: two connections and their scopes fit in a stored value. */
+const maxOfflineBytes = 24 * 1024
+
 /** Time in ms for which offline access that has not begun is kept: longer than a consent takes to be stored. */
 const pendingMs = 60_000
 
@@ -338,10 +341,12 @@ function connected(
   return { ...own, offline: [...kept, pending] }
 }
 
-/** Offline access without what ends first beyond 50 sessions. */
+/** Offline access without what ends first beyond 50 sessions, or beyond its size. */
 function atMost(offline: readonly OfflineSession[]): readonly OfflineSession[] {
   const begun = offline.filter(({ isPending }) => isPending !== true)
-  return [...offline.filter(({ isPending }) => isPending), ...begun.slice(-maxOffline)]
+  const kept = begun.slice(-maxOffline)
+  while (Buffer.byteLength(JSON.stringify(kept)) > maxOfflineBytes) kept.shift()
+  return [...offline.filter(({ isPending }) => isPending), ...kept]
 }
 
 /** The connection with the offline access that stays; the same object if all of it stays. */

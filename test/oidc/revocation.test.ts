@@ -305,6 +305,29 @@ test('a session that an order made leaves the offline access of a direct sign-in
   expect(await countingIn(store, user)).toMatchObject({ session: false, offline: true })
 })
 
+test('revoking all other sessions reads each application twice, however many sessions there are', async () => {
+  const store = await open()
+  await consented(store)
+  for (let index = 0; index < 9; index++) {
+    await instanceOn(store).sessions.create({ userId, ...wallet, ip: '', userAgent: '' })
+  }
+  await fill(store)
+  let reads = 0
+  const counting: Store = {
+    ...mapStore(store, {}),
+    async get(key) {
+      if (familyOf(key) === 'app') reads++
+      return await store.get(key)
+    },
+  }
+  const { host, sessions } = instanceOn(counting)
+  const { session: own } = await sessions.create({ userId, ...wallet, ip: '', userAgent: '' })
+  const endSession = (user: string, id: string) => sessions.end(user, id)
+  const users = new OwnSessions(host, { sessionEnds: sessions.ends, endSession })
+  expect(await users.revokeOthers(own, {} as RequestContext)).toBe(10)
+  expect(reads).toBe(200)
+})
+
 test('the erasure of a user leaves nothing of a consent in flight', async () => {
   for (const look of [1, 2, 3]) {
     const store = await open()
@@ -366,6 +389,24 @@ test('one session with offline access beyond 50 ends the one of its connection t
   const ids = (await apps.of(userId)).flatMap((app) => apps.offlineOf(app)).map(({ id }) => id)
   const kept = Array.from({ length: 48 }, (_unused, index) => `session ${index + 2}`)
   expect(ids).toEqual(['of an order', ...kept, 'session 0', 'one more'])
+})
+
+test('with the longest wallets, fewer sessions have offline access, and the record fits in the store', async () => {
+  const { apps } = instanceOn(await open())
+  const text = 'x'.repeat(200)
+  const longest = { adapterId: 'nimiq', subject: text, publicKeyHex: text, address: text, firstWallet: text }
+  const scopes = Array.from({ length: 50 }, (_unused, index) => `scope-${index} https://orders.example/${index}`)
+  for (const orderId of [undefined, 'an order']) {
+    const wanted = { clientId: 'shop', isOfOrder: orderId !== undefined, scopes, isAllowed: true }
+    for (let index = 0; index < 50; index++) {
+      const offline = { ...longest, id: `session ${index}`, userId, createdAt: 1, ...given({ orderId }) }
+      const connection = await apps.connect(userId, { ...wanted, offline }, { ending: async () => {}, ended: () => {} })
+      expect(await apps.beginOffline(userId, { clientId: 'shop', connection: connection! }, offline.id)).toBe(true)
+    }
+  }
+  const kept = (await apps.of(userId)).map((app) => apps.offlineOf(app).map(({ id }) => id))
+  const newest = Array.from({ length: 24 }, (_unused, index) => `session ${index + 26}`)
+  expect(kept.map((ids) => ids.slice(-24))).toEqual([newest, newest])
 })
 
 describe('of what an unreleased build stored of sessions, grants and offline access,', () => {
