@@ -522,7 +522,7 @@ const rows: Readonly<
     ['withRoom', 'if (!isEmptied) return undefined', '', 'oidc/connected-apps'],
     [
       'connect',
-      'if (before.length === 0) await this.#enter(userId, name, { ...eviction, isOfOrder })',
+      'if (before.length === 0 && !(await this.#enter(userId, name, { ...eviction, isOfOrder }))) return undefined',
       '',
       'oidc/connected-apps',
     ],
