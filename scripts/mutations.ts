@@ -529,7 +529,7 @@ const rows: Readonly<
     ['isHeld', 'session !== undefined &&', 'session === undefined ||', 'oidc/offline'],
     ['offlineOf', 'isPending !== true && ', '', 'oidc/revocation'],
     ['give', ' || before.connection !== connection', '', 'oidc/revocation'],
-    ['revokeOthers', 'await sessionEnds?.taken({ userId, fits })', '', 'oidc/offline'],
+    ['revokeOthers', 'await sessionEnds?.taken({ userId, fits })', 'undefined', 'oidc/offline'],
     ['sessionHandlers', 'requireOwnOrigin?.(call.request)', '', 'oidc/offline'],
   ],
   45: [
