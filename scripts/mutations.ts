@@ -127,7 +127,7 @@ const rows: Readonly<
       "order.status === 'approved' && codeTriesLeft(counted) === 0",
       'false',
       'relay/return-code',
-      151,
+      174,
     ],
     [
       'requireNearby',
@@ -141,7 +141,7 @@ const rows: Readonly<
   ],
   8: [
     ['claimUrlTemplate', "value.indexOf('{claimToken}') > hash &&", '', 'service/config'],
-    ['preview', 'claimed: taken', "claimed: 'same'", 'core/order/order', 1],
+    ['preview', 'claimed: taken', "claimed: 'same'", 'core/order/order', 2],
     ['preview', 'const { ip: _ip, ...requester }', 'const requester', 'core/order/orders'],
   ],
   9: [
@@ -166,7 +166,7 @@ const rows: Readonly<
   10: [
     ['hashToken', "hash('sha256', token, 'base64url')", 'token', 'base/token core/users/sessions', 1],
     ['signed', '!this.#keyring.verify(purposes[form], secretPart, signature)', 'false', 'core/users/sessions', 10],
-    ['isSameText', '=== value && last.version === version', '!== undefined', 'core/users/sessions', 8],
+    ['isSameText', '=== value && last.version === version', '!== undefined', 'core/users/sessions', 15],
     ['ownFile', '0o600', '0o644', 'store/sqlite'],
     [
       'unsignedToken',
@@ -200,7 +200,7 @@ const rows: Readonly<
     ['cookiesBeginning', 'else if (values.size < most)', 'else', 'shared/header-text oidc/navigations'],
     ['enter', 'others.length < maxApps', 'true', 'oidc/connected-apps'],
     ['idFor', 'if (kept.length >= maxGrants) throw new GrantsFull(fullSession)', '', 'oidc/connected-apps'],
-    ['atMost', '.slice(-maxOffline)', '', 'oidc/revocation'],
+    ['connected', '.slice(-maxOffline)', '', 'oidc/revocation'],
     ['withValue', 'bytes > maxValueBytes', 'false', 'store/sqlite-memory'],
     ['take', 'waitUs > 0', 'false', 'limits/rate'],
     ['tryTake', 'this.#taken + slots > this.most', 'false', 'limits/ceilings'],
@@ -254,9 +254,9 @@ const rows: Readonly<
     ['logRefusal', 'String(detail)', 'JSON.stringify(oidc.params)', 'oidc/refusals'],
   ],
   15: [
-    ['readNonce', 'record.userId !== userId', 'false', 'better-auth/linking core/sign-in/nonce', 35],
+    ['readNonce', 'record.userId !== userId', 'false', 'better-auth/linking core/sign-in/nonce', 78],
     ['freshSession', 'current.session.orderId !== undefined', 'false', 'better-auth/linking core/sign-in/nonce', 2],
-    ['freshSession', 'users.requireFresh(current.session)', '', 'better-auth/linking core/sign-in/nonce', 1],
+    ['freshSession', 'users.requireFresh(current.session)', '', 'better-auth/linking core/sign-in/nonce', 10],
     ['link', 'owner !== undefined && owner.id !== userId', 'false', 'better-auth/linking core/sign-in/nonce'],
     [
       'consume',
@@ -300,7 +300,7 @@ const rows: Readonly<
     ['decide', 'rememberComputer &&', '', 'relay/known-computers', 9],
   ],
   20: [
-    ['decideEarly', "order.takenBack !== undefined && intent.type === 'finalize'", 'false', 'relay/taking-back', 20],
+    ['decideEarly', "order.takenBack !== undefined && intent.type === 'finalize'", 'false', 'relay/taking-back', 34],
     [
       'takeBack',
       'parts.host.endOrderSession(session)',
@@ -330,9 +330,9 @@ const rows: Readonly<
     ],
   ],
   24: [
-    ['requireFresh', 'this.#store.now() - createdAt >= freshMs', 'false', 'e2e/wallets', 1],
+    ['requireFresh', 'this.#store.now() - createdAt >= freshMs', 'false', 'e2e/wallets', 10],
     ['holding', 'claim?.userId === userId && claim.claim === entry.claim', 'claim !== undefined', 'core/users/users'],
-    ['unlink', 'staying.length === 1', 'false', 'e2e/wallets core/users/users', 8],
+    ['unlink', 'staying.length === 1', 'false', 'e2e/wallets core/users/users', 11],
   ],
   25: [
     [
@@ -484,7 +484,7 @@ const rows: Readonly<
     ['give', '(await host.findSession(sessionId)) !== undefined', 'true', 'oidc/adapter'],
     ['isIssuedTo', 'token.clientId === client.clientId', 'true', 'oidc/security'],
     ['sessionOf', 'await host.findSession(sessionUid)', '{ userId: token.accountId }', 'oidc/ends', 1],
-    ['isInGrace', 'usedAt + graceSeconds', 'Number.POSITIVE_INFINITY', 'oidc/adapter', 19],
+    ['isInGrace', 'usedAt + graceSeconds', 'Number.POSITIVE_INFINITY', 'oidc/adapter', 12],
     [
       'destroy',
       'if (!(await records.remove(kind, id)))',
@@ -522,14 +522,14 @@ const rows: Readonly<
     ['withRoom', 'if (!isEmptied) return undefined', '', 'oidc/connected-apps'],
     [
       'connect',
-      'if (before.length === 0 && !(await this.#enter(userId, name, { ...eviction, isOfOrder }))) return undefined',
+      'if (before.length === 0) await this.#enter(userId, name, { ...eviction, isOfOrder })',
       '',
       'oidc/connected-apps',
     ],
     ['isHeld', 'session !== undefined &&', 'session === undefined ||', 'oidc/offline'],
     ['offlineOf', 'isPending !== true && ', '', 'oidc/revocation'],
     ['give', ' || before.connection !== connection', '', 'oidc/revocation'],
-    ['revokeOthers', 'await sessionEnds?.taken({ userId, fits })', 'undefined', 'oidc/offline'],
+    ['revokeOthers', 'await sessionEnds?.taken({ userId, fits })', '', 'oidc/offline'],
     ['sessionHandlers', 'requireOwnOrigin?.(call.request)', '', 'oidc/offline'],
   ],
   45: [
@@ -563,7 +563,7 @@ const rows: Readonly<
       'core/order/link-orders',
       2,
     ],
-    ['starterSession', 'current.session.id === starter.sessionId', 'true', 'core/order/link-orders relay/relay'],
+    ['starterSession', 'current.session.id === starter.sessionId', 'true', 'core/order/link-orders relay/relay', 361],
     ['link', 'await requireWanted()', '', 'core/order/link-orders'],
   ],
   48: [
@@ -617,7 +617,7 @@ const rows: Readonly<
     ['isWeb', 'if (usesDevices(metadata)) return false', '', 'oidc/device'],
   ],
   51: [
-    ['requireDirect', 'if (session.orderId === undefined) return', 'return', 'core/order/inbox e2e/inbox', 6],
+    ['requireDirect', 'if (session.orderId === undefined) return', 'return', 'core/order/inbox e2e/inbox', 213],
     ['requireOwnOrigin', 'bearerToken(request) === undefined', 'false', 'e2e/inbox', 10],
     [
       'requireAddressee',
@@ -628,9 +628,9 @@ const rows: Readonly<
     ],
     ['advance', '{ handOver: _handOver, ...claimed }', 'claimed', 'core/order/inbox', 73],
     ['requireHolder', 'session === undefined || session.userId !== inboxUserId', 'false', 'e2e/inbox', 3],
-    ['requireApprover', 'wallet.linkedAt === user.createdAt', 'true', 'core/order/inbox', 4],
-    ['approve', 'await this.#requireApprover(order, identity, call)', '', 'core/order/inbox', 4],
-    ['finalize', 'resolved ?? this.#requireApprover(order, identity, call)', 'resolved', 'core/order/inbox', 131],
+    ['requireApprover', 'wallet.linkedAt === user.createdAt', 'true', 'core/order/inbox'],
+    ['approve', 'await this.#requireApprover(order, identity, call)', '', 'core/order/inbox', 6],
+    ['finalize', 'resolved ?? this.#requireApprover(order, identity, call)', 'resolved', 'core/order/inbox', 911],
     ['requireApprover', 'await users.admit(inboxUserId, identity)', '', 'e2e/inbox'],
     ['isFinalizeRetry', 'order.finalizeKeyHash === finalizeKeyHash', 'true', 'core/order/inbox', 35],
     ['enter', 'ofKey.length >= maxOfStartKey', 'false', 'core/order/inbox', 3],
@@ -656,7 +656,6 @@ const rows: Readonly<
       '!isFirst && wallet.linkedAt > issuedAt - newWalletMs',
       'false',
       'integrations/approvals/refusals',
-      4,
     ],
   ],
   53: [

@@ -196,7 +196,6 @@ export function makeDomain(settings: Settings, store: Store, parts: DomainParts)
     limiter,
     ceilings,
     sessionEnds,
-    endSession: sessionHost === undefined ? (userId: string, id: string) => sessions.end(userId, id) : undefined,
     live,
   }
 }

@@ -60,7 +60,7 @@ const setOnce = ['proof', 'approval', 'login', 'finalizeKeyHash'] as const
 const tokenForm = /cs[a-z]_[A-Za-z0-9_-]{43}/
 
 /** What the instances' clocks can differ by, in ms. */
-const tolerance = 2 * maxOffsetMs
+export const tolerance = 2 * maxOffsetMs
 
 const maxWallets = 20
 const maxInbox = 20
@@ -149,11 +149,12 @@ export class Facts {
     return [...this.#held.values()].filter(({ session }) => this.isLive(session.id))
   }
 
-  isLive(sessionId: string): boolean {
+  /** Whether a session is live, for longer than `marginMs`. */
+  isLive(sessionId: string, marginMs = 0): boolean {
     const text = this.world.store.read(`session:${sessionId}`)
     if (text === undefined) return false
     const record = JSON.parse(text)
-    return record.ended !== true && this.world.now < record.session.expiresAt
+    return record.ended !== true && this.world.now + marginMs < record.session.expiresAt
   }
 
   /** What the call was about that ended a session. */

@@ -246,7 +246,7 @@ export class Phone extends Caller {
     const { scene } = this
     // What has just been finalized is taken back while its computer still works on it.
     const made = recent(scene, random, (each) => statusOf(scene, each) === 'finalized' && this.#has(each))
-    const order = made !== undefined && random.permille(250) ? made : recent(scene, random)
+    const order = made !== undefined && random.permille(600) ? made : recent(scene, random)
     if (order === undefined) return
     const known = this.#known.get(order) ?? { claimKey: `key of ${this.name} for ${order.orderId}` }
     this.#known.set(order, known)
@@ -258,6 +258,7 @@ export class Phone extends Caller {
       if (status === 'created' || choice < 30) return this.#claim(order, known, random)
       return
     }
+    if (order === made && random.permille(500)) return this.#reject(order, known as Claimed, random)
     if (order.tickets.length > 0 && random.permille(80)) return this.#redeem(order, known, random)
     if (order.finalizeKey !== undefined && random.permille(order.tickets.length > 0 ? 300 : 60))
       return this.#claim(order, known, random)
