@@ -149,7 +149,7 @@ export class Facts {
     return [...this.#held.values()].filter(({ session }) => this.isLive(session.id))
   }
 
-  /** Whether a session is live, for longer than `marginMs`. */
+  /** Whether a session is live, and its end further away than `marginMs`; a negative margin allows for an end before. */
   isLive(sessionId: string, marginMs = 0): boolean {
     const text = this.world.store.read(`session:${sessionId}`)
     if (text === undefined) return false

@@ -93,7 +93,7 @@ export const inbox: Recipe<'inbox'> = {
     if (!isFirst && wallet.linkedAt > issuedAt - newWalletMs) {
       throw new CountersignError(
         'WRONG_WALLET',
-        `This wallet was added less than ${newWalletHours} hours before the request; sign with one that the user has had for longer`,
+        `This wallet was added less than ${newWalletHours} hours before the request; sign with one added earlier`,
       )
     }
     await users.admit(inboxUserId, identity)
