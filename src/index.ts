@@ -68,6 +68,7 @@ export {
   type ErrorMetadata,
   type ErrorReason,
 } from './shared/errors.ts'
+export type { OrderKind } from './shared/orders.ts'
 export type { BaseSession } from './shared/session.ts'
 export { StoreOpenError } from './store/implementation.ts'
 export { openStore, type RedisTls, type StoreOptions } from './store/open.ts'

@@ -2,6 +2,9 @@ import type { OrderKind } from '../shared/orders.ts'
 import { isPlainLine } from '../shared/plain-line.ts'
 import type { NonceChallenge } from '../shared/session.ts'
 
+/** Bounds and default of the lifetime of a nonce, in a file that settings can import without a package. */
+export const nonceTtl = { minSeconds: 1, maxSeconds: 3600, defaultSeconds: 300 } as const
+
 /** What a signature is for. */
 export type ChallengeAction = 'auth.login' | 'auth.link' | 'order.approve'
 

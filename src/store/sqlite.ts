@@ -8,7 +8,7 @@ import { CountersignError, refused } from '../shared/errors.ts'
 import { causeOf, exerciseStore, StoreOpenError, withTtl, withValue } from './implementation.ts'
 import { Batcher } from './sqlite-batcher.ts'
 import { prepareFormat } from './sqlite-format.ts'
-import type { Life, ScannedValue, Store, VersionedValue, Wake } from './store.ts'
+import type { Life, ScannedValue, Store, VersionedValue } from './store.ts'
 import { Watchers } from './watchers.ts'
 
 /** The location of a database in the memory of the process. */
@@ -281,8 +281,14 @@ class SqliteStore implements Store {
     })
   }
 
-  compareAndSet(key: string, version: number, value: string, life: Life, options?: Wake): Promise<boolean> {
-    const wake = options?.wake === true
+  compareAndSet(
+    key: string,
+    version: number,
+    value: string,
+    life: Life,
+    options: { wake?: boolean } = {},
+  ): Promise<boolean> {
+    const wake = options.wake === true
     return withValue(value, life, (ttlMs) =>
       this.#steps.write(
         () => {

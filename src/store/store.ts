@@ -72,7 +72,7 @@ export interface Store {
    * With `wake`, the same atomic step wakes everyone who watches the key, in every process that shares the store: there
    * must be no moment in which the value has changed and the wake-up can still be lost.
    */
-  compareAndSet(key: string, version: number, value: string, life: Life, options?: Wake): Promise<boolean>
+  compareAndSet(key: string, version: number, value: string, life: Life, options?: { wake?: boolean }): Promise<boolean>
 
   /**
    * Calls `onWake` after each successful `compareAndSet` of the key with `wake`, by any process. The key may be absent.
@@ -147,6 +147,3 @@ export interface VersionedValue {
  * never mean it.
  */
 export type Life = { readonly ttlMs: number } | 'forever'
-
-/** Whether a change wakes the watchers of its key. Default: it does not. */
-export type Wake = { readonly wake?: boolean }

@@ -2,9 +2,6 @@ import { base64urlnopad } from '@scure/base'
 import { refused } from '../../shared/errors.ts'
 import { type Challenge, challengeMessage, type LinkLines } from '../challenge-text.ts'
 
-/** Bounds and default of the lifetime of a nonce. */
-export const nonceTtl = { minSeconds: 1, maxSeconds: 3600, defaultSeconds: 300 } as const
-
 /** The challenge of a sign-in or a link, with the plain text from which all texts to sign are made. */
 export interface PlainChallenge extends Challenge {
   readonly appName: string

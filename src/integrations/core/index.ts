@@ -14,6 +14,7 @@ export type {
   StartWarning,
   WalletAccount,
   WalletAdapter,
+  WalletNamed,
 } from '../../core/wallet/wallet.ts'
 export {
   type CodeName,

@@ -1,5 +1,5 @@
-import { challengeMessage } from '../../core/challenge-text.ts'
-import { makeChallenge, nonceTtl, requireLive } from '../../core/sign-in/sign-in-challenge.ts'
+import { challengeMessage, nonceTtl } from '../../core/challenge-text.ts'
+import { makeChallenge, requireLive } from '../../core/sign-in/sign-in-challenge.ts'
 import { walletAdapters } from '../../core/wallet/adapters.ts'
 import { portableVerifier } from '../../core/wallet/ed25519.ts'
 import { Prover } from '../../core/wallet/prover.ts'

@@ -7,7 +7,7 @@ import { causeOf, exerciseStore, StoreOpenError, withTtl, withValue } from '../i
 import { defaultKeyPrefix } from '../map-store.ts'
 import type { StoreOptions } from '../open.ts'
 import { ReconnectingLink, withinTimeLimit } from '../reconnecting-link.ts'
-import type { Life, ScannedValue, Store, VersionedValue, Wake } from '../store.ts'
+import type { Life, ScannedValue, Store, VersionedValue } from '../store.ts'
 import { Watchers } from '../watchers.ts'
 import { type Access, accessOf, Calls, Listener, type Statement, sqlStateOf, UnfitServerError } from './connection.ts'
 import { explainProblem, withoutDetails } from './problem.ts'
@@ -145,12 +145,18 @@ class PostgresStore implements Store {
     return rows[0]?.value.toString()
   }
 
-  compareAndSet(key: string, version: number, value: string, life: Life, options?: Wake): Promise<boolean> {
+  compareAndSet(
+    key: string,
+    version: number,
+    value: string,
+    life: Life,
+    options: { wake?: boolean } = {},
+  ): Promise<boolean> {
     return withValue(value, life, async (ttlMs) => {
       if (!Number.isInteger(version) || version < 1 || version >= maxVersion) return false
       const name = this.#prefix + key
       const values = [name, version, Buffer.from(value), ttlMs]
-      const { rowCount } = options?.wake
+      const { rowCount } = options.wake
         ? await this.#run(statements.compareAndSetAndWake, [...values, payloadOf(name)])
         : await this.#run(statements.compareAndSet, values)
       return rowCount === 1

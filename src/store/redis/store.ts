@@ -8,7 +8,7 @@ import { causeOf, exerciseStore, StoreOpenError, withTtl, withValue } from '../i
 import { defaultKeyPrefix } from '../map-store.ts'
 import type { StoreOptions } from '../open.ts'
 import { TimeLimitError, withinTimeLimit } from '../reconnecting-link.ts'
-import type { Life, ScannedValue, Store, VersionedValue, Wake } from '../store.ts'
+import type { Life, ScannedValue, Store, VersionedValue } from '../store.ts'
 import type { Attempt, RedisClient, Servers, ServersEvents } from './connection.ts'
 import { evictionPolicyOf, evictionWarning } from './examine.ts'
 import { explainProblem, withoutArguments } from './problem.ts'
@@ -168,9 +168,15 @@ class RedisStore implements Store {
     )
   }
 
-  compareAndSet(key: string, version: number, value: string, life: Life, options?: Wake): Promise<boolean> {
+  compareAndSet(
+    key: string,
+    version: number,
+    value: string,
+    life: Life,
+    options: { wake?: boolean } = {},
+  ): Promise<boolean> {
     return withValue(value, life, (ttlMs) => {
-      const change = { version, value, ttlMs, wake: options?.wake === true }
+      const change = { version, value, ttlMs, wake: options.wake === true }
       return this.#run(key, (client, name) => client.compareAndSet(name, change), identity)
     })
   }
