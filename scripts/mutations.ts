@@ -628,7 +628,7 @@ const rows: Readonly<
     ],
     ['advance', '{ handOver: _handOver, ...claimed }', 'claimed', 'core/order/inbox', 73],
     ['requireHolder', 'session === undefined || session.userId !== inboxUserId', 'false', 'e2e/inbox', 3],
-    ['requireApprover', 'wallet.linkedAt === user.createdAt', 'true', 'core/order/inbox'],
+    ['requireApprover', 'wallet.linkedAt === user.createdAt', 'true', 'core/order/inbox', 1231],
     ['approve', 'await this.#requireApprover(order, identity, call)', '', 'core/order/inbox', 6],
     ['finalize', 'resolved ?? this.#requireApprover(order, identity, call)', 'resolved', 'core/order/inbox', 911],
     ['requireApprover', 'await users.admit(inboxUserId, identity)', '', 'e2e/inbox'],
@@ -656,6 +656,7 @@ const rows: Readonly<
       '!isFirst && wallet.linkedAt > issuedAt - newWalletMs',
       'false',
       'integrations/approvals/refusals',
+      1231,
     ],
   ],
   53: [
