@@ -49,7 +49,7 @@ export async function exportUser(store: Store, userId: string) {
 
 /** Erases what the issuer keeps of a user whose sessions have ended. */
 export async function eraseUser(store: Store, userId: string): Promise<void> {
-  await new ConnectedApps(store).disconnectAll(userId)
+  await new ConnectedApps(store).erase(userId)
 }
 
 /**

@@ -47,6 +47,12 @@ export const offlineMs: number = 90 * 86_400_000
 /** Most sessions of a connection with offline access. */
 const maxOffline = 50
 
+/** Most bytes of these, enough for 50 of usual wallets: two connections and their scopes fit in a stored value. */
+const maxOfflineBytes = 24 * 1024
+
+/** Time in ms for which offline access that has not begun is kept: longer than a consent takes to be stored. */
+const pendingMs = 60_000
+
 /** What is kept of a session that can have ended. */
 const pastFields = [
   ...(['id', 'userId', 'adapterId', 'subject', 'publicKeyHex', 'address', 'createdAt', 'orderId'] as const),
@@ -60,7 +66,7 @@ type ConnectionKey = Pick<StoredConnection, 'clientId' | 'connection'>
 export interface NewConnection extends Pick<StoredConnection, 'clientId' | 'isOfOrder' | 'scopes'> {
   /** Whether the user has been asked, and has allowed it. */
   readonly isAllowed: boolean
-  /** Whether it needs a consent of before, which the user may be taking back. Default: false. */
+  /** Whether it rests on an earlier consent, which the user may withdraw at the same time. Default: false. */
   readonly needsConsent?: boolean | undefined
   /** Session whose offline access is about to begin. Absent: none is given. */
   readonly offline?: PastSession | undefined
@@ -90,6 +96,8 @@ interface AppRecord {
 /** The names of a user's applications, with which the keys of their records end. */
 interface AppList {
   readonly names: readonly string[]
+  /** The user has been erased: no application connects any more, also one whose consent is in flight. */
+  readonly isErased?: true
 }
 
 /** Most applications of a user. */
@@ -101,6 +109,9 @@ const fullOfDirect =
 
 /** Time in ms for which a use is not noted again, so that not every use is a write. */
 const noteEveryMs = 3_600_000
+
+/** Life of the list of an erased user: longer than a consent can take, and no longer than the mark of the user. */
+const erasedLife: Life = { ttlMs: 600_000 }
 
 /** Life of a record without a connection: longer than a call can take. */
 const emptyLife: Life = { ttlMs: 3_600_000 }
@@ -162,8 +173,8 @@ export class ConnectedApps {
         const { offline = [] } = each
         const own = each.connection === connection ? offline.find(({ session }) => session.id === id) : undefined
         if (own === undefined) return each
-        const others = offline.filter((one) => one !== own)
-        return { ...each, offline: [...others, { session: own.session, until: now + offlineMs }] }
+        const others = offline.filter((one) => one !== own && one.until > now)
+        return { ...each, offline: atMost([...others, { session: own.session, until: now + offlineMs }]) }
       }),
     )
   }
@@ -186,9 +197,9 @@ export class ConnectedApps {
 
   /**
    * Connects an application, or gives a connected one more. Resolves with the name of the connection; with `undefined`,
-   * and without a change, if the consent that it needs is gone. If the user has 100 others, the one that was used
-   * longest ago ends first. A session that an order made ends only applications without a connection of direct
-   * sign-ins; if there are none, it is refused with {@link GrantsFull}.
+   * and without a change, if the consent that it needs is gone, or the user has been erased. If the user has 100
+   * others, the one that was used longest ago ends first. A session that an order made ends only applications without a
+   * connection of direct sign-ins; if there are none, it is refused with {@link GrantsFull}.
    */
   async connect(userId: string, wanted: NewConnection, eviction: Eviction): Promise<string | undefined> {
     const { clientId, isOfOrder, scopes, needsConsent = false } = wanted
@@ -203,7 +214,7 @@ export class ConnectedApps {
       const own = connected(app, wanted, this.#store.now())
       if (own === app) return own.connection
       if (stored === undefined) await this.#store.create(key, recordOf([]), emptyLife)
-      if (before.length === 0) await this.#enter(userId, name, { ...eviction, isOfOrder })
+      if (before.length === 0 && !(await this.#enter(userId, name, { ...eviction, isOfOrder }))) return undefined
       const value = recordOf([...before.filter((each) => each !== app), own])
       if (await this.#store.compareAndSet(key, stored?.version ?? 1, value, 'forever')) return own.connection
     }
@@ -222,15 +233,14 @@ export class ConnectedApps {
     await this.#change(key, (found) => found.filter((each) => each.connection !== connection))
   }
 
-  /** Ends all connections of a user. */
-  async disconnectAll(userId: string): Promise<void> {
-    const takeThose = async (names: readonly string[]): Promise<void> => {
-      for (const name of names) await this.#store.take(keyOf(userId, name))
-    }
-    // Before, so that a crash leaves no record without its name; and after, because another can have come.
-    await takeThose(namesIn(await this.#store.get(listKeyOf(userId))))
-    const value = await this.#store.take(listKeyOf(userId))
-    if (value !== undefined) await takeThose(namesIn({ value }))
+  /** Ends all connections of a user who is erased, and for ten minutes connects no other. */
+  async erase(userId: string): Promise<void> {
+    const { names } = await changeRecord(this.#store, listKeyOf(userId), readList, (found) => {
+      const { names = [] } = found ?? {}
+      const value = recordText({ names, isErased: true } satisfies AppList)
+      return { value, life: erasedLife, names }
+    })
+    for (const name of names) await this.#store.take(keyOf(userId, name))
   }
 
   /** Keys of the records of a user's applications. */
@@ -252,18 +262,20 @@ export class ConnectedApps {
   }
 
   /**
-   * Names an application whose record is empty. The list is written also if it has the name: a caller that found no
-   * record of it, and is about to drop the name, then looks again.
+   * Names an application whose record is empty. Resolves with false if the user has been erased. The list is written
+   * also if it has the name: a caller that found no record of it, and is about to drop the name, then looks again.
    */
-  async #enter(userId: string, name: string, eviction: ReachedEviction): Promise<void> {
+  async #enter(userId: string, name: string, eviction: ReachedEviction): Promise<boolean> {
     const key = listKeyOf(userId)
     for (;;) {
       const found = await this.#store.get(key)
-      const others = namesIn(found).filter((each) => each !== name)
+      const { names, isErased } = found === undefined ? { names: [] } : readList(found.value)
+      if (isErased) return false
+      const others = names.filter((each) => each !== name)
       const kept = others.length < maxApps ? others : await this.#withRoom(userId, others, eviction)
       if (kept === undefined) continue
       const value = recordText({ names: [...kept, name] } satisfies AppList)
-      if (await replaceFound(this.#store, { key, found, value, life: 'forever' })) return
+      if (await replaceFound(this.#store, { key, found, value, life: 'forever' })) return true
     }
   }
 
@@ -325,8 +337,16 @@ function connected(
   const made = { clientId, isOfOrder, connection: randomText(22), connectedAt: now }
   const own = { ...made, ...app, scopes: all, allowed: allAllowed, lastUsedAt: now }
   if (!isNew) return own
-  const pending = { session: pick(offline, pastFields), until: now + offlineMs, isPending: true } as const
-  return { ...own, offline: [...kept, pending].slice(-maxOffline) }
+  const pending = { session: pick(offline, pastFields), until: now + pendingMs, isPending: true } as const
+  return { ...own, offline: [...kept, pending] }
+}
+
+/** Offline access without what ends first beyond 50 sessions, or beyond its size. */
+function atMost(offline: readonly OfflineSession[]): readonly OfflineSession[] {
+  const begun = offline.filter(({ isPending }) => isPending !== true)
+  const kept = begun.slice(-maxOffline)
+  while (Buffer.byteLength(JSON.stringify(kept)) > maxOfflineBytes) kept.shift()
+  return [...offline.filter(({ isPending }) => isPending), ...kept]
 }
 
 /** The connection with the offline access that stays; the same object if all of it stays. */
@@ -352,7 +372,11 @@ function recordOf(connections: readonly StoredConnection[]): string {
 }
 
 function namesIn(list: Pick<VersionedValue, 'value'> | undefined): readonly string[] {
-  return list === undefined ? [] : parseRecord<AppList>('list of applications', list.value).names
+  return list === undefined ? [] : readList(list.value).names
+}
+
+function readList(text: string): AppList {
+  return parseRecord<AppList>('list of applications', text)
 }
 
 /** Hashed, because the ids of clients can be of any form. */

@@ -7,7 +7,7 @@ import type { ReadRecord, SealedRecords } from './sealed-records.ts'
 /** Path of the page on which people type the code that a device shows, at the root. */
 export const devicePath = '/device'
 
-/** Codes for people: eight letters, by names of the library and as typed. Without vowels, they spell nothing. */
+/** Codes that people type: eight letters, without vowels so that they spell nothing. `typed`: without the hyphen. */
 export const userCodes = { charset: 'base-20', mask: '****-****', typed: /^[BCDFGHJKLMNPQRSTVWXZ]{8}$/ } as const
 
 /** Life of a code in seconds. */

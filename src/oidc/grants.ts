@@ -26,7 +26,7 @@ export interface Gift {
   readonly asked: ReadonlySet<Permission>
   /** Whether the user has been asked, and has allowed it. */
   readonly isAllowed: boolean
-  /** Whether it needs a consent of before, which the user may be taking back. Default: false. */
+  /** Whether it rests on an earlier consent, which the user may withdraw at the same time. Default: false. */
   readonly needsConsent?: boolean
   /** The request that gives it, for the audit trail. */
   readonly request?: RequestContext | undefined

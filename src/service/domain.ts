@@ -196,6 +196,7 @@ export function makeDomain(settings: Settings, store: Store, parts: DomainParts)
     limiter,
     ceilings,
     sessionEnds,
+    endSession: sessionHost === undefined ? (userId: string, id: string) => sessions.end(userId, id) : undefined,
     live,
   }
 }

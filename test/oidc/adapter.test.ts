@@ -73,7 +73,15 @@ test('a consent that is taken back meanwhile gives nothing', async () => {
   await grants.give(session, { ...gift, isAllowed: true, needsConsent: false })
   expect(await grants.give(session, gift)).toBeDefined()
   const apps = new ConnectedApps(opened)
-  for (const each of await apps.of(session.userId)) await apps.disconnect(session.userId, each)
+  const compareAndSet = opened.compareAndSet.bind(opened)
+  const disconnecting = vi.spyOn(opened, 'compareAndSet').mockImplementation(async (key, ...others) => {
+    disconnecting.mockRestore()
+    // After the look at the consent, and before the write that rests on it.
+    for (const each of await apps.of(session.userId)) await apps.disconnect(session.userId, each)
+    return await compareAndSet(key, ...others)
+  })
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 3_600_000 })
+  onTestFinished(() => void vi.useRealTimers())
   expect(await grants.give(session, gift)).toBeUndefined()
   expect(await apps.of(session.userId)).toEqual([])
 })

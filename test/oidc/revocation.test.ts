@@ -1,5 +1,5 @@
 import * as client from 'openid-client'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { noAudit } from '../../src/base/audit.ts'
 import type { RequestContext } from '../../src/base/request.ts'
 import { hashToken, Keyring } from '../../src/base/token.ts'
@@ -213,7 +213,7 @@ const events: readonly Event[] = [
   },
   {
     name: 'the erasure of a user',
-    writes: ['app', 'apps-of', 'app'],
+    writes: ['apps-of', 'app'],
     act: (store) => eraseUser(store, userId),
     holds: ({ bound, offline }) => bound === offline,
     ends: isOver,
@@ -288,13 +288,90 @@ describe('a revocation whose process ends while a consent is at one of its looks
 })
 
 /** Revokes a session as its user does from another one. */
-async function revokeAgain(store: Store, { session }: Consented): Promise<void> {
+async function revokeAgain(store: Store, { session: revoked }: Consented, orderId?: string): Promise<void> {
   const { host, sessions } = instanceOn(store)
-  const { session: own } = await sessions.create({ userId, ...wallet, ip: '', userAgent: '' })
+  const { session } = await sessions.create({ userId, ...wallet, ip: '', userAgent: '' })
+  const own = { ...session, ...given({ orderId }) }
   const revokeSession = (user: string, id: string) => sessions.revoke(user, id)
   const users = new OwnSessions({ ...host, revokeSession } as StandaloneHost, { sessionEnds: sessions.ends })
-  await refusalOf(users.revoke(own, session.id, {} as RequestContext))
+  await refusalOf(users.revoke(own, revoked.id, {} as RequestContext))
 }
+
+test('a session that an order made leaves the offline access of a direct sign-in that has ended', async () => {
+  const store = await open()
+  const user = await consented(store)
+  await instanceOn(store).sessions.end(userId, user.session.id)
+  await revokeAgain(store, user, 'an order')
+  expect(await countingIn(store, user)).toMatchObject({ session: false, offline: true })
+})
+
+test('revoking all other sessions reads each application twice, however many sessions there are', async () => {
+  const store = await open()
+  await consented(store)
+  for (let index = 0; index < 9; index++) {
+    await instanceOn(store).sessions.create({ userId, ...wallet, ip: '', userAgent: '' })
+  }
+  await fill(store)
+  let reads = 0
+  const counting: Store = {
+    ...mapStore(store, {}),
+    async get(key) {
+      if (familyOf(key) === 'app') reads++
+      return await store.get(key)
+    },
+  }
+  const { host, sessions } = instanceOn(counting)
+  const { session: own } = await sessions.create({ userId, ...wallet, ip: '', userAgent: '' })
+  const endSession = (user: string, id: string) => sessions.end(user, id)
+  const users = new OwnSessions(host, { sessionEnds: sessions.ends, endSession })
+  expect(await users.revokeOthers(own, {} as RequestContext)).toBe(10)
+  expect(reads).toBe(200)
+})
+
+test('the erasure of a user leaves nothing of a consent in flight', async () => {
+  for (const look of [1, 2, 3]) {
+    const store = await open()
+    const { session } = await instanceOn(store).sessions.create({ userId, ...wallet, ip: '', userAgent: '' })
+    let looks = 0
+    const { allow } = instanceOn(store, async () => {
+      if (++looks !== look) return
+      await instanceOn(store).sessions.revoke(userId, session.id)
+      await eraseUser(store, userId)
+    })
+    const given = await allow(session, 'shop', 'offline_access')
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 3_600_001 })
+    onTestFinished(() => void vi.useRealTimers())
+    const kept: string[] = []
+    for await (const { key } of store.scan!('app')) kept.push(key)
+    vi.useRealTimers()
+    expect([look, kept]).toEqual([look, []])
+    expect(look < 3 ? given : undefined).toBeUndefined()
+  }
+})
+
+test('a consent in flight ends the offline access of no other session, and is forgotten after a minute', async () => {
+  const store = await open()
+  const { apps } = instanceOn(store)
+  const wanted = { clientId: 'shop', isOfOrder: false, scopes: ['openid'], isAllowed: true }
+  const connect = async (id: string) => {
+    const offline = { id, userId, ...wallet, createdAt: 1 }
+    return (await apps.connect(userId, { ...wanted, offline }, { ending: async () => {}, ended: () => {} }))!
+  }
+  for (let index = 0; index < 50; index++) {
+    await apps.beginOffline(
+      userId,
+      { clientId: 'shop', connection: await connect(`session ${index}`) },
+      `session ${index}`,
+    )
+  }
+  const connection = await connect('in flight')
+  expect(await apps.findOffline(userId, 'shop', 'session 0')).toBeDefined()
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 60_001 })
+  onTestFinished(() => void vi.useRealTimers())
+  await connect('another')
+  expect(await apps.beginOffline(userId, { clientId: 'shop', connection }, 'in flight')).toBe(false)
+  expect(await apps.findOffline(userId, 'shop', 'session 0')).toBeDefined()
+})
 
 test('one session with offline access beyond 50 ends the one of its connection that expires soonest', async () => {
   const { apps } = instanceOn(await open())
@@ -312,6 +389,24 @@ test('one session with offline access beyond 50 ends the one of its connection t
   const ids = (await apps.of(userId)).flatMap((app) => apps.offlineOf(app)).map(({ id }) => id)
   const kept = Array.from({ length: 48 }, (_unused, index) => `session ${index + 2}`)
   expect(ids).toEqual(['of an order', ...kept, 'session 0', 'one more'])
+})
+
+test('with the longest wallets, fewer sessions have offline access, and the record fits in the store', async () => {
+  const { apps } = instanceOn(await open())
+  const text = 'x'.repeat(200)
+  const longest = { adapterId: 'nimiq', subject: text, publicKeyHex: text, address: text, firstWallet: text }
+  const scopes = Array.from({ length: 50 }, (_unused, index) => `scope-${index} https://orders.example/${index}`)
+  for (const orderId of [undefined, 'an order']) {
+    const wanted = { clientId: 'shop', isOfOrder: orderId !== undefined, scopes, isAllowed: true }
+    for (let index = 0; index < 50; index++) {
+      const offline = { ...longest, id: `session ${index}`, userId, createdAt: 1, ...given({ orderId }) }
+      const connection = await apps.connect(userId, { ...wanted, offline }, { ending: async () => {}, ended: () => {} })
+      expect(await apps.beginOffline(userId, { clientId: 'shop', connection: connection! }, offline.id)).toBe(true)
+    }
+  }
+  const kept = (await apps.of(userId)).map((app) => apps.offlineOf(app).map(({ id }) => id))
+  const newest = Array.from({ length: 24 }, (_unused, index) => `session ${index + 26}`)
+  expect(kept.map((ids) => ids.slice(-24))).toEqual([newest, newest])
 })
 
 describe('of what an unreleased build stored of sessions, grants and offline access,', () => {
@@ -376,7 +471,7 @@ describe('of what an unreleased build stored of sessions, grants and offline acc
     })
   })
 
-  test('a former build reads what this one writes of an application that has offline access', async () => {
+  test('an application that has offline access is stored in the same form, with one more field', async () => {
     const store = await open()
     await consented(store)
     for await (const { value } of store.scan!('app:')) {

@@ -15,6 +15,11 @@ export interface OwnSessionsParts {
   readonly walletsOf?: ((session: Session) => Promise<readonly WalletIdentity[]>) | undefined
   /** Hook for sessions that are ended with all others. Default: nothing outlives a session. */
   readonly sessionEnds?: Pick<SessionEnds, 'taken'> | undefined
+  /**
+   * Ends a session of a user without what outlives a sign-out, which {@link OwnSessions.revokeOthers} ends for all
+   * sessions at once. Default: the host's `revokeSession`.
+   */
+  readonly endSession?: ((userId: string, id: string) => Promise<boolean>) | undefined
   /** Audit trail of sessions that users end from another one, and of forgotten computers. Without it, none is kept. */
   readonly audit?: AuditTrail | undefined
 }
@@ -49,14 +54,17 @@ export class OwnSessions {
 
   /** Ends all other sessions that {@link reaches} allows. Resolves with how many were live. */
   async revokeOthers(own: Session, request: RequestContext): Promise<number> {
-    const { computers, sessionEnds } = this.#parts
+    const { computers, sessionEnds, endSession } = this.#parts
     const { userId, id: sessionId } = own
     const fits = (session: Pick<Session, 'id' | 'orderId'>) => session.id !== own.id && reaches(own, session)
     const others = (await this.#host.listSessions(userId, request)).filter(fits)
     // First, as above; and after the list was read: no order of a listed session makes its computer known later.
     if (computers !== undefined) await this.#forgetOtherComputers(own, others, computers)
-    const revoked = await Promise.all(others.map(({ id }) => this.#end(own, id, request)))
-    await sessionEnds?.taken({ userId, fits })
+    const endOutliving = async () => await sessionEnds?.taken({ userId, fits })
+    // Before and after, as with each session that is revoked by itself.
+    await endOutliving()
+    const revoked = await Promise.all(others.map(({ id }) => this.#end(own, id, request, endSession)))
+    await endOutliving()
     if (computers !== undefined) this.#audit.record({ type: 'computer.forgotten', userId, sessionId }, request)
     return revoked.filter(Boolean).length
   }
@@ -85,8 +93,13 @@ export class OwnSessions {
     this.#audit.record({ type: 'computer.forgotten', computerId, userId, sessionId }, request)
   }
 
-  async #end({ userId, id: bySessionId }: Session, sessionId: string, request: RequestContext): Promise<boolean> {
-    const ended = await this.#host.revokeSession(userId, sessionId, request)
+  async #end(
+    { userId, id: bySessionId }: Session,
+    sessionId: string,
+    request: RequestContext,
+    end: Host['revokeSession'] = (...session) => this.#host.revokeSession(...session),
+  ): Promise<boolean> {
+    const ended = await end(userId, sessionId, request)
     if (ended) this.#audit.record({ type: 'session.ended', by: 'user', userId, sessionId, bySessionId }, request)
     return ended
   }
