@@ -129,7 +129,8 @@ export class Operator extends Caller {
       () => this.#actions.dropPast(false),
       () => {
         this.scene.isStopped = false
-        const left = [...world.store.found('')].filter(({ key }) => !/^(user|wallet):/.test(key))
+        // Users and wallets stay, and for ten minutes the list of applications of a user who was deleted.
+        const left = [...world.store.found('')].filter(({ key }) => !/^(user|wallet|apps-of):/.test(key))
         facts.require(left.length === 0, `a restored copy has ${left[0]?.key.split(':')[0]} of before`)
       },
     )
