@@ -9,7 +9,7 @@ import { Service } from './service.ts'
 import { Thief } from './thief.ts'
 import { User } from './user-actors.ts'
 import { Wallet } from './wallets.ts'
-import { type Faults, maxOffsetMs, noFaults, Violation, World } from './world.ts'
+import { type Faults, maxOffsetMs, noFaults, type Played, Violation, World } from './world.ts'
 
 /** Steps of a world, unless another number is asked for. Long worlds end in what few faults lead to. */
 export const stepsOfWorld = 600
@@ -28,14 +28,7 @@ export interface Run {
 }
 
 /** What came of a world. */
-export interface Ran {
-  /** Absent if all was as it must be. */
-  readonly violation?: string
-  readonly history: readonly string[]
-  /** Numbers of the steps that were made. */
-  readonly numbers: readonly number[]
-  readonly actors: readonly string[]
-  readonly storeCalls: number
+export interface Ran extends Played {
   readonly orders: number
   readonly states: ReadonlySet<string>
 }
@@ -62,34 +55,12 @@ export async function runWorld(run: Run, numbers: readonly number[] = numbersOf(
   const world = new World(run.seed, faultsOf(random), (...change) => facts.onWrite(...change))
   facts.follow(world)
   world.idle = new Set(run.idle)
-  let done = 0
-  const counted = function* (): Generator<number> {
-    for (const number of numbers) {
-      done++
-      yield number
-    }
-  }
-  const ran = (violation?: string): Ran => ({
-    ...(violation === undefined ? {} : { violation }),
-    history: world.history,
-    numbers: numbers.slice(0, done),
-    actors: world.actors.map(({ name }) => name),
-    storeCalls: world.storeCalls,
-    orders: facts.orders.size,
-    states: facts.states,
-  })
-  try {
+  const played = await world.play(numbers, async (steps) => {
     const actors = peopled(world, facts, random)
-    await world.run(counted())
-    await world.drain()
+    await steps()
     if (run.liveness) await comeToAnEnd(world, facts, actors)
-    return ran()
-  } catch (error) {
-    if (error instanceof Violation) return ran(error.message)
-    throw error
-  } finally {
-    world.end()
-  }
+  })
+  return { ...played, orders: facts.orders.size, states: facts.states }
 }
 
 /** Each world has some faults often, and others never: together they would keep anything from happening. */

@@ -5,7 +5,7 @@ import type { Facts, Held } from './facts.ts'
 import type { Random } from './random.ts'
 import type { Service } from './service.ts'
 import type { Wallet } from './wallets.ts'
-import { type Actor, maxOffsetMs, type Outcome, type World } from './world.ts'
+import { type Actor, maxOffsetMs, type Outcome, RetryingActor, type World } from './world.ts'
 
 /** An order as its computer and phones know it. */
 export interface KnownOrder extends StartedOrder {
@@ -92,35 +92,18 @@ export function statusOf({ facts }: Scene, { orderId }: KnownOrder): OrderStatus
   return facts.orders.get(orderId)?.versions.at(-1)?.status
 }
 
-/** An actor that makes a call again after a lost answer, as the documented client does. */
-export abstract class Caller implements Actor {
-  readonly name: string
+/** An actor that makes calls at any instance. */
+export abstract class Caller extends RetryingActor {
   readonly scene: Scene
-  /** Calls without an answer. */
-  readonly #again: ((random: Random) => void)[] = []
 
   constructor(name: string, scene: Scene) {
-    this.name = name
+    super(name, scene.world)
     this.scene = scene
-    scene.world.add(this)
   }
 
-  act(random: Random): unknown {
-    if (this.scene.isStopped) return
-    // Some come back late, or never.
-    if (random.permille(900) && this.retry(random)) return
-    this.begin(random)
+  override act(random: Random): unknown {
+    return this.scene.isStopped ? undefined : super.act(random)
   }
-
-  /** Makes a call again that got no answer. Returns false if there is none. */
-  retry(random: Random): boolean {
-    const again = this.#again.pop()
-    again?.(random)
-    return again !== undefined
-  }
-
-  /** Makes a call of its own choice. */
-  protected abstract begin(random: Random): unknown
 
   /** Makes a call at any instance, and again after a lost answer. */
   do<Value>(
@@ -134,7 +117,7 @@ export abstract class Caller implements Actor {
     const attempt = (again: Random): void => {
       const { instance, domain } = service.any(again)
       const finish = (outcome: Outcome<Value>): void => {
-        if (outcome.kind === 'lost') this.#again.push(attempt)
+        if (outcome.kind === 'lost') this.later(attempt)
         else done(outcome)
         facts.checkHeld(`${this.name} ${words}`)
       }

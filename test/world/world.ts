@@ -18,6 +18,50 @@ export interface Actor {
   act(random: Random): unknown
 }
 
+/** An actor that makes calls again that got no answer, as the documented client does. */
+export abstract class RetryingActor implements Actor {
+  readonly name: string
+  /** Calls without an answer that are to be made again. */
+  readonly #again: ((random: Random) => void)[] = []
+
+  constructor(name: string, world: World) {
+    this.name = name
+    world.add(this)
+  }
+
+  act(random: Random): unknown {
+    // Some come back late, or never.
+    if (random.permille(900) && this.retry(random)) return
+    this.begin(random)
+  }
+
+  /** Makes a call again that got no answer. Returns false if there is none. */
+  retry(random: Random): boolean {
+    const again = this.#again.pop()
+    again?.(random)
+    return again !== undefined
+  }
+
+  /** Makes a call later, unless the world ends before. */
+  later(again: (random: Random) => void): void {
+    this.#again.push(again)
+  }
+
+  /** Makes a call of its own choice. */
+  protected abstract begin(random: Random): unknown
+}
+
+/** What came of the steps of a world. */
+export interface Played {
+  /** Absent if all was as it must be. */
+  readonly violation?: string
+  readonly history: readonly string[]
+  /** Numbers of the steps that were made. */
+  readonly numbers: readonly number[]
+  readonly actors: readonly string[]
+  readonly storeCalls: number
+}
+
 /** What a call is, beside its words. */
 interface CallOptions {
   /** Whether it lasts while its actor makes other calls. */
@@ -295,12 +339,33 @@ export class World {
     })
   }
 
-  /** Runs the steps that these numbers decide. */
-  async run(numbers: Iterable<number>): Promise<void> {
-    await this.#settle()
-    for (const number of numbers) {
-      this.#step(new Random(number), number, number > largest ? noFaults : this.faults)
+  /** Plays to its end. `body` makes actors, calls `steps`, which makes the steps that the numbers decide, and goes on. */
+  async play(numbers: readonly number[], body: (steps: () => Promise<void>) => Promise<void>): Promise<Played> {
+    let done = 0
+    const steps = async (): Promise<void> => {
       await this.#settle()
+      for (const number of numbers) {
+        done++
+        this.#step(new Random(number), number, number > largest ? noFaults : this.faults)
+        await this.#settle()
+      }
+      await this.drain()
+    }
+    let violation: string | undefined
+    try {
+      await body(steps)
+    } catch (error) {
+      if (!(error instanceof Violation)) throw error
+      violation = error.message
+    } finally {
+      this.end()
+    }
+    return {
+      ...(violation === undefined ? {} : { violation }),
+      history: this.history,
+      numbers: numbers.slice(0, done),
+      actors: this.actors.map(({ name }) => name),
+      storeCalls: this.storeCalls,
     }
   }
 

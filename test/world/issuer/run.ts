@@ -77,35 +77,13 @@ export async function runIssuerWorld(run: Run, numbers: readonly number[]): Prom
   const world = new World(run.seed, faultsOf(random), () => {})
   world.idle = new Set(run.idle)
   const facts = new Facts(world)
-  let done = 0
-  const counted = function* (): Generator<number> {
-    for (const number of numbers) {
-      done++
-      yield number
-    }
-  }
-  const ran = (violation?: string): Ran => ({
-    ...(violation === undefined ? {} : { violation }),
-    history: world.history,
-    actors: world.actors.map(({ name }) => name),
-    numbers: numbers.slice(0, done),
-    storeCalls: world.storeCalls,
-    orders: facts.given,
-    states: facts.states,
-  })
-  try {
+  const played = await world.play(numbers, async (steps) => {
     world.store.restore(await storeWithKeys(people))
     const parties = peopled(world, facts, random)
-    await world.run(counted())
-    await world.drain()
+    await steps()
     if (run.liveness) await comeToAnEnd(world, parties)
-    return ran()
-  } catch (error) {
-    if (error instanceof Violation) return ran(error.message)
-    throw error
-  } finally {
-    world.end()
-  }
+  })
+  return { ...played, orders: facts.given, states: facts.states }
 }
 
 function peopled(world: World, facts: Facts, random: Random): readonly Party[] {
