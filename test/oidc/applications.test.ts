@@ -1,12 +1,11 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { hasBrowser, useBrowser } from '../browser/support.ts'
 import { hasPart, systemPython } from '../support/optional.ts'
@@ -17,7 +16,7 @@ import {
   appUrl,
   askedIn,
   clientSecret,
-  install,
+  folderWith,
   minuteMs,
   peopleFile,
   post,
@@ -31,11 +30,39 @@ import { Browser } from './support.ts'
 const run = promisify(execFile)
 const parts = ['npm registry', 'openssl', 'go', 'go-oidc', 'python3-social-django']
 const isComplete = parts.every(hasPart)
+vi.setConfig({ testTimeout: 3 * minuteMs })
+
+/** Packages of the applications: those that ran, which docs/oidc-applications.md names. */
+const packages = [
+  '@auth/express@0.12.3',
+  '@better-auth/core@1.7.5',
+  '@better-auth/sso@1.7.5',
+  '@fastify/cookie@11.1.5',
+  '@fastify/oauth2@8.3.0',
+  '@hono/node-server@2.1.9',
+  '@hono/oidc-auth@1.8.1',
+  'better-auth@1.7.5',
+  'express@5.3.0',
+  'express-openid-connect@3.4.0',
+  'express-session@1.19.0',
+  'fastify@5.12.8',
+  'hono@4.13.19',
+  'oidc-client-ts@3.5.0',
+  'passport@0.7.0',
+  'passport-openidconnect@0.1.2',
+]
+
+const authority = isComplete ? await trustedAuthority() : undefined
+const folder = isComplete ? await folderWith(packages, programs) : ''
+if (isComplete) {
+  const go = { GO111MODULE: 'off', GOPATH: '/usr/share/gocode', GOCACHE: join(folder, 'go-cache') }
+  await run('go', ['build', '-o', 'go-oidc', 'go-oidc.go'], { cwd: folder, env: { ...process.env, ...go } })
+}
 
 /** What a sign-in at an application is like. Those that are not set are as for most. */
 interface Application {
   readonly name: string
-  readonly command: (folder: string) => readonly [string, ...string[]]
+  readonly command: readonly [string, ...string[]]
   /** Path of its redirect URI. */
   readonly callback: string
   /** Begins a sign-in. Resolves with the address of the issuer that the browser is led to. */
@@ -48,7 +75,7 @@ interface Application {
   readonly refusal?: string
 }
 
-const node = (file: string) => (folder: string) => [process.execPath, join(folder, file)] as const
+const node = (file: string) => [process.execPath, join(folder, file)] as const
 
 /** Of Better Auth, the path that begins a sign-in and what names the provider. */
 const betterAuth = (path: string, provider: object) => async (browser: Browser) => {
@@ -101,50 +128,18 @@ const applications: readonly Application[] = [
   },
   {
     name: 'social-auth',
-    command: (folder) => [systemPython, join(folder, 'social-auth.py')],
+    command: [systemPython, join(folder, 'social-auth.py')],
     callback: '/complete/oidc/',
     begin: async (browser) => (await browser.open('/login/oidc/')).address,
     isWithoutPkce: true,
   },
   {
     name: 'go-oidc',
-    command: (folder) => [join(folder, 'go-oidc')],
+    command: [join(folder, 'go-oidc')],
     callback: '/callback',
     isWithoutPkce: true,
   },
 ]
-
-/** Packages of the applications: those that ran, which docs/oidc-applications.md names. */
-const packages = [
-  '@auth/express@0.12.3',
-  '@better-auth/core@1.7.5',
-  '@better-auth/sso@1.7.5',
-  '@fastify/cookie@11.1.5',
-  '@fastify/oauth2@8.3.0',
-  '@hono/node-server@2.1.9',
-  '@hono/oidc-auth@1.8.1',
-  'better-auth@1.7.5',
-  'express@5.3.0',
-  'express-openid-connect@3.4.0',
-  'express-session@1.19.0',
-  'fastify@5.12.8',
-  'hono@4.13.19',
-  'oidc-client-ts@3.5.0',
-  'passport@0.7.0',
-  'passport-openidconnect@0.1.2',
-]
-
-const authority = isComplete ? await trustedAuthority() : undefined
-let folder = ''
-beforeAll(async () => {
-  if (!isComplete) return
-  folder = mkdtempSync(join(tmpdir(), 'countersign-applications-'))
-  cpSync(programs, folder, { recursive: true })
-  await install(folder, packages)
-  const go = { GO111MODULE: 'off', GOPATH: '/usr/share/gocode', GOCACHE: join(folder, 'go-cache') }
-  await run('go', ['build', '-o', 'go-oidc', 'go-oidc.go'], { cwd: folder, env: { ...process.env, ...go } })
-}, 15 * minuteMs)
-afterAll(() => void (folder && rmSync(folder, { recursive: true, force: true })))
 
 const login = async (browser: Browser): Promise<URL> => (await browser.open('/login')).address
 
@@ -191,7 +186,7 @@ describe.skipIf(!isComplete).each(settings)('$name', ({ options, email }) => {
       }
       const url = await startIssuer(authority!, options(), { metadata, ...(isWithoutPkce && { pkce: 'optional' }) })
       const environment = { ISSUER: url, CLIENT_ID: 'app' }
-      const port = await startProgram({ command: () => command(folder), folder, authority: authority!, environment })
+      const port = await startProgram({ command: () => command, folder, authority: authority!, environment })
       const issuer = new Browser(url)
       for (const expectedConsents of [1, 0]) {
         const app = new AppBrowser(port)
@@ -211,7 +206,6 @@ describe.skipIf(!isComplete).each(settings)('$name', ({ options, email }) => {
         expect(user.email?.toLowerCase()).toBe(mail?.toLowerCase())
       }
     },
-    3 * minuteMs,
   )
 })
 
@@ -229,12 +223,11 @@ describe.skipIf(!isComplete)('with the scope groups', () => {
       const url = await startIssuer(authority!, { people }, { metadata, ...(isWithoutPkce && { pkce: 'optional' }) })
       const scope = refusal === undefined ? 'openid profile groups' : 'openid profile email groups'
       const environment = { ISSUER: url, CLIENT_ID: 'app', SCOPE: scope }
-      const port = await startProgram({ command: () => command(folder), folder, authority: authority!, environment })
+      const port = await startProgram({ command: () => command, folder, authority: authority!, environment })
       const app = new AppBrowser(port)
       await signIn(app, new Browser(url), wallet, begin)
       expect((await (await app.fetch('/')).json()).groups).toEqual(['staff', 'admins'])
     },
-    3 * minuteMs,
   )
 })
 
@@ -284,15 +277,10 @@ describe.skipIf(!isComplete || !hasBrowser)('oidc-client-ts', () => {
       const { userId, shown } = await visit(options())
       await expect.poll(shown).toBe(JSON.stringify({ sub: userId }))
     },
-    3 * minuteMs,
   )
 
-  test(
-    'finds the groups of the user',
-    async () => {
-      const { userId, shown } = await visit({ people: peopleFile([wallet, { groups: ['staff'] }]) }, 'openid groups')
-      await expect.poll(shown).toBe(JSON.stringify({ sub: userId, groups: ['staff'] }))
-    },
-    3 * minuteMs,
-  )
+  test('finds the groups of the user', async () => {
+    const { userId, shown } = await visit({ people: peopleFile([wallet, { groups: ['staff'] }]) }, 'openid groups')
+    await expect.poll(shown).toBe(JSON.stringify({ sub: userId, groups: ['staff'] }))
+  })
 })

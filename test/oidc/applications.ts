@@ -1,10 +1,11 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { expect, onTestFinished } from 'vitest'
+import { afterAll, expect, onTestFinished } from 'vitest'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { type Navigation, navigate } from '../support/navigate.ts'
 import { freePort } from '../support/redis-server.ts'
@@ -24,8 +25,11 @@ export const clientSecret = 'secret-of-the-application-and-the-issuer'
 /** The folder with the programs of the applications. */
 export const programs = fileURLToPath(new URL('applications', import.meta.url))
 
-/** Installs packages into a folder, for the Node that this runs on. */
-export async function install(folder: string, packages: readonly string[]): Promise<void> {
+/** A folder with programs and packages, for the Node that this runs on. It is removed after the tests of the file. */
+export async function folderWith(packages: readonly string[], from?: string): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'countersign-applications-'))
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
+  if (from !== undefined) cpSync(from, folder, { recursive: true })
   const prefix = dirname(dirname(process.execPath))
   // Where a package has to be compiled: the headers beside this Node, if they are there.
   const headers = existsSync(join(prefix, 'include/node')) ? { npm_config_nodedir: prefix } : {}
@@ -35,6 +39,7 @@ export async function install(folder: string, packages: readonly string[]): Prom
     cwd: folder,
     env: { ...process.env, ...headers, PATH: path },
   })
+  return folder
 }
 
 /** Starts an issuer over TLS. Resolves with its address. */

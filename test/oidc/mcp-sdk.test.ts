@@ -1,39 +1,30 @@
-import { execFile, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { on, once } from 'node:events'
 import { copyFile, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { blocksOf } from '../docs/blocks.ts'
 import { application, TestUser } from '../integrations/approvals/support.ts'
 import { startInternet } from '../support/internet.ts'
 import { hasPart } from '../support/optional.ts'
 import { freePort } from '../support/redis-server.ts'
+import { folderWith, minuteMs } from './applications.ts'
 import { discoverAs, documentOf, json, loopback, startWithDocuments } from './documents.ts'
 import { allow, Browser, contentOf, decide, fileWith } from './support.ts'
 
-const run = promisify(execFile)
-const minuteMs = 60_000
 const isComplete = hasPart('npm registry')
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const internet = isComplete ? await startInternet() : undefined
-
-let folder = ''
-beforeAll(async () => {
-  if (!isComplete) return
-  folder = await mkdtemp(join(tmpdir(), 'countersign-mcp-sdk-'))
-  await writeFile(join(folder, 'package.json'), '{"private":true,"type":"module"}')
-  const packages = [
-    '@modelcontextprotocol/sdk@1.32.2',
-    '@modelcontextprotocol/conformance@0.2.0-alpha.12',
-    'mcp-remote@0.15.1',
-  ]
-  await run('npm', ['install', '--no-audit', '--no-fund', '--loglevel=error', ...packages], { cwd: folder })
-}, 15 * minuteMs)
-afterAll(async () => void (folder && (await rm(folder, { recursive: true, force: true }))))
+const packages = [
+  '@modelcontextprotocol/sdk@1.32.2',
+  '@modelcontextprotocol/conformance@0.2.0-alpha.12',
+  'mcp-remote@0.15.1',
+]
+const folder = isComplete ? await folderWith(packages) : ''
+vi.setConfig({ testTimeout: 2 * minuteMs })
 
 /** Lines that make the server of docs/mcp.md that of the example, whose tools wait for the wallet of a token's user. */
 function guardedBy(user: TestUser, serving: string): string {
@@ -159,38 +150,30 @@ async function signInBySdk({ resource, id, browser }: Awaited<ReturnType<typeof 
 const said = (text: string) => ({ content: [{ type: 'text', text }] })
 
 describe.skipIf(!isComplete)('@modelcontextprotocol/sdk', () => {
-  test(
-    'signs in to the server of docs/mcp.md by its document, calls a tool, and refreshes',
-    async () => {
-      const started = await start()
-      const { client, kept } = await signInBySdk(started)
-      const who = said(`${started.user.id} by ${started.id}`)
-      expect(await client.callTool({ name: 'who' })).toMatchObject(who)
-      // One that the server refuses.
-      const before = kept.tokens as { refresh_token: string }
-      kept.tokens = { ...before, access_token: 'stale' }
-      expect(await client.callTool({ name: 'who' })).toMatchObject(who)
-      expect((kept.tokens as { refresh_token: string }).refresh_token).not.toBe(before.refresh_token)
-    },
-    2 * minuteMs,
-  )
+  test('signs in to the server of docs/mcp.md by its document, calls a tool, and refreshes', async () => {
+    const started = await start()
+    const { client, kept } = await signInBySdk(started)
+    const who = said(`${started.user.id} by ${started.id}`)
+    expect(await client.callTool({ name: 'who' })).toMatchObject(who)
+    // One that the server refuses.
+    const before = kept.tokens as { refresh_token: string }
+    kept.tokens = { ...before, access_token: 'stale' }
+    expect(await client.callTool({ name: 'who' })).toMatchObject(who)
+    expect((kept.tokens as { refresh_token: string }).refresh_token).not.toBe(before.refresh_token)
+  })
 
-  test(
-    'signs in to the server of the example, whose tools run once the user has signed the call',
-    async () => {
-      const started = await start(true)
-      const { user, nextOrder } = started
-      const { client } = await signInBySdk(started)
-      const transfer = () => client.callTool({ name: 'transfer_money', arguments: { to: 'bakery', amount: 25 } })
-      const [declined, refused] = [nextOrder(), transfer()]
-      await user.reject(await declined)
-      expect(await refused).toMatchObject(said('Not done: declined'))
-      const [asked, done] = [nextOrder(), transfer()]
-      await user.approve(await asked)
-      expect(await done).toMatchObject(said('Transferred 25 to bakery'))
-    },
-    2 * minuteMs,
-  )
+  test('signs in to the server of the example, whose tools run once the user has signed the call', async () => {
+    const started = await start(true)
+    const { user, nextOrder } = started
+    const { client } = await signInBySdk(started)
+    const transfer = () => client.callTool({ name: 'transfer_money', arguments: { to: 'bakery', amount: 25 } })
+    const [declined, refused] = [nextOrder(), transfer()]
+    await user.reject(await declined)
+    expect(await refused).toMatchObject(said('Not done: declined'))
+    const [asked, done] = [nextOrder(), transfer()]
+    await user.approve(await asked)
+    expect(await done).toMatchObject(said('Transferred 25 to bakery'))
+  })
 })
 
 describe.skipIf(!isComplete)('mcp-remote', () => {
@@ -213,102 +196,86 @@ describe.skipIf(!isComplete)('mcp-remote', () => {
     return { client, connected: client.connect(transport) as Promise<void>, lines }
   }
 
-  test(
-    'with the id of a listed client signs in to the server of docs/mcp.md, and calls a tool',
-    async () => {
-      const { resource, browser, user } = await start()
-      const page = await readFile(join(root, 'docs/mcp.md'), 'utf8')
-      const option = /`(--static-oauth-client-info) '(\{[^`]*\})'`/.exec(page)?.slice(1) ?? []
-      const { client, connected, lines } = await startRemote(resource, '3334', ...option)
-      for await (const [line] of lines) {
-        const address = /https?:\S+\/authorize\?\S+/.exec(line)?.[0]
-        if (address === undefined) continue
-        await fetch(await decide(browser, await browser.open(address)))
-        break
-      }
-      await connected
-      expect(await client.callTool({ name: 'who' })).toMatchObject(said(`${user.id} by mcp-remote`))
-    },
-    2 * minuteMs,
-  )
+  test('with the id of a listed client signs in to the server of docs/mcp.md, and calls a tool', async () => {
+    const { resource, browser, user } = await start()
+    const page = await readFile(join(root, 'docs/mcp.md'), 'utf8')
+    const option = /`(--static-oauth-client-info) '(\{[^`]*\})'`/.exec(page)?.slice(1) ?? []
+    const { client, connected, lines } = await startRemote(resource, '3334', ...option)
+    for await (const [line] of lines) {
+      const address = /https?:\S+\/authorize\?\S+/.exec(line)?.[0]
+      if (address === undefined) continue
+      await fetch(await decide(browser, await browser.open(address)))
+      break
+    }
+    await connected
+    expect(await client.callTool({ name: 'who' })).toMatchObject(said(`${user.id} by mcp-remote`))
+  })
 
-  test(
-    'as it comes stops, and says that the issuer registers no clients',
-    async () => {
-      const { resource } = await start()
-      const { connected, lines } = await startRemote(resource)
-      connected.catch(() => undefined)
-      let printed = ''
-      for await (const [line] of lines) printed += line
-      expect(printed).toContain('does not support dynamic client registration')
-    },
-    2 * minuteMs,
-  )
+  test('as it comes stops, and says that the issuer registers no clients', async () => {
+    const { resource } = await start()
+    const { connected, lines } = await startRemote(resource)
+    connected.catch(() => undefined)
+    let printed = ''
+    for await (const [line] of lines) printed += line
+    expect(printed).toContain('does not support dynamic client registration')
+  })
 })
 
 describe.skipIf(!isComplete)('openid-client, without the SDK', () => {
-  test(
-    'signs in to the server of the example, too, and the user signs its call',
-    async () => {
-      const { resource, id, browser, user, nextOrder } = await start(true)
-      const { pathname, origin } = new URL(resource)
-      const metadata = await (await fetch(`${origin}/.well-known/oauth-protected-resource${pathname}`)).json()
-      const config = await discoverAs(metadata.authorization_servers[0], id)
-      const asked = { redirect_uri: loopback.used, scope: 'openid notes:read', resource }
-      const tokens = await allow({ browser, config }, asked)
-      const [order, answer] = [
-        nextOrder(),
-        fetch(resource, {
-          method: 'POST',
-          headers: {
-            authorization: `Bearer ${tokens.access_token}`,
-            'content-type': 'application/json',
-            accept: 'application/json, text/event-stream',
-          },
-          body: JSON.stringify({
-            jsonrpc: '2.0',
-            id: 1,
-            method: 'tools/call',
-            params: { name: 'delete_repository', arguments: { name: 'archive' } },
-          }),
+  test('signs in to the server of the example, too, and the user signs its call', async () => {
+    const { resource, id, browser, user, nextOrder } = await start(true)
+    const { pathname, origin } = new URL(resource)
+    const metadata = await (await fetch(`${origin}/.well-known/oauth-protected-resource${pathname}`)).json()
+    const config = await discoverAs(metadata.authorization_servers[0], id)
+    const asked = { redirect_uri: loopback.used, scope: 'openid notes:read', resource }
+    const tokens = await allow({ browser, config }, asked)
+    const [order, answer] = [
+      nextOrder(),
+      fetch(resource, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${tokens.access_token}`,
+          'content-type': 'application/json',
+          accept: 'application/json, text/event-stream',
+        },
+        body: JSON.stringify({
+          jsonrpc: '2.0',
+          id: 1,
+          method: 'tools/call',
+          params: { name: 'delete_repository', arguments: { name: 'archive' } },
         }),
-      ]
-      await user.approve(await order)
-      expect(await (await answer).text()).toContain('"text":"Deleted archive"')
-    },
-    2 * minuteMs,
-  )
+      }),
+    ]
+    await user.approve(await order)
+    expect(await (await answer).text()).toContain('"text":"Deleted archive"')
+  })
 })
 
 describe.skipIf(!isComplete)('@modelcontextprotocol/conformance', () => {
-  test(
-    'of the scenarios for authorization servers, no check fails',
-    async () => {
-      const { url, resource, id, browser } = await start()
-      const [port, results] = [await freePort(), join(folder, 'results')]
-      const program = join(folder, 'node_modules/@modelcontextprotocol/conformance/dist/index.js')
-      const asked = ['--url', url, '--client-id', id, '--resource', resource, '--port', `${port}`, '-o', results]
-      const child = spawn(process.execPath, [program, 'authorization', ...asked], {
-        stdio: ['ignore', 'pipe', 'inherit'],
-      })
-      onTestFinished(() => void child.kill('SIGKILL'))
-      const exited = once(child, 'exit')
-      for await (const [line] of on(createInterface(child.stdout), 'line', { close: ['close'] })) {
-        if (!String(line).startsWith(`${url}/`)) continue
-        const opened = await browser.open(line)
-        const { address } =
-          contentOf(opened.text).kind === 'consent' ? { address: await decide(browser, opened) } : opened
-        await fetch(address.origin === url ? `http://127.0.0.1:${port}/callback?error=refused` : address)
-      }
-      await exited
-      const files = (await readdir(results, { recursive: true })).filter((name) => name.endsWith('checks.json'))
-      const checks = (
-        await Promise.all(files.map(async (file) => JSON.parse(await readFile(join(results, file), 'utf8'))))
-      ).flat()
-      expect(checks.length).toBeGreaterThanOrEqual(3)
-      const failed = checks.filter(({ status }) => status !== 'SUCCESS').map(({ id }) => id)
-      expect(failed).toEqual([])
-    },
-    2 * minuteMs,
-  )
+  test('of the scenarios for authorization servers, no check fails', async () => {
+    const { url, resource, id, browser } = await start()
+    const [port, results] = [await freePort(), join(folder, 'results')]
+    const program = join(folder, 'node_modules/@modelcontextprotocol/conformance/dist/index.js')
+    const asked = ['--url', url, '--client-id', id, '--resource', resource, '--port', `${port}`, '-o', results]
+    const child = spawn(process.execPath, [program, 'authorization', ...asked], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    onTestFinished(() => void child.kill('SIGKILL'))
+    const exited = once(child, 'exit')
+    for await (const [line] of on(createInterface(child.stdout), 'line', { close: ['close'] })) {
+      if (!String(line).startsWith(`${url}/`)) continue
+      const opened = await browser.open(line)
+      const { address } =
+        contentOf(opened.text).kind === 'consent' ? { address: await decide(browser, opened) } : opened
+      await fetch(address.origin === url ? `http://127.0.0.1:${port}/callback?error=refused` : address)
+    }
+    await exited
+    const files = (await readdir(results, { recursive: true })).filter((name) => name.endsWith('checks.json'))
+    const checks = (
+      await Promise.all(files.map(async (file) => JSON.parse(await readFile(join(results, file), 'utf8'))))
+    ).flat()
+    expect(checks.length).toBeGreaterThanOrEqual(3)
+    const failed = checks.filter(({ status }) => status !== 'SUCCESS').map(({ id }) => id)
+    expect(failed).toEqual([])
+  })
 })

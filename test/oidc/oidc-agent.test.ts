@@ -7,7 +7,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { hasPart } from '../support/optional.ts'
 import { trustedAuthority } from '../support/tls.ts'
-import { minuteMs, programs, startIssuer } from './applications.ts'
+import { programs, startIssuer } from './applications.ts'
 import { allowCode, terminal } from './devices.ts'
 
 const isComplete = ['openssl', 'oidc-agent'].every(hasPart)
@@ -34,20 +34,16 @@ describe.skipIf(!isComplete)('oidc-agent', () => {
   test.each<[string, CountersignOptions['oidc'], string]>([
     ['without e-mail', {}, 'openid profile offline_access'],
     ['with e-mail', { email: '{user_id}@users.example' }, 'openid profile email offline_access'],
-  ])(
-    'refreshes with the scopes that it asked for, as a client without a secret, %s',
-    async (_name, oidc, granted) => {
-      const metadata = { ...terminal.metadata, client_id: 'agent' }
-      const issuer = await startIssuer(authority!, { oidc: { ...oidc, device: true } }, { metadata })
-      const tokens = await tokensOfAgent(issuer, 'openid profile email offline_access')
-      expect(new Set(tokens).size).toBe(2)
-      for (const token of tokens) {
-        const body = new URLSearchParams({ client_id: 'agent', token })
-        const answer = await fetch(`${issuer}/api/auth/oidc/introspect`, { method: 'POST', body })
-        const { active, scope } = await answer.json()
-        expect([active, scope?.split(' ').sort()]).toEqual([true, granted.split(' ').sort()])
-      }
-    },
-    minuteMs,
-  )
+  ])('refreshes with the scopes that it asked for, as a client without a secret, %s', async (_name, oidc, granted) => {
+    const metadata = { ...terminal.metadata, client_id: 'agent' }
+    const issuer = await startIssuer(authority!, { oidc: { ...oidc, device: true } }, { metadata })
+    const tokens = await tokensOfAgent(issuer, 'openid profile email offline_access')
+    expect(new Set(tokens).size).toBe(2)
+    for (const token of tokens) {
+      const body = new URLSearchParams({ client_id: 'agent', token })
+      const answer = await fetch(`${issuer}/api/auth/oidc/introspect`, { method: 'POST', body })
+      const { active, scope } = await answer.json()
+      expect([active, scope?.split(' ').sort()]).toEqual([true, granted.split(' ').sort()])
+    }
+  })
 })

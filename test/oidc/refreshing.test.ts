@@ -1,18 +1,17 @@
 import { spawn } from 'node:child_process'
 import { on, once } from 'node:events'
-import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { build } from 'esbuild'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { hasBrowser, useBrowser } from '../browser/support.ts'
 import { hasPart, systemPython } from '../support/optional.ts'
 import { trustedAuthority } from '../support/tls.ts'
-import { clientSecret, install, minuteMs, programs, startIssuer } from './applications.ts'
+import { clientSecret, folderWith, minuteMs, programs, startIssuer } from './applications.ts'
 import { Browser, decide } from './support.ts'
 
 const isComplete = ['npm registry', 'openssl', 'python3-requests-oauthlib'].every(hasPart)
@@ -32,18 +31,12 @@ const packages = [
 const pages = ['angular', 'react', 'oidc-client-ts']
 
 const authority = isComplete ? await trustedAuthority() : undefined
-let folder = ''
-beforeAll(async () => {
-  if (!isComplete) return
-  folder = mkdtempSync(join(tmpdir(), 'countersign-refreshing-'))
-  cpSync(join(programs, 'refreshing'), folder, { recursive: true })
-  await install(folder, packages)
-  for (const page of pages) {
-    const [entry, outfile] = [join(folder, `${page}.js`), join(folder, `${page}.bundle.js`)]
-    await build({ entryPoints: [entry], outfile, bundle: true, format: 'esm', logLevel: 'error' })
-  }
-}, 5 * minuteMs)
-afterAll(() => void (folder && rmSync(folder, { recursive: true, force: true })))
+const folder = isComplete ? await folderWith(packages, join(programs, 'refreshing')) : ''
+for (const page of isComplete ? pages : []) {
+  const [entry, outfile] = [join(folder, `${page}.js`), join(folder, `${page}.bundle.js`)]
+  await build({ entryPoints: [entry], outfile, bundle: true, format: 'esm', logLevel: 'error' })
+}
+vi.setConfig({ testTimeout: 2 * minuteMs })
 
 const asked = 'openid profile email offline_access'
 
@@ -85,70 +78,62 @@ describe.skipIf(!isComplete).each(settings)('%s', (_name, options, prompt) => {
   describe.skipIf(!hasBrowser)('a page', () => {
     const browser = useBrowser()
 
-    test.each(pages)(
-      'of %s refreshes with the scopes that it asked for',
-      async (name) => {
-        const { cert, key } = await authority!.issue('localhost')
-        let issuer = ''
-        const server = createServer({ cert: readFileSync(cert), key: readFileSync(key) }, ({ url }, response) => {
-          if (url === '/settings.json') {
-            const content = { issuer, clientId: 'page', scope: asked, prompt }
-            return response.setHeader('content-type', 'application/json').end(JSON.stringify(content))
-          }
-          if (url !== '/page.js') {
-            const html = '<!doctype html><title>A page</title><body><script type="module" src="/page.js"></script>'
-            return response.setHeader('content-type', 'text/html').end(html)
-          }
-          response.setHeader('content-type', 'text/javascript').end(readFileSync(join(folder, `${name}.bundle.js`)))
-        }).listen(0, '127.0.0.1')
-        onTestFinished(() => void server.close())
-        await once(server, 'listening')
-        const own = `https://localhost:${(server.address() as AddressInfo).port}`
-        const metadata = { client_id: 'page', redirect_uris: [`${own}/`], ...publicClient }
-        issuer = await startIssuer(authority!, options, { metadata })
-        const { page } = await browser.open({ ignoreHTTPSErrors: true })
-        const elsewhere = new Browser(issuer)
-        await elsewhere.signIn()
-        const kept = [...elsewhere.cookies.values()].map(({ name, value }) => ({
-          name,
-          value,
-          url: issuer,
-          secure: true,
-        }))
-        await page.context().addCookies(kept)
-        await page.goto(own)
-        await page.getByRole('button', { name: 'Allow' }).click()
-        await expect.poll(() => page.title(), { timeout: 30_000 }).toMatch(/^\{/)
-        const { scope, ...others } = JSON.parse(await page.title())
-        expect({ ...others, scope: scope?.split(' ').sort() }).toMatchObject({
-          status: 200,
-          scope: grantedOf(options, prompt),
-        })
-        // That library asks for what it got.
-        if (name !== 'oidc-client-ts') expect(others.asked).toBe(asked)
-      },
-      2 * minuteMs,
-    )
+    test.each(pages)('of %s refreshes with the scopes that it asked for', async (name) => {
+      const { cert, key } = await authority!.issue('localhost')
+      let issuer = ''
+      const server = createServer({ cert: readFileSync(cert), key: readFileSync(key) }, ({ url }, response) => {
+        if (url === '/settings.json') {
+          const content = { issuer, clientId: 'page', scope: asked, prompt }
+          return response.setHeader('content-type', 'application/json').end(JSON.stringify(content))
+        }
+        if (url !== '/page.js') {
+          const html = '<!doctype html><title>A page</title><body><script type="module" src="/page.js"></script>'
+          return response.setHeader('content-type', 'text/html').end(html)
+        }
+        response.setHeader('content-type', 'text/javascript').end(readFileSync(join(folder, `${name}.bundle.js`)))
+      }).listen(0, '127.0.0.1')
+      onTestFinished(() => void server.close())
+      await once(server, 'listening')
+      const own = `https://localhost:${(server.address() as AddressInfo).port}`
+      const metadata = { client_id: 'page', redirect_uris: [`${own}/`], ...publicClient }
+      issuer = await startIssuer(authority!, options, { metadata })
+      const { page } = await browser.open({ ignoreHTTPSErrors: true })
+      const elsewhere = new Browser(issuer)
+      await elsewhere.signIn()
+      const kept = [...elsewhere.cookies.values()].map(({ name, value }) => ({
+        name,
+        value,
+        url: issuer,
+        secure: true,
+      }))
+      await page.context().addCookies(kept)
+      await page.goto(own)
+      await page.getByRole('button', { name: 'Allow' }).click()
+      await expect.poll(() => page.title(), { timeout: 30_000 }).toMatch(/^\{/)
+      const { scope, ...others } = JSON.parse(await page.title())
+      expect({ ...others, scope: scope?.split(' ').sort() }).toMatchObject({
+        status: 200,
+        scope: grantedOf(options, prompt),
+      })
+      // That library asks for what it got.
+      if (name !== 'oidc-client-ts') expect(others.asked).toBe(asked)
+    })
   })
 
-  test(
-    'oauthlib refreshes with the scopes that it asked for',
-    async () => {
-      const redirectUri = 'https://app.example/callback'
-      const client = { client_id: 'app', client_secret: clientSecret, redirect_uris: [redirectUri] }
-      const metadata = { ...client, grant_types: publicClient.grant_types }
-      const issuer = await startIssuer(authority!, options, { metadata, pkce: 'optional' })
-      const args = [issuer, 'app', clientSecret, redirectUri, asked, ...(prompt === undefined ? [] : [prompt])]
-      const program = startProgram([systemPython, join(folder, 'requests-oauthlib.py'), ...args], {
-        OAUTHLIB_RELAX_TOKEN_SCOPE: '1',
-      })
-      const browser = new Browser(issuer)
-      await browser.signIn()
-      program.write((await decide(browser, await browser.open(await program.readLine()))).href)
-      const { asked: body, scope } = JSON.parse(await program.readLine())
-      expect(new URLSearchParams(body).get('scope')).toBe(asked)
-      expect(scope.sort()).toEqual(grantedOf(options, prompt))
-    },
-    minuteMs,
-  )
+  test('oauthlib refreshes with the scopes that it asked for', async () => {
+    const redirectUri = 'https://app.example/callback'
+    const client = { client_id: 'app', client_secret: clientSecret, redirect_uris: [redirectUri] }
+    const metadata = { ...client, grant_types: publicClient.grant_types }
+    const issuer = await startIssuer(authority!, options, { metadata, pkce: 'optional' })
+    const args = [issuer, 'app', clientSecret, redirectUri, asked, ...(prompt === undefined ? [] : [prompt])]
+    const program = startProgram([systemPython, join(folder, 'requests-oauthlib.py'), ...args], {
+      OAUTHLIB_RELAX_TOKEN_SCOPE: '1',
+    })
+    const browser = new Browser(issuer)
+    await browser.signIn()
+    program.write((await decide(browser, await browser.open(await program.readLine()))).href)
+    const { asked: body, scope } = JSON.parse(await program.readLine())
+    expect(new URLSearchParams(body).get('scope')).toBe(asked)
+    expect(scope.sort()).toEqual(grantedOf(options, prompt))
+  })
 })

@@ -16,7 +16,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { hasPart } from '../support/optional.ts'
 import { freePort } from '../support/redis-server.ts'
@@ -37,6 +37,7 @@ import { Browser, connect, shop } from './support.ts'
 
 const isComplete = ['openssl', 'Roundcube and Dovecot'].every(hasPart)
 const authority = isComplete ? await trustedAuthority() : undefined
+vi.setConfig({ testTimeout: 3 * minuteMs })
 
 const [ada, bob] = [makeWallet(), makeWallet()]
 
@@ -207,36 +208,27 @@ describe.skipIf(!isComplete)('Roundcube with Dovecot', () => {
       expect(await first.list()).toBe('Authentication failed')
       expect(await second.list()).toEqual(['Tulips'])
     },
-    3 * minuteMs,
   )
 
-  test(
-    'a wallet of no group of the client gets no mail',
-    async () => {
-      const { enter } = await startWithMail({ groups: ['staff'] }, { people: peopleFile([ada, { groups: ['staff'] }]) })
-      expect(await (await enter(ada)).list()).toEqual(['Tulips'])
-      const outside = await enter(bob)
-      expect(outside.text).toContain('the user declined')
-      expect(await outside.list()).toBe('session is invalid')
-    },
-    3 * minuteMs,
-  )
+  test('a wallet of no group of the client gets no mail', async () => {
+    const { enter } = await startWithMail({ groups: ['staff'] }, { people: peopleFile([ada, { groups: ['staff'] }]) })
+    expect(await (await enter(ada)).list()).toEqual(['Tulips'])
+    const outside = await enter(bob)
+    expect(outside.text).toContain('the user declined')
+    expect(await outside.list()).toBe('session is invalid')
+  })
 
-  test(
-    'Dovecot takes tokens of Roundcube only, and only for their own user',
-    async () => {
-      const { url, dovecot } = await start({})
-      const [redirect_uri = ''] = metadata.redirect_uris
-      const own = await connect(url, { redirect_uri }, { ...shop.metadata, ...metadata })
-      const other = await connect(url)
-      const answer = ({ session, tokens }: typeof own, userId = session.userId) =>
-        logIn(dovecot.port, userId, tokens.access_token)
-      expect(await answer(own)).toBe('OK')
-      expect(await answer(other)).toBe('NO')
-      expect(await answer(own, other.session.userId)).toBe('NO')
-    },
-    3 * minuteMs,
-  )
+  test('Dovecot takes tokens of Roundcube only, and only for their own user', async () => {
+    const { url, dovecot } = await start({})
+    const [redirect_uri = ''] = metadata.redirect_uris
+    const own = await connect(url, { redirect_uri }, { ...shop.metadata, ...metadata })
+    const other = await connect(url)
+    const answer = ({ session, tokens }: typeof own, userId = session.userId) =>
+      logIn(dovecot.port, userId, tokens.access_token)
+    expect(await answer(own)).toBe('OK')
+    expect(await answer(other)).toBe('NO')
+    expect(await answer(own, other.session.userId)).toBe('NO')
+  })
 
   test.each([
     [10, ['Tulips']],
@@ -265,6 +257,5 @@ describe.skipIf(!isComplete)('Roundcube with Dovecot', () => {
       write(expired)
       expect(await list()).toEqual(seen)
     },
-    3 * minuteMs,
   )
 })

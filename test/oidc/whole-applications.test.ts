@@ -1,7 +1,6 @@
-import { cpSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdtempSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { hasPart } from '../support/optional.ts'
 import { trustedAuthority } from '../support/tls.ts'
@@ -11,7 +10,7 @@ import {
   appUrl,
   askedIn,
   clientSecret,
-  install,
+  folderWith,
   minuteMs,
   peopleFile,
   post,
@@ -27,14 +26,8 @@ const isComplete = ['npm registry', 'openssl'].every(hasPart)
 const packages = ['@actual-app/sync-server@26.9.0', 'node-red@5.0.7', 'passport-openidconnect@0.1.2']
 
 const authority = isComplete ? await trustedAuthority() : undefined
-let folder = ''
-beforeAll(async () => {
-  if (!isComplete) return
-  folder = mkdtempSync(join(tmpdir(), 'countersign-applications-'))
-  cpSync(programs, folder, { recursive: true })
-  await install(folder, packages)
-}, 15 * minuteMs)
-afterAll(() => void (folder && rmSync(folder, { recursive: true, force: true })))
+const folder = isComplete ? await folderWith(packages, programs) : ''
+vi.setConfig({ testTimeout: 3 * minuteMs })
 
 const [ada, bob, eve] = [makeWallet(), makeWallet(), makeWallet()]
 
@@ -91,31 +84,23 @@ describe.skipIf(!isComplete)('Node-RED', () => {
     }
   }
 
-  test(
-    'a wallet deploys or reads by its group, and one without a group does not get in',
-    async () => {
-      const people = peopleFile([ada, { groups: ['admins'] }], [bob, { groups: ['staff'] }])
-      const enter = await start({ groups: ['admins', 'staff'] }, { people })
-      const { issuer, ...editor } = await enter(ada)
-      const user = { username: await userIdOf(issuer), permissions: '*' }
-      expect(editor).toMatchObject({ consents: 1, message: null, statuses: [200, 204], user })
-      expect(await enter(bob)).toMatchObject({ statuses: [200, 401], user: { permissions: 'read' } })
-      const outside = { consents: 0, message: 'AuthenticationError: Unauthorized', statuses: [401, 401] }
-      expect(await enter(eve)).toMatchObject(outside)
-    },
-    3 * minuteMs,
-  )
+  test('a wallet deploys or reads by its group, and one without a group does not get in', async () => {
+    const people = peopleFile([ada, { groups: ['admins'] }], [bob, { groups: ['staff'] }])
+    const enter = await start({ groups: ['admins', 'staff'] }, { people })
+    const { issuer, ...editor } = await enter(ada)
+    const user = { username: await userIdOf(issuer), permissions: '*' }
+    expect(editor).toMatchObject({ consents: 1, message: null, statuses: [200, 204], user })
+    expect(await enter(bob)).toMatchObject({ statuses: [200, 401], user: { permissions: 'read' } })
+    const outside = { consents: 0, message: 'AuthenticationError: Unauthorized', statuses: [401, 401] }
+    expect(await enter(eve)).toMatchObject(outside)
+  })
 
-  test(
-    'without groups at the client any wallet gets in, with and without an e-mail address',
-    async () => {
-      for (const oidc of [{}, { email: '{user_id}@users.example' }]) {
-        const enter = await start({}, { oidc })
-        expect(await enter(eve)).toMatchObject({ statuses: [200, 401], user: { permissions: 'read' } })
-      }
-    },
-    3 * minuteMs,
-  )
+  test('without groups at the client any wallet gets in, with and without an e-mail address', async () => {
+    for (const oidc of [{}, { email: '{user_id}@users.example' }]) {
+      const enter = await start({}, { oidc })
+      expect(await enter(eve)).toMatchObject({ statuses: [200, 401], user: { permissions: 'read' } })
+    }
+  })
 })
 
 describe.skipIf(!isComplete)('Actual Budget', () => {
@@ -163,33 +148,25 @@ describe.skipIf(!isComplete)('Actual Budget', () => {
     }
   }
 
-  test(
-    'the first wallet is the owner by its address, and others get in once it adds theirs',
-    async () => {
-      const enter = await start({}, {})
-      const name = ada.address.replaceAll(' ', '')
-      const owner = await enter(ada)
-      expect(owner).toMatchObject({ consents: 1, user: { name, shown: name, role: 'ADMIN', isOwner: true } })
-      expect(await enter(bob)).toEqual({ consents: 1, refusal: 'openid-grant-failed' })
-      expect(await owner.add?.(bob.address.replaceAll(' ', ''))).toBe(200)
-      expect(await enter(bob)).toMatchObject({ consents: 0, user: { isOwner: false } })
-      expect(await enter(eve)).toMatchObject({ refusal: 'openid-grant-failed' })
-    },
-    3 * minuteMs,
-  )
+  test('the first wallet is the owner by its address, and others get in once it adds theirs', async () => {
+    const enter = await start({}, {})
+    const name = ada.address.replaceAll(' ', '')
+    const owner = await enter(ada)
+    expect(owner).toMatchObject({ consents: 1, user: { name, shown: name, role: 'ADMIN', isOwner: true } })
+    expect(await enter(bob)).toEqual({ consents: 1, refusal: 'openid-grant-failed' })
+    expect(await owner.add?.(bob.address.replaceAll(' ', ''))).toBe(200)
+    expect(await enter(bob)).toMatchObject({ consents: 0, user: { isOwner: false } })
+    expect(await enter(eve)).toMatchObject({ refusal: 'openid-grant-failed' })
+  })
 
-  test(
-    'with groups at the client their first wallet is the owner, by the names of the people file, and further ones get in',
-    async () => {
-      const person = { groups: ['family'], name: 'Ada', preferred_username: 'ada', email: 'ada@company.example' }
-      const people = peopleFile([ada, person], [bob, { groups: ['family'] }])
-      const enter = await start({ groups: ['family'] }, { people }, { ACTUAL_USER_CREATION_MODE: 'login' })
-      expect(await enter(eve)).toEqual({ consents: 0, refusal: 'missing-authorization-code' })
-      const owner = { name: 'ada', shown: 'Ada', role: 'ADMIN', isOwner: true }
-      expect(await enter(ada)).toMatchObject({ user: owner })
-      expect(await enter(bob)).toMatchObject({ user: { role: 'BASIC', isOwner: false } })
-      expect(await enter(ada)).toMatchObject({ user: owner })
-    },
-    3 * minuteMs,
-  )
+  test('with groups at the client their first wallet is the owner, by the names of the people file, and further ones get in', async () => {
+    const person = { groups: ['family'], name: 'Ada', preferred_username: 'ada', email: 'ada@company.example' }
+    const people = peopleFile([ada, person], [bob, { groups: ['family'] }])
+    const enter = await start({ groups: ['family'] }, { people }, { ACTUAL_USER_CREATION_MODE: 'login' })
+    expect(await enter(eve)).toEqual({ consents: 0, refusal: 'missing-authorization-code' })
+    const owner = { name: 'ada', shown: 'Ada', role: 'ADMIN', isOwner: true }
+    expect(await enter(ada)).toMatchObject({ user: owner })
+    expect(await enter(bob)).toMatchObject({ user: { role: 'BASIC', isOwner: false } })
+    expect(await enter(ada)).toMatchObject({ user: owner })
+  })
 })

@@ -5,13 +5,14 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { build } from 'esbuild'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { packagedDocument } from '../support/openapi.ts'
 import { hasPart } from '../support/optional.ts'
 
 const run = promisify(execFile)
 const minuteMs = 60_000
 const isComplete = hasPart('npm registry')
+vi.setConfig({ testTimeout: 3 * minuteMs })
 
 const packages = [
   'orval@8.38.0',
@@ -75,6 +76,5 @@ describe.skipIf(!isComplete)('what a generator makes of the OpenAPI document', (
       if (name === undefined) expect(exported).toEqual([])
       else expect(exported).toContain(name)
     },
-    3 * minuteMs,
   )
 })
