@@ -67,6 +67,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'real parts',
+          isolate: false,
           include: ['test/**/*.test.ts'],
           exclude: ['test/browser/**', ...domain, ...measuring, ...unwanted],
           globalSetup: parts,

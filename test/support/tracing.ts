@@ -6,15 +6,20 @@ import {
   SimpleSpanProcessor,
 } from '@opentelemetry/sdk-trace-node'
 import { afterEach } from 'vitest'
+import { atFileEnd } from './file-end.ts'
 
 const exporter = new InMemorySpanExporter()
 
 /**
- * Registers the SDK in this process, as an application does, with an exporter that keeps spans until the test is over.
+ * Registers the SDK in this process for one file, as an application does, with an exporter that keeps spans until the
+ * test is over.
  */
 export function registerSdk(): void {
   new NodeTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }).register()
   afterEach(() => exporter.reset())
+  atFileEnd(() => {
+    for (const api of [trace, context, propagation]) api.disable()
+  })
 }
 
 /** The spans that have ended. Those of a call may end a moment after its answer has arrived. */
