@@ -79,16 +79,16 @@ describe.skipIf(!hasBrowser)('the inbox', () => {
     await page.getByText(empty).waitFor()
     await expectAccessible(page, 'empty')
     const ask = await Ask.start(url, userId)
-    await requests(page).waitFor({ timeout: 6000 })
+    await requests(page).waitFor()
     expect(await page.title()).toMatch(/^\(1\) Your requests/)
     expect(await page.locator('#count').textContent()).toBe('Waiting for you: 1')
     await Ask.start(url, userId, { displayTitle: 'A newer one' })
-    await requests(page).nth(1).waitFor({ timeout: 6000 })
+    await requests(page).nth(1).waitFor()
     expect(await requests(page).first().textContent()).toContain('A newer one')
     await expectAccessible(page, 'list')
     await expectNoSidewaysScroll(page, 'list')
     await ask.cancel()
-    await expect.poll(() => requests(page).count(), { timeout: 6000 }).toBe(1)
+    await expect.poll(() => requests(page).count()).toBe(1)
     expectNoFaults(trail)
   })
 
@@ -105,7 +105,7 @@ describe.skipIf(!hasBrowser)('the inbox', () => {
     await page.goto(inbox(publicUrl))
     await page.getByText(empty).waitFor()
     await Ask.start(other.url, userId, { requester: { origin: publicUrl } })
-    await requests(page).waitFor({ timeout: 6000 })
+    await requests(page).waitFor()
   })
 
   test('asks nothing while it is hidden, and at once when it is seen again', async () => {
@@ -120,7 +120,7 @@ describe.skipIf(!hasBrowser)('the inbox', () => {
     await page.waitForTimeout(6000)
     expect(looks(trail)).toBe(before)
     await setVisibility(page, 'visible')
-    await requests(page).waitFor({ timeout: 2000 })
+    await requests(page).waitFor({ timeout: 4000 })
     // Seen and hidden many times, it has one timer.
     for (let times = 0; times < 5; times++) {
       await setVisibility(page, 'hidden')

@@ -386,7 +386,7 @@ describe.skipIf(!hasBrowser)('on the sign-in page,', () => {
     const shownAfter = async (click: () => Promise<void>, text: string): Promise<void> => {
       await click()
       // By the next frame: an answer of the service never comes.
-      await page.getByText(text).filter({ visible: true }).first().waitFor({ timeout: 1000 })
+      await page.getByText(text).filter({ visible: true }).first().waitFor()
     }
     await shownAfter(() => page.getByRole('button', { name: 'wallet on this device' }).click(), 'One moment.')
     await page.context().unroute('**/api/auth/**')

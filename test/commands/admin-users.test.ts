@@ -9,6 +9,7 @@ import type { CountersignOptions } from '../../src/service/config.ts'
 import { openStore } from '../../src/store/open.ts'
 import { administrationOn, newWallet } from '../core/users/support.ts'
 import { runHere } from '../support/command.ts'
+import { misspelt } from '../support/evm.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { sharedStores } from '../support/stores.ts'
@@ -281,11 +282,3 @@ describe.each(sharedStores)('a user whose id is no plain ASCII, on %s', (_name, 
     expect(await administrationOn(store).count()).toEqual({ users: 1, sessions: 0 })
   })
 })
-
-/** An address with the case of one letter changed. */
-function misspelt(address: string): string {
-  const at = [...address].findIndex((letter, index) => index > 1 && /[a-fA-F]/.test(letter))
-  const letter = address.charAt(at)
-  const other = letter === letter.toLowerCase() ? letter.toUpperCase() : letter.toLowerCase()
-  return address.slice(0, at) + other + address.slice(at + 1)
-}

@@ -1,25 +1,15 @@
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { makeTestWallet } from '../../src/integrations/testing/index.ts'
+import { freePort } from '../support/redis-server.ts'
 import { withSources, workFolder } from '../support/snippets.ts'
 
 const page = await readFile(new URL('../../docs/headless.md', import.meta.url), 'utf8')
 const reasons = [...page.matchAll(/^\| (`[A-Z_`, ]+`) \|/gm)].flatMap(
   ([, names = '']) => names.match(/[A-Z_]{3,}/g) ?? [],
 )
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, 'close')
-  return port
-}
 
 test("the page's server signs a wallet in once, in the browser that began, from its own origin", async () => {
   const port = await freePort()

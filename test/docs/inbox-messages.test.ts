@@ -134,7 +134,7 @@ describe.skipIf(!hasPart('npm registry') || !hasPart('an SMTP server of Python')
   test('sends a title by each way as text, and nothing that it has in it takes effect', async () => {
     arrived()
     expect((await send('msg_1', addressed(evil))).status).toBe(200)
-    await vi.waitFor(() => expect(mails).toContain('END MESSAGE'))
+    await expect.poll(() => mails).toContain('END MESSAGE')
     const { posts: seen, mails: mailed } = arrived()
     expect(seen).toEqual([
       {

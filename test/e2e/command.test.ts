@@ -1,18 +1,7 @@
-import { once } from 'node:events'
-import { createServer } from 'node:net'
 import { expect, test } from 'vitest'
+import { freePort } from '../support/redis-server.ts'
 import { rest } from '../support/rest.ts'
 import { spawnService } from '../support/service.ts'
-
-/** A port that is free now. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, 'close')
-  return port
-}
 
 test('--port, --host and --store take precedence over variables, even over those that do not fit', async () => {
   const environment = { PORT: 'none', HOST: 'http://nowhere', COUNTERSIGN_STORE: 'mysql://nowhere' }

@@ -170,7 +170,8 @@ describe.skipIf(redisUrl === undefined)('a watch follows the store', () => {
     const stopped = service.close(20_000)
     const startedAt = performance.now()
     expect(await watch.ended).toBe('end')
-    expect(performance.now() - startedAt).toBeLessThan(1500)
+    // Before the 2.5 seconds that a call has for the store.
+    expect(performance.now() - startedAt).toBeLessThan(2400)
     expect(watch.statuses).toEqual(['SERVING', 'NOT_SERVING'])
     redis.thaw()
     await stopped

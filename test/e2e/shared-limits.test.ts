@@ -1,5 +1,5 @@
 import { createClient } from 'redis'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { newToken } from '../../src/base/token.ts'
 import type { AuditEvent } from '../../src/index.ts'
 import type { CountersignOptions } from '../../src/service/config.ts'
@@ -148,7 +148,7 @@ describe.each(sharedStores)('two services on %s', (_name, open) => {
     expect((await startOrder(urls[0], from('192.0.2.2'))).status).toBe(200)
     const [{ orderId, desktopToken }] = others.map(({ json }) => json) as [{ orderId: string; desktopToken: string }]
     await rest(urls[1], '/cross-device/cancel', { orderId, desktopToken }, from('192.0.2.1'))
-    await vi.waitFor(async () => expect((await startOrder(urls[0], from('192.0.2.1'))).status).toBe(200))
+    await expect.poll(async () => (await startOrder(urls[0], from('192.0.2.1'))).status).toBe(200)
     expect((await startOrder(urls[1], from('192.0.2.1'))).status).toBe(429)
   })
 
@@ -178,7 +178,7 @@ describe.each(sharedStores)('two services on %s', (_name, open) => {
     expect((await watch(urls[0], order, from('192.0.2.1'))).status).toBe(200)
     for (const { leave } of opened.slice(0, 6)) leave()
     const again = () => watch(urls[1], order, from('192.0.2.66'))
-    await vi.waitFor(async () => expect((await again()).status).toBe(200), { timeout: 20_000 })
+    await expect.poll(async () => (await again()).status).toBe(200)
   })
 
   test('limit the sign-ins of a wallet by either way, and those of no other', async () => {
@@ -285,10 +285,8 @@ describe.skipIf(redisUrl === undefined)('with Redis', () => {
       onTestFinished(() => monitor.destroy())
       await monitor.monitor((line) => seen.push(String(line)))
       for (let n = 0; n < 5; n++) expect((await signIn(url, makeWallet(), {})).status).toBe(200)
-      await vi.waitFor(async () => {
-        await admin.echo(keyPrefix)
-        expect(seen.some((line) => line.includes(`"ECHO" "${keyPrefix}"`))).toBe(true)
-      })
+      await admin.echo(keyPrefix)
+      await expect.poll(() => seen.some((line) => line.includes(`"ECHO" "${keyPrefix}"`))).toBe(true)
       return seen.filter((line) => line.includes(`${keyPrefix}:`)).length
     }
     const without = await commandsOf(false)

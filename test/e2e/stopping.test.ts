@@ -65,19 +65,15 @@ describe('a drain', () => {
     const { url, service } = await startService({ enforceOrigin: false, drainSeconds: 3 })
     const client = orderClients.REST!(url)
     const order = await client.start('login')
-    const watch = async (afterSequence: number) => {
-      const seen: number[] = []
-      for await (const { sequence } of client.watch(order, afterSequence)) seen.push(sequence)
-      return seen
-    }
-    const first = watch(0)
-    await sleep(100)
+    const first = client.watch(order, 0)[Symbol.asyncIterator]()
+    expect((await first.next()).value).toMatchObject({ sequence: 1 })
     const drained = service.drain()
-    expect(await first).toEqual([1])
-    const second = watch(1)
-    await sleep(100)
+    expect((await first.next()).done).toBe(true)
+    const second = client.watch(order, 1)[Symbol.asyncIterator]()
+    const news = second.next()
     await client.claim(order)
-    expect(await second).toEqual([2])
+    expect((await news).value).toMatchObject({ sequence: 2 })
+    expect((await second.next()).done).toBe(true)
     await service.close(500)
     await drained
   })

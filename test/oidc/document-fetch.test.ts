@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { silentLogger } from '../../src/base/log.ts'
 import { Sampler } from '../../src/base/timing/sampler.ts'
 import { ClientDocuments } from '../../src/oidc/client-documents.ts'
@@ -218,7 +218,7 @@ describe('of one network', () => {
     const { url } = await startWithDocuments({ trustProxy: 1, rateLimit: true })
     internet.forget()
     const attack = twenty.map((index) => statusFor(url, made(index), '198.51.100.9'))
-    await vi.waitFor(() => expect(internet.lookups.length).toBeGreaterThanOrEqual(2))
+    await expect.poll(() => internet.lookups.length).toBeGreaterThanOrEqual(2)
     const others = await Promise.all(ten.map((index) => statusFor(url, own(index), `203.0.113.${index + 1}`)))
     expect(others).toEqual(ten.map(() => 303))
     expect(new Set(await Promise.all(attack))).toEqual(new Set([503]))
@@ -257,9 +257,9 @@ describe('of one network', () => {
     }
     const all = [find('a1', 'a'), find('b1', 'b'), find('a2', 'a'), find('b2', 'b'), find('c1', 'c')]
     for (let answered = 0; answered < all.length; answered++) {
-      await vi.waitFor(() => expect(answers.length).toBeGreaterThan(0))
+      await expect.poll(() => answers.length, { interval: 5 }).toBeGreaterThan(0)
       answers.shift()?.()
-      await vi.waitFor(() => expect(fetched.length).toBe(answered + 1))
+      await expect.poll(() => fetched.length, { interval: 5 }).toBe(answered + 1)
     }
     await Promise.all(all)
     expect(fetched).toEqual(['a1', 'b1', 'c1', 'a2', 'b2'])

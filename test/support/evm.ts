@@ -39,6 +39,14 @@ export function countOf(chain: TestChain, method: string): number {
   return chain.calls.filter((call) => call.method === method).length
 }
 
+/** An address with the case of one letter changed, which leaves letters of both cases: its checksum is wrong. */
+export function misspelt(address: string): string {
+  const swapped = (letter: string) => (letter === letter.toLowerCase() ? letter.toUpperCase() : letter.toLowerCase())
+  const digits = address.slice(2)
+  const others = [...digits].map((digit, at) => `0x${digits.slice(0, at)}${swapped(digit)}${digits.slice(at + 1)}`)
+  return others.find((other) => other !== address && /[a-f]/.test(other) && /[A-F]/.test(other)) ?? ''
+}
+
 /** A contract that a chain has without code, and what it returns for everything. */
 export interface TestPrecompile {
   readonly address: Hex

@@ -1,4 +1,5 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
@@ -140,14 +141,24 @@ export async function said(child: ChildProcess, text: string): Promise<void> {
 }
 
 /**
- * Finds a loopback port that is free now, together with the port 10,000 above it, which a cluster node takes as well.
+ * Finds a loopback port that is free now, together with the port 10,000 above it, which a cluster node takes as well. No
+ * other process that runs tests finds it until this one has ended.
  */
 export async function freePort(): Promise<number> {
   while (true) {
     // Both lie below the ports that the system gives to outgoing connections.
-    const port = 11_000 + Math.floor(Math.random() * 11_000)
-    if ((await isFree(port)) && (await isFree(port + 10_000))) return port
+    const port = randomInt(11_000, 22_000)
+    if ((await reserve(port)) && (await isFree(port)) && (await isFree(port + 10_000))) return port
   }
+}
+
+/** Marks a port by an abstract socket, which Linux has for all processes and closes with this one. */
+function reserve(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const mark = createServer().unref()
+    mark.once('error', () => resolve(false))
+    mark.listen(`\0countersign-tests-${port}`, () => resolve(true))
+  })
 }
 
 function isFree(port: number): Promise<boolean> {

@@ -24,20 +24,24 @@ const refusal = { reason: 'INVALID_REQUEST', message: 'The request ended before 
 
 test('a body whose sender has gone before it is read is refused, over HTTP/1.1', async () => {
   const read = Promise.withResolvers<Buffer>()
-  const port = await listen(http.createServer((request) => read.resolve(readLate(request))))
-  const socket = connect(port, '127.0.0.1')
+  const server = http.createServer((request) => {
+    read.resolve(readLate(request))
+    socket.resetAndDestroy()
+  })
+  const socket = connect(await listen(server), '127.0.0.1')
   socket.write('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 100\r\n\r\nhalf')
-  setTimeout(() => socket.resetAndDestroy(), 100)
   await expect(read.promise).rejects.toMatchObject(refusal)
 })
 
 test('a body whose sender has gone before it is read is refused, over HTTP/2', async () => {
   const read = Promise.withResolvers<Buffer>()
-  const port = await listen(http2.createServer().on('stream', (stream) => read.resolve(readLate(stream))))
-  const session = http2.connect(`http://127.0.0.1:${port}`).on('error', () => {})
+  const server = http2.createServer().on('stream', (arrived) => {
+    read.resolve(readLate(arrived))
+    stream.close(http2.constants.NGHTTP2_CANCEL)
+  })
+  const session = http2.connect(`http://127.0.0.1:${await listen(server)}`).on('error', () => {})
   const stream = session.request({ ':method': 'POST' }).on('error', () => {})
   stream.write('half')
-  setTimeout(() => stream.close(http2.constants.NGHTTP2_CANCEL), 100)
   await expect(read.promise).rejects.toMatchObject(refusal)
   session.destroy()
 })

@@ -103,9 +103,9 @@ describe('news from another client', () => {
   test('is asked for at the service', async () => {
     const { first, ids, asked } = await twoTabs()
     const { session } = await first.signInWallet()
-    await vi.waitFor(() => expect(ids).toEqual([session.id]))
+    await expect.poll(() => ids).toEqual([session.id])
     await first.signOut()
-    await vi.waitFor(() => expect(ids).toEqual([session.id, undefined]))
+    await expect.poll(() => ids).toEqual([session.id, undefined])
     expect(asked).toHaveBeenCalledTimes(2)
   })
 
@@ -114,12 +114,12 @@ describe('news from another client', () => {
     const answered = Promise.withResolvers<void>()
     hold(answered.promise)
     await first.signInWallet()
-    await vi.waitFor(() => expect(asked).toHaveBeenCalled())
+    await expect.poll(() => asked).toHaveBeenCalled()
     const { session } = await second.signInWallet()
     answered.resolve()
     // The next news goes through the same gate, after the one that was held.
     await first.signOut()
-    await vi.waitFor(() => expect(ids.at(-1)).toBeUndefined())
+    await expect.poll(() => ids.at(-1)).toBeUndefined()
     expect(ids).toEqual([session.id, undefined])
   })
 })

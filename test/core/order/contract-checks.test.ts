@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { storedOrders } from '../../../src/core/order/records.ts'
 import type { WalletAdapter } from '../../../src/core/wallet/wallet.ts'
 import { CountersignError } from '../../../src/shared/errors.ts'
@@ -121,7 +121,7 @@ describe.each(stores)('proofs that only an RPC can check, on $name', ({ open }) 
       outage()
     }
     const away = reasonOf(approve(instances[0], order))
-    await vi.waitFor(() => expect(rpc.asked).toBe(3))
+    await expect.poll(() => rpc.asked).toBe(3)
     rpc.meanwhile = () => {}
     const adapter = contractWallets(rpc)
     const late = makeInstance(store, {

@@ -291,10 +291,10 @@ describe('limits', () => {
   })
 
   test('an HTTP/2 connection that has opened in time stays', async () => {
-    const { url } = await start(echo, { openingMs: 60, lingerMs: 20 })
+    const { url } = await start(echo, { openingMs: 500, lingerMs: 20 })
     const session = connectHttp2(url)
     await once(session, 'remoteSettings')
-    await sleep(150)
+    await sleep(700)
     expect((await ask(session, '/')).body).toBe('2.0 GET / ')
   })
 
@@ -329,13 +329,13 @@ describe('limits', () => {
       async (request, response) => {
         if (request.url === '/patient') {
           // Read or not: what counts is that it came.
-          await sleep(120)
+          await sleep(500)
           return reply(response, 'at last')
         }
         request.on('close', () => closed.resolve())
         request.resume()
       },
-      { headersMs: 30, requestMs: 30 },
+      { headersMs: 200, requestMs: 200 },
     )
     const session = connectHttp2(url)
     const patient = ask(session, '/patient', { body: 'all of it' })
@@ -381,13 +381,13 @@ describe('limits', () => {
   })
 
   test('an HTTP/1.1 connection on which something is asked now and then stays', async () => {
-    const { url } = await start(echo, { keepAliveMs: 200 })
+    const { url } = await start(echo, { keepAliveMs: 800 })
     const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
     onTestFinished(() => agent.destroy())
     const ports = new Set<number | undefined>()
     for (let asked = 0; asked < 8; asked++) {
       ports.add((await get(url, { agent })).localPort)
-      await sleep(100)
+      await sleep(150)
     }
     expect(ports.size).toBe(1)
   })
@@ -458,7 +458,7 @@ describe('limits', () => {
 
     test('keeps its stream for as long as something is read now and then', async () => {
       const { port } = await start((_, response) => reply(response, 'x'.repeat(12)), {
-        unreadMs: 200,
+        unreadMs: 600,
         unreadMsPerKiB: 0,
       })
       const socket = open(port)
@@ -469,7 +469,7 @@ describe('limits', () => {
       await expect.poll(() => client.ofType(1).length).toBe(1)
       socket.write(streamFrame(8, 0, 1, Buffer.from('00000064', 'hex')))
       await expect.poll(() => client.ofType(0).length).toBeGreaterThan(0)
-      await sleep(400)
+      await sleep(1000)
       expect(client.ofType(3)).toEqual([])
     })
   })

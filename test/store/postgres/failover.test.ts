@@ -69,7 +69,7 @@ describe.skipIf(!hasPart('postgresql'))('a PostgreSQL store', () => {
     const calls = Array.from({ length: 10 }, () => store.get('frozen'))
     expect((await Promise.allSettled(calls)).map(({ status }) => status)).toContain('rejected')
     await healed(store)
-    await expect.poll(() => wakes, { timeout: 1500 }).toBe(1)
+    await expect.poll(() => wakes, { timeout: 5000 }).toBe(1)
     server.thaw()
     await expect.poll(() => connectionsTo(server)).toBe(0)
   })
