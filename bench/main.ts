@@ -24,7 +24,7 @@ import {
   startPostgres,
 } from './servers.ts'
 import { type Contestant, formatMs, median, printTable, ratios, type Turn, takeTurns } from './turns.ts'
-import { measureNotify, measureWakeUps } from './wake-ups.ts'
+import { delayCommits, measureNotify, measureWakeUps } from './wake-ups.ts'
 import { measureWatchers } from './watchers.ts'
 
 const { values, positionals } = parseArgs({
@@ -114,6 +114,12 @@ async function measureStores(core: number | undefined): Promise<Ratios> {
     )
     for (const name of ['SQLite file', 'PostgreSQL']) addRatios(found, turns, nameOn(name), nameOn('Redis'), 'Redis')
   }
+  await using postgres = await startPostgres()
+  await delayCommits(postgres, 1)
+  const [path] = orderPaths.slice(-1)
+  const name = 'order, gRPC, PostgreSQL, 1 ms more for each commit'
+  const turns = await compare([[name, path as Path, () => startCountersign(postgres.url(), { core })]])
+  found[`${name}: its rate ÷ 350 a second`] = median((turns.get(name) ?? []).map(({ perSecond }) => perSecond)) / 350
   return found
 }
 

@@ -70,6 +70,8 @@ export async function startCountersign(
     COUNTERSIGN_TRUST_PROXY: limited ? '1' : '0',
     COUNTERSIGN_PAGES: 'off',
     COUNTERSIGN_DRAIN_SECONDS: '0',
+    // An order is finalized by its computer alone.
+    COUNTERSIGN_CONFIRMATION_CODE: 'compare',
     // All load comes from one address, and each watcher by server-sent events has a connection of its own.
     COUNTERSIGN_MAX_CONNECTIONS_PER_ADDRESS: '1000000',
     ...(orderTtlSeconds === undefined ? {} : { COUNTERSIGN_ORDER_TTL_SECONDS: String(orderTtlSeconds) }),

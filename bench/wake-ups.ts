@@ -2,13 +2,14 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { create, toBinary } from '@bufbuild/protobuf'
 import { OrderKind, OrderService } from '../gen/server/countersign/v1/order_service_pb.ts'
 import { openPostgresStore } from '../src/store/postgres/store.ts'
+import type { PostgresServer } from '../test/support/postgres-server.ts'
 import { RedisServer } from '../test/support/redis-server.ts'
 import { nextWallet } from './clients.ts'
 import { GrpcConnection } from './grpc.ts'
 import { Http1Pool, rpc } from './http1.ts'
 import type { Ratios } from './ratios.ts'
 import { startCountersign, startPostgres } from './servers.ts'
-import { formatMs, percentile, printTable } from './turns.ts'
+import { formatMs, median, percentile, printTable } from './turns.ts'
 
 const { startOrder, claimOrder, getOrderChallenge, approveOrder, finalizeOrder, watchOrder } = OrderService.method
 /** Each order has four steps that wake its watcher, so these are 100 steps a second. */
@@ -16,8 +17,6 @@ const ordersPerSecond = 25
 /** Connections for the measure of the ceiling, and how many calls are in flight on them. */
 const atOnce = 32
 const life = { ttlMs: 600_000 }
-/** What a slower disk, or a standby that is waited for, adds to each commit, in microseconds. */
-const commitDelays = [0, 1000, 2000]
 
 /** The time from a step on one instance to its event on another, at 100 steps a second. */
 export async function measureWakeUps(core: number | undefined, short: boolean): Promise<Ratios> {
@@ -103,7 +102,7 @@ async function wakeUps(store: string, core: number | undefined, seconds: number)
   return { times, cpuMicros: ((await listening.usage('cpu')).cpuMicros - before) / times.length }
 }
 
-/** How many steps a second PostgreSQL commits with a notification, which it does one after another, and how many without. */
+/** How many steps a second a store in PostgreSQL does with a notification, and how many without. */
 export async function measureNotify(short: boolean): Promise<Ratios> {
   await using postgres = await startPostgres()
   const store = await openPostgresStore(`${postgres.url()}?connections=${atOnce}`)
@@ -111,7 +110,7 @@ export async function measureNotify(short: boolean): Promise<Ratios> {
   try {
     await Promise.all(versions.map((_, worker) => store.create(`${worker}`, '', life)))
     const rateOf = async (wake: boolean): Promise<number> => {
-      const seconds = short ? 0.3 : 5
+      const seconds = short ? 0.3 : 1
       const endsAt = performance.now() + 1000 * seconds
       let steps = 0
       const work = async (worker: number): Promise<void> => {
@@ -124,26 +123,32 @@ export async function measureNotify(short: boolean): Promise<Ratios> {
       await Promise.all(versions.map((_, worker) => work(worker)))
       return steps / seconds
     }
-    const rows: { readonly delay: number; readonly plain: number; readonly waking: number }[] = []
-    for (const delay of commitDelays) {
-      await postgres.psql(`ALTER SYSTEM SET commit_delay = ${delay}`)
-      await postgres.psql('ALTER SYSTEM SET commit_siblings = 0')
-      await postgres.psql('SELECT pg_reload_conf()')
+    const found: Record<string, number> = {}
+    const rows: string[][] = []
+    for (const delayMs of [0, 1, 2]) {
+      await delayCommits(postgres, delayMs)
       await rateOf(true)
-      rows.push({ delay, plain: await rateOf(false), waking: await rateOf(true) })
+      const [plain, waking]: [number[], number[]] = [[], []]
+      for (let turn = 0; turn < (short ? 1 : 5); turn++) {
+        plain.push(await rateOf(false))
+        waking.push(await rateOf(true))
+      }
+      const words = `${delayMs} ms more for each commit`
+      found[`step with a notification, PostgreSQL, ${words}: its rate ÷ rate without`] = median(
+        waking.map((rate, turn) => rate / (plain[turn] as number)),
+      )
+      rows.push([words, median(plain).toFixed(0), median(waking).toFixed(0)])
     }
-    printTable(
-      `Steps a second on PostgreSQL, ${atOnce} at once`,
-      ['without a notification', 'with one'],
-      rows.map(({ delay, plain, waking }) => [
-        delay === 0 ? 'commits as this disk does them' : `${delay / 1000} ms more for each commit`,
-        plain.toFixed(0),
-        waking.toFixed(0),
-      ]),
-    )
-    const [{ plain, waking } = { plain: NaN, waking: NaN }] = rows
-    return { 'step with a notification, PostgreSQL: its rate ÷ rate without': waking / plain }
+    printTable(`Steps a second on PostgreSQL, ${atOnce} at once`, ['without a notification', 'with one'], rows)
+    return found
   } finally {
     await store.close()
   }
+}
+
+/** Makes each commit longer, as a slower disk or a standby that is waited for does. */
+export async function delayCommits(postgres: PostgresServer, delayMs: number): Promise<void> {
+  await postgres.psql(`ALTER SYSTEM SET commit_delay = ${delayMs * 1000}`)
+  await postgres.psql('ALTER SYSTEM SET commit_siblings = 0')
+  await postgres.psql('SELECT pg_reload_conf()')
 }

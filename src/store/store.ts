@@ -69,14 +69,15 @@ export interface Store {
    * the old one. Resolves with false and changes nothing if the key is absent or has another version. Of any number of
    * concurrent calls with the same version, exactly one resolves with true.
    *
-   * With `wake`, the same atomic step wakes everyone who watches the key, in every process that shares the store: there
-   * must be no moment in which the value has changed and the wake-up can still be lost.
+   * With `wake`, a change wakes every watcher of the key, in every process that shares the store, or, if the process
+   * dies or cannot reach the store at that moment, the watcher's next heartbeat does: watchers read again at least every
+   * 15 seconds. So the wake-up may follow the step, but only a failure loses it.
    */
   compareAndSet(key: string, version: number, value: string, life: Life, options?: { wake?: boolean }): Promise<boolean>
 
   /**
    * Calls `onWake` after each successful `compareAndSet` of the key with `wake`, by any process. The key may be absent.
-   * Resolves once the watch is in force: every wake-up from then on leads to a call.
+   * Resolves once the watch is in force: every wake-up from then on leads to a call, save one lost to a failure.
    *
    * A call only says that the key should be read again. Several wake-ups may be merged into one call, but `onWake` must
    * be called after the last of them, when its change can be read, and not from within the `compareAndSet` that caused

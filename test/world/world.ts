@@ -102,6 +102,8 @@ interface Waiting {
   readonly since: number
   /** There once the step is done: its answer is on the way. */
   answer?: { readonly value: unknown }
+  /** The key whose watchers the process wakes once it has the answer. */
+  wakes?: string
 }
 
 interface Watcher {
@@ -109,6 +111,13 @@ interface Watcher {
   readonly key: string
   readonly number: number
   readonly onWake: () => void
+}
+
+/** A wake-up on its way. */
+interface Wake {
+  readonly watcher: Watcher
+  /** The process that sends it, if it is not the store: a crash of that process loses it. */
+  readonly from?: Instance
 }
 
 /** A process on the store. It may stop between any two steps, and starts again. */
@@ -188,6 +197,11 @@ export class World {
   readonly store: MapStore
   readonly history: string[] = []
   faults: Faults
+  /**
+   * Whether the store is of the kind whose wake-ups a process sends once it has the answer to its step, so that a crash
+   * between the two loses them. Otherwise they are part of the step.
+   */
+  readonly wakesAfterStep: boolean
   /** Steps at the store so far. */
   storeCalls = 0
   now = worldBegins
@@ -203,7 +217,7 @@ export class World {
   readonly #instances: { readonly instance: Instance; readonly restart: () => void }[] = []
   #waiting: Waiting[] = []
   #watchers: Watcher[] = []
-  #wakes: Watcher[] = []
+  #wakes: Wake[] = []
   #timers: { readonly at: number; readonly task: Task; readonly callback: () => void }[] = []
   #watcherCount = 0
   #hasFired = false
@@ -214,9 +228,8 @@ export class World {
     this.faults = faults
     this.#random = new Random(seed)
     this.store = new MapStore(() => this.now, onWrite)
-    this.store.onWake = (key) => {
-      for (const watcher of this.#watchers) if (watcher.key === key) this.#wakes.push(watcher)
-    }
+    this.wakesAfterStep = new Random(seed ^ 0x3a4e).permille(500)
+    this.store.onWake = (key) => this.#sendWakes(key)
     const inside = this.#inside
     this.#restoreGlobals = simulate({
       isInside: () => inside.getStore() !== undefined,
@@ -375,7 +388,7 @@ export class World {
     await this.#settle()
     for (let steps = 0; this.#waiting.length > 0 || this.#wakes.length > 0; steps++) {
       if (steps > 20_000) throw new Violation(`calls go on for ever: ${[...this.#running].map(({ words }) => words)}`)
-      for (const watcher of this.#wakes.splice(0)) this.#wake(watcher)
+      for (const { watcher } of this.#wakes.splice(0)) this.#wake(watcher)
       const next = this.#waiting[0]
       if (next !== undefined) this.#release(next, new Random(0), noFaults)
       await this.#settle()
@@ -415,9 +428,9 @@ export class World {
     const idle = this.#actors.filter((actor) => !this.#busy.has(actor) && !this.idle.has(actor.name))
     if (this.#wakes.length > 0 && random.permille(300)) {
       const index = random.below(this.#wakes.length)
-      const [watcher] = this.#wakes.splice(index, 1) as [Watcher]
+      const [{ watcher }] = this.#wakes.splice(index, 1) as [Wake]
       if (random.permille(faults.lostWake)) return this.#log(`a wake-up of ${watcher.task.actor.name} is lost`)
-      if (random.permille(faults.doubleWake)) this.#wakes.push(watcher)
+      if (random.permille(faults.doubleWake)) this.#wakes.push({ watcher })
       return this.#wake(watcher)
     }
     const ready = this.#waiting.filter(({ task }) => task.slowUntil <= this.now)
@@ -442,7 +455,7 @@ export class World {
     }
     this.#waiting = left
     this.#watchers = this.#watchers.filter(({ task }) => task.instance !== instance)
-    this.#wakes = this.#wakes.filter(({ task }) => task.instance !== instance)
+    this.#wakes = this.#wakes.filter(({ watcher, from }) => watcher.task.instance !== instance && from !== instance)
     this.#timers = this.#timers.filter(({ task }) => task.instance !== instance)
     for (const task of this.#running) {
       if (task.instance !== instance) continue
@@ -514,12 +527,21 @@ export class World {
     else this.#answer(one, value)
   }
 
-  #do({ task, step }: Waiting): unknown {
+  #do(one: Waiting): unknown {
     this.storeCalls++
-    this.current = task
-    const value = this.store.do(step)
+    this.current = one.task
+    if (this.wakesAfterStep) {
+      this.store.onWake = (key) => {
+        one.wakes = key
+      }
+    }
+    const value = this.store.do(one.step)
     this.current = undefined
     return value
+  }
+
+  #sendWakes(key: string, from?: Instance): void {
+    for (const watcher of this.#watchers) if (watcher.key === key) this.#wakes.push({ watcher, ...(from && { from }) })
   }
 
   /** The call whose step is being done. */
@@ -527,6 +549,7 @@ export class World {
 
   #answer(one: Waiting, value: unknown): void {
     this.#leave(one)
+    if (one.wakes !== undefined) this.#sendWakes(one.wakes, one.task.instance)
     one.resolve(value)
   }
 
@@ -542,7 +565,7 @@ export class World {
     this.#watchers.push(watcher)
     return () => {
       this.#watchers = this.#watchers.filter((each) => each !== watcher)
-      this.#wakes = this.#wakes.filter((each) => each !== watcher)
+      this.#wakes = this.#wakes.filter((each) => each.watcher !== watcher)
     }
   }
 

@@ -153,7 +153,7 @@ export class Calls {
       Client: clientClass(this.#access),
       max: target.connections,
       idleTimeoutMillis: idleMs,
-      onConnect: async (client) => this.#onServer(await prepareSession(client)),
+      onConnect: async (client) => this.#onServer((await prepareSession(client)).server),
     })
     // A connection that is lost while it is not used; the next call makes another one.
     pool.on('error', () => undefined)
@@ -181,11 +181,13 @@ export function sqlStateOf(error: unknown): string | undefined {
   return typeof code === 'string' && code.length === 5 ? code : undefined
 }
 
-/** A connection of its own that listens to a channel. */
+/** A connection of its own that listens to a channel, but not to itself. */
 export class Listener implements Linked {
   readonly lost: Promise<unknown>
   /** Identity of the server. */
   server = ''
+  /** Number of its process at the server. */
+  #process = 0
   readonly #client: Client
   readonly #timer: NodeJS.Timeout
   readonly #lose: (reason: unknown) => void
@@ -199,7 +201,7 @@ export class Listener implements Linked {
     client.on('end', () => resolve(new Error('the connection was closed')))
     // A network that breaks closes no connection, and this one sends nothing of its own.
     this.#timer = setInterval(() => {
-      withinTimeLimit(client.query('SELECT 1')).catch(() => this.close())
+      this.run({ name: 'countersign_ask', text: 'SELECT 1' }, []).catch(() => undefined)
     }, askIntervalMs)
     this.#timer.unref()
     void promise.then(() => clearInterval(this.#timer))
@@ -210,14 +212,28 @@ export class Listener implements Linked {
     const config = { ...basicConfig(access.target), application_name: watchingName }
     const client = new (clientClass(access))(config)
     const listener = new Listener(client)
-    client.on('notification', ({ payload = '' }) => onPayload(payload))
+    client.on('notification', ({ processId, payload = '' }) => {
+      if (processId !== listener.#process) onPayload(payload)
+    })
     try {
       await client.connect()
-      listener.server = await withinTimeLimit(prepareSession(client))
+      const session = await withinTimeLimit(prepareSession(client))
+      listener.server = session.server
+      listener.#process = session.process
       await withinTimeLimit(client.query(`LISTEN ${channel}`))
       return listener
     } catch (error) {
       listener.close()
+      throw error
+    }
+  }
+
+  /** Runs a statement. If no answer comes in time, the connection is closed. */
+  async run<Row extends object>({ name, text }: Statement, values: readonly unknown[]): Promise<QueryResult<Row>> {
+    try {
+      return await withinTimeLimit(this.#client.query<Row>({ name, text, values: [...values] }))
+    } catch (error) {
+      if (!isAnswer(error)) this.close()
       throw error
     }
   }
@@ -273,6 +289,7 @@ function clientClass({ library, tls }: Access): new (config?: ClientConfig) => C
 const sessionSettings = `SELECT pg_catalog.pg_is_in_recovery() AS standby,
     extract(epoch FROM pg_catalog.pg_postmaster_start_time())::text AS server,
     pg_catalog.current_setting('server_version_num')::integer AS version,
+    pg_catalog.pg_backend_pid() AS process,
     pg_catalog.set_config('search_path', 'pg_catalog', false),
     pg_catalog.set_config('default_transaction_isolation', 'read committed', false),
     pg_catalog.set_config('statement_timeout', '${statementTimeoutMs}', false),
@@ -280,13 +297,20 @@ const sessionSettings = `SELECT pg_catalog.pg_is_in_recovery() AS standby,
     pg_catalog.set_config('synchronous_commit',
       CASE pg_catalog.current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, false)`
 
-/** Prepares a session, and resolves with the identity of its server: when it started, to the microsecond. */
-async function prepareSession(client: ClientBase): Promise<string> {
-  const { rows } = await client.query<{ standby: boolean; version: number; server: string }>(sessionSettings)
-  const [{ standby, version, server } = { standby: true, version: 0, server: '' }] = rows
+/** A session of a connection. */
+interface Session {
+  /** Identity of its server: when it started, to the microsecond. */
+  readonly server: string
+  /** Number of its process at the server. */
+  readonly process: number
+}
+
+async function prepareSession(client: ClientBase): Promise<Session> {
+  const { rows } = await client.query<Session & { standby: boolean; version: number }>(sessionSettings)
+  const [{ standby, version, server, process } = { standby: true, version: 0, server: '', process: 0 }] = rows
   if (version < oldestVersion) {
     throw new UnfitServerError(`the server is PostgreSQL ${Math.floor(version / 10_000)}, and 14 or later is needed`)
   }
   if (standby) throw new UnfitServerError('the server is a standby and takes no writes')
-  return server
+  return { server, process }
 }

@@ -12,9 +12,6 @@ export const channel = 'countersign'
 // `clock_timestamp()` and not `now()`, which is the beginning of the transaction: a statement can wait for a lock.
 // Each statement is a transaction of its own under READ COMMITTED. A statement that has waited for another one's change
 // of its row judges the row as it is then, so of two takes the second finds nothing.
-const compareAndSet = `UPDATE countersign.entries SET value = $3, version = version + 1,
-  expires_at = countersign.expiry($4) WHERE key = $1 AND version = $2 AND expires_at > clock_timestamp()`
-
 const all = {
   get: 'SELECT value, version FROM countersign.entries WHERE key = $1 AND expires_at > clock_timestamp()',
   create: `INSERT INTO countersign.entries AS old (key, value, version, expires_at)
@@ -22,10 +19,9 @@ const all = {
     SET value = excluded.value, version = 1, expires_at = excluded.expires_at
     WHERE old.expires_at <= clock_timestamp()`,
   take: 'DELETE FROM countersign.entries WHERE key = $1 AND expires_at > clock_timestamp() RETURNING value',
-  compareAndSet,
-  compareAndSetAndWake: `WITH changed AS (${compareAndSet} RETURNING 1)
-    SELECT pg_notify('${channel}', $5) FROM changed`,
-  notify: `SELECT pg_notify('${channel}', $1)`,
+  compareAndSet: `UPDATE countersign.entries SET value = $3, version = version + 1,
+    expires_at = countersign.expiry($4) WHERE key = $1 AND version = $2 AND expires_at > clock_timestamp()`,
+  notify: `SELECT count(pg_notify('${channel}', payload)) FROM unnest($1::text[]) AS payload`,
   addMember: 'SELECT countersign.add_member($1, $2, $3, $4, $5, $6) AS member',
   removeMember: 'SELECT countersign.remove_member($1, $2, $3, $4)',
   members: 'SELECT member FROM countersign.members WHERE set_key = $1 AND expires_at > clock_timestamp()',

@@ -10,6 +10,7 @@ import { ReconnectingLink, withinTimeLimit } from '../reconnecting-link.ts'
 import type { Life, ScannedValue, Store, VersionedValue } from '../store.ts'
 import { Watchers } from '../watchers.ts'
 import { type Access, accessOf, Calls, Listener, type Statement, sqlStateOf, UnfitServerError } from './connection.ts'
+import { Notifications } from './notifications.ts'
 import { explainProblem, withoutDetails } from './problem.ts'
 import { describeOwners, lockClass, type Owner, otherOwners, ownersAdvice, prepareSchema } from './schema.ts'
 import { channel, rowsPerSweep, statements, valuesPerScan } from './statements.ts'
@@ -69,6 +70,10 @@ class PostgresStore implements Store {
   readonly #watchers = new Watchers()
   readonly #link: ReconnectingLink<Listener>
   readonly #clock: ServerClock
+  readonly #notifications = new Notifications(async (payloads) => {
+    if (this.#link.up === undefined) throw new Error('there is no connection to notify by')
+    await this.#link.up.run(statements.notify, [payloads])
+  })
   #fitnessTimer: NodeJS.Timeout
   #sweepTimer: NodeJS.Timeout
   /** Resolves once notifications are heard. */
@@ -100,6 +105,7 @@ class PostgresStore implements Store {
         this.#clock.serverUp(this.description)
         // Notifications may have been missed.
         this.#watchers.wakeAll()
+        this.#notifications.flush()
       },
       onLost: () => {
         this.#listening = Promise.withResolvers()
@@ -155,11 +161,15 @@ class PostgresStore implements Store {
     return withValue(value, life, async (ttlMs) => {
       if (!Number.isInteger(version) || version < 1 || version >= maxVersion) return false
       const name = this.#prefix + key
-      const values = [name, version, Buffer.from(value), ttlMs]
-      const { rowCount } = options.wake
-        ? await this.#run(statements.compareAndSetAndWake, [...values, payloadOf(name)])
-        : await this.#run(statements.compareAndSet, values)
-      return rowCount === 1
+      // It may also be so if the answer is lost.
+      let isChanged = true
+      try {
+        const values = [name, version, Buffer.from(value), ttlMs]
+        isChanged = (await this.#run(statements.compareAndSet, values)).rowCount === 1
+        return isChanged
+      } finally {
+        if (options.wake && isChanged) this.#wake(payloadOf(name))
+      }
     })
   }
 
@@ -226,8 +236,9 @@ class PostgresStore implements Store {
     clearTimeout(this.#sweepTimer)
     this.#clock.close()
     this.#watchers.clear()
-    this.#link.close()
     this.#calls.close()
+    await this.#notifications.settled()
+    this.#link.close()
   }
 
   /** Runs a statement, again if the server took it back. */
@@ -262,6 +273,12 @@ class PostgresStore implements Store {
       this.#link.drop()
     }
     return unavailable(cause)
+  }
+
+  /** Wakes the watchers of a change, here and elsewhere. */
+  #wake(payload: string): void {
+    this.#watchers.wake(payload)
+    this.#notifications.add(payload)
   }
 
   readonly #onPayload = (payload: string): void => {
@@ -306,7 +323,7 @@ class PostgresStore implements Store {
         const { rows } = await client.query<{ kept: string }>(
           "SELECT current_setting('countersign.probe', true) AS kept",
         )
-        await client.query(statements.notify.text, [probe])
+        await client.query(statements.notify.text, [[probe]])
         return rows[0]?.kept === probe
       })
       if (!lasts) return pooled('a setting of a session does not last')

@@ -2,13 +2,16 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
+import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { openStore } from '../../../src/store/open.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { connectionsTo, waitForStandbys } from '../../e2e/chaos/postgres.ts'
 import { keptLog } from '../../support/log-lines.ts'
 import { hasPart } from '../../support/optional.ts'
+import { type OrderClient, orderClients } from '../../support/orders.ts'
 import { killPostgresServers, PostgresServer } from '../../support/postgres-server.ts'
+import { spawnService } from '../../support/service.ts'
 import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.ts'
 import { healed } from '../healed.ts'
 
@@ -84,6 +87,59 @@ describe.skipIf(!hasPart('postgresql'))('a PostgreSQL store', () => {
     await server.psql('ALTER SYSTEM RESET default_transaction_read_only')
     await server.psql('SELECT pg_reload_conf()')
     expect(await healed(store, () => store.get('none'))).toBeUndefined()
+  })
+
+  test('a change whose process dies before it notifies reaches watchers elsewhere by their next heartbeat', {
+    timeout: 40_000,
+  }, async () => {
+    const environment = {
+      COUNTERSIGN_STORE: server.url(),
+      COUNTERSIGN_SECRET: 'a-secret-for-tests-and-for-nothing-else',
+      COUNTERSIGN_PUBLIC_URL: 'http://countersign.test',
+      COUNTERSIGN_ENFORCE_ORIGIN: 'off',
+    }
+    const [dying, watching] = await Promise.all([spawnService(environment), spawnService(environment)])
+    const calls = orderClients.REST?.(dying.url) as OrderClient
+    const order = await calls.start('login')
+    const elsewhere = orderClients.gRPC?.(watching.url) as OrderClient
+    const events = elsewhere.watch(order)[Symbol.asyncIterator]()
+    expect((await events.next()).value).toMatchObject({ sequence: 1 })
+    const locker = new Client(server.url())
+    await locker.connect()
+    onTestFinished(() => locker.end())
+    const one = async (query: string): Promise<unknown> => Object.values((await locker.query(query)).rows[0])[0]
+    const key = `countersign:order:{${order.orderId}}`
+    await locker.query('BEGIN')
+    await locker.query('SELECT FROM countersign.entries WHERE key = $1 FOR UPDATE', [key])
+    const claim = calls.claim(order).catch(() => undefined)
+    await expect.poll(() => one('SELECT count(*)::integer FROM pg_locks WHERE NOT granted'), { interval: 5 }).toBe(1)
+    // It gets no answer to the change, which is made.
+    dying.process.kill('SIGSTOP')
+    await locker.query('COMMIT')
+    await expect.poll(() => one(`SELECT version FROM countersign.entries WHERE key = '${key}'`)).toBe(2)
+    await Promise.all([dying.stop('SIGKILL'), claim])
+    expect((await events.next()).value).toMatchObject({ sequence: 2 })
+    await events.return?.()
+  })
+
+  test('payloads that could not be sent go with those of the next change', async () => {
+    await server.psql('CREATE ROLE muted LOGIN')
+    await server.psql('CREATE DATABASE muted OWNER muted')
+    const store = await openStore(server.url('muted', 'muted'))
+    onTestFinished(() => store.close())
+    const elsewhere = await openStore(server.url('muted', 'muted'))
+    onTestFinished(() => elsewhere.close())
+    const woken: string[] = []
+    for (const key of ['one', 'two']) {
+      await store.create(key, 'a', life)
+      await elsewhere.watch(key, () => woken.push(key))
+    }
+    await server.psql('REVOKE EXECUTE ON FUNCTION pg_notify FROM PUBLIC', 'muted')
+    expect(await store.compareAndSet('one', 1, 'b', life, { wake: true })).toBe(true)
+    await server.psql('GRANT EXECUTE ON FUNCTION pg_notify TO PUBLIC', 'muted')
+    expect(woken).toEqual([])
+    await store.compareAndSet('two', 1, 'b', life, { wake: true })
+    await expect.poll(() => woken).toEqual(['one', 'two'])
   })
 
   describe('with a standby', () => {

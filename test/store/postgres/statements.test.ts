@@ -1,3 +1,4 @@
+import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { openStore } from '../../../src/store/open.ts'
 import { completeOrder } from '../../support/flows.ts'
@@ -24,7 +25,7 @@ describe.skipIf(!hasPart('postgresql'))('on a PostgreSQL store', () => {
   })
   afterAll(async () => await server?.[Symbol.asyncDispose]())
 
-  /** Statements of the store since the last look, by the word that they begin with; without those of upkeep. */
+  /** Statements of the store since the last look, by the word that they begin with; without upkeep and notifications. */
   const asked = async (): Promise<Record<string, number>> => {
     const rows = await server.psql(
       `SELECT split_part(query, ' ', 1), sum(calls) FROM pg_stat_statements
@@ -40,7 +41,7 @@ describe.skipIf(!hasPart('postgresql'))('on a PostgreSQL store', () => {
     )
   }
 
-  test('each step is one statement, a wake-up and a bounded set included', async () => {
+  test('each step is one statement, a bounded set included', async () => {
     const store = await openStore(server.url())
     onTestFinished(() => store.close())
     const askedBy = async (step: () => Promise<unknown>) => {
@@ -51,7 +52,7 @@ describe.skipIf(!hasPart('postgresql'))('on a PostgreSQL store', () => {
     expect(await askedBy(() => store.create('k', 'a', life))).toEqual({ INSERT: 1 })
     expect(await askedBy(() => store.get('k'))).toEqual({ SELECT: 1 })
     expect(await askedBy(() => store.compareAndSet('k', 1, 'b', life))).toEqual({ UPDATE: 1 })
-    expect(await askedBy(() => store.compareAndSet('k', 2, 'c', life, { wake: true }))).toEqual({ WITH: 1 })
+    expect(await askedBy(() => store.compareAndSet('k', 2, 'c', life, { wake: true }))).toEqual({ UPDATE: 1 })
     expect(await askedBy(() => store.take('k'))).toEqual({ DELETE: 1 })
     expect(await askedBy(() => store.addMember('set', 'm', life, 3))).toEqual({ SELECT: 1 })
     expect(await askedBy(() => store.removeMember('set', 'm'))).toEqual({ SELECT: 1 })
@@ -74,10 +75,33 @@ describe.skipIf(!hasPart('postgresql'))('on a PostgreSQL store', () => {
     expect(await asked()).toEqual({ SELECT: 1 })
   })
 
-  test('a login order notifies four times', async () => {
+  test('steps that are over together share a notification, which writes nothing', async () => {
+    const store = await openStore(server.url())
+    onTestFinished(() => store.close())
+    const keys = Array.from({ length: 20 }, (_, i) => `together-${i}`)
+    await Promise.all(keys.map((key) => store.create(key, 'a', life)))
+    await server.psql('SELECT pg_stat_statements_reset()')
+    await Promise.all(keys.map((key) => store.compareAndSet(key, 1, 'b', life, { wake: true })))
+    await store.close()
+    const [sent, records] = (
+      await server.psql("SELECT sum(calls), sum(wal_records) FROM pg_stat_statements WHERE query LIKE '%pg_notify%'")
+    ).split('|')
+    expect(Number(sent)).toBeGreaterThan(0)
+    expect(Number(sent)).toBeLessThan(20)
+    expect(records).toBe('0')
+  })
+
+  test('a login order notifies of four changes', async () => {
     const { url } = await startService({ store: server.url(), secret })
-    await asked()
+    const listener = new Client(server.url())
+    await listener.connect()
+    onTestFinished(() => listener.end())
+    const heard: unknown[] = []
+    listener.on('notification', ({ payload }) => heard.push(payload))
+    await listener.query('LISTEN countersign')
     await completeOrder(orderClients.gRPC?.(url) as OrderClient)
-    expect(await asked()).toMatchObject({ WITH: 4 })
+    await expect.poll(() => heard.length).toBeGreaterThan(0)
+    expect(new Set(heard).size).toBe(1)
+    expect(heard.length).toBeLessThanOrEqual(4)
   })
 })
