@@ -7,7 +7,7 @@ import { SignInService } from '../gen/server/countersign/v1/sign_in_service_pb.t
 import { enveloped, GrpcConnection, pathOf } from './grpc.ts'
 import { type Http1Connection, Http1Pool } from './http1.ts'
 import { publicUrl } from './servers.ts'
-import { makeWallets, type Wallet } from './wallets.ts'
+import { type EthereumWallet, makeEthereumWallets, makeWallets, type Prover, type Wallet } from './wallets.ts'
 
 const { issueNonce, verifySignIn } = SignInService.method
 const { getCurrentSession } = SessionService.method
@@ -19,13 +19,27 @@ const http2Connections = 4
  * So few that all have signed in before the measured rounds, because a first sign-in creates a user; so many that none reaches the
  * 100 sessions from which each sign-in ends one.
  */
-const wallets = makeWallets(2048)
+const walletCount = 2048
+const wallets = makeWallets(walletCount)
+/** Made when one is first needed, because that takes a second. */
+let ethereumWallets: readonly EthereumWallet[] | undefined
+
+/** Adapter of the wallets that sign in. */
+export type WalletKind = 'ed25519' | 'ethereum'
+
 /** Sign-ins so far, by the server's port. */
 const signIns = new Map<number, number>()
 
 /** The wallet that has not signed in for longest, at a server or, without a port, at any. */
 export function nextWallet(port = 0): Wallet {
-  return wallets[nextNumber(port) % wallets.length] as Wallet
+  return wallets[nextNumber(port) % walletCount] as Wallet
+}
+
+/** As {@link nextWallet}, of a kind, with what a request for a nonce names of it. */
+function nextSigner(port: number, kind: WalletKind = 'ed25519'): Prover & { readonly named: object } {
+  if (kind === 'ed25519') return { ...nextWallet(port), named: {} }
+  ethereumWallets ??= makeEthereumWallets(walletCount)
+  return ethereumWallets[nextNumber(port) % walletCount] as EthereumWallet
 }
 
 function nextNumber(port: number): number {
@@ -37,8 +51,8 @@ function nextNumber(port: number): number {
 /** Calls of one protocol; `worker` is the number of the one in flight that calls. */
 export interface Client {
   nonce(worker: number): Promise<unknown>
-  /** Resolves with the session's token. */
-  signIn(worker: number): Promise<string>
+  /** Resolves with the session's token. With a wallet of the adapter ed25519 unless another kind is named. */
+  signIn(worker: number, kind?: WalletKind): Promise<string>
   /** Rejects if the token has no session. */
   check(worker: number, token: string): Promise<unknown>
 }
@@ -66,9 +80,13 @@ function overHttp1(
   }
 }
 
-async function signInByJson(connection: Http1Connection, port: number, nonce: string, verify: string): Promise<string> {
-  const { nonceId, message } = await connection.postJson(nonce, {})
-  return (await connection.postJson(verify, { nonceId, ...nextWallet(port).prove(message) })).token
+async function signInByJson(
+  connection: Http1Connection,
+  wallet: ReturnType<typeof nextSigner>,
+  { nonce, verify }: Readonly<Record<'nonce' | 'verify', string>>,
+): Promise<string> {
+  const { nonceId, message } = await connection.postJson(nonce, wallet.named)
+  return (await connection.postJson(verify, { nonceId, ...wallet.prove(message) })).token
 }
 
 /** Sends a protobuf message to a path, with a token if one is given, and resolves with that of the answer. */
@@ -77,9 +95,11 @@ type BinaryCall = (worker: number, path: string, message: Uint8Array, token?: st
 function byMessages(port: number, call: BinaryCall): Client {
   return {
     nonce: (worker) => call(worker, pathOf(issueNonce), emptyMessage),
-    async signIn(worker) {
-      const { nonceId, message } = fromBinary(issueNonce.output, await call(worker, pathOf(issueNonce), emptyMessage))
-      const proof = create(verifySignIn.input, { nonceId, ...nextWallet(port).prove(message) })
+    async signIn(worker, kind) {
+      const wallet = nextSigner(port, kind)
+      const request = toBinary(issueNonce.input, create(issueNonce.input, wallet.named))
+      const { nonceId, message } = fromBinary(issueNonce.output, await call(worker, pathOf(issueNonce), request))
+      const proof = create(verifySignIn.input, { nonceId, ...wallet.prove(message) })
       const answer = await call(worker, pathOf(verifySignIn), toBinary(verifySignIn.input, proof))
       return fromBinary(verifySignIn.output, answer).token
     },
@@ -103,12 +123,16 @@ const rest = { nonce: '/api/auth/wallet/nonce', verify: '/api/auth/wallet/verify
 export const protocols: readonly Protocol[] = [
   overHttp1('REST', (connectionOf, port) => ({
     nonce: (worker) => connectionOf(worker).post(rest.nonce, 'application/json', '{}'),
-    signIn: (worker) => signInByJson(connectionOf(worker), port, rest.nonce, rest.verify),
+    signIn: (worker, kind) => signInByJson(connectionOf(worker), nextSigner(port, kind), rest),
     check: (worker, token) => connectionOf(worker).get(rest.session, bearer(token)),
   })),
   overHttp1('Connect JSON', (connectionOf, port) => ({
     nonce: (worker) => connectionOf(worker).post(pathOf(issueNonce), 'application/json', '{}'),
-    signIn: (worker) => signInByJson(connectionOf(worker), port, pathOf(issueNonce), pathOf(verifySignIn)),
+    signIn: (worker, kind) =>
+      signInByJson(connectionOf(worker), nextSigner(port, kind), {
+        nonce: pathOf(issueNonce),
+        verify: pathOf(verifySignIn),
+      }),
     check: (worker, token) =>
       connectionOf(worker).post(pathOf(getCurrentSession), 'application/json', '{}', bearer(token)),
   })),

@@ -11,7 +11,15 @@ import { RedisServer } from '../test/support/redis-server.ts'
 import { protocols } from './clients.ts'
 import { measureFlood } from './flood.ts'
 import { application, codeExchange, countersignIssuer, floorIssuer, refreshes } from './issuers.ts'
-import { orderPaths, type Path, peerPaths, sessionCheckOver, signInOver, type TurnSize } from './paths.ts'
+import {
+  ethereumSignInOver,
+  orderPaths,
+  type Path,
+  peerPaths,
+  sessionCheckOver,
+  signInOver,
+  type TurnSize,
+} from './paths.ts'
 import { changedReadme, type Ratios, readRatios, tooLow } from './ratios.ts'
 import {
   type Floor,
@@ -63,6 +71,7 @@ interface Results extends Run {
 /** What each part measures; resolves with its ratios, by their names. In all of them more is better. */
 const parts: Readonly<Record<string, (core: number | undefined) => Promise<Ratios>>> = {
   'sign-in': (core) => measureProtocols(core, signInOver, peerPaths.signIn),
+  ethereum: measureEthereum,
   'session-check': (core) => measureProtocols(core, sessionCheckOver, peerPaths.sessionCheck),
   stores: measureStores,
   issuer: measureIssuer,
@@ -89,6 +98,25 @@ async function measureProtocols(core: number | undefined, pathOver: typeof signI
       ),
     ])
     for (const [floor] of floors) addRatios(found, turns, path.name, `${path.name}: ${floor}`, floor)
+  }
+  return found
+}
+
+/** A sign-in with Ethereum beside one with Ed25519, each on a server of its own. */
+async function measureEthereum(core: number | undefined): Promise<Ratios> {
+  const found: Record<string, number> = {}
+  for (const protocol of protocols.filter(({ name }) => name === 'REST' || name === 'gRPC')) {
+    const [ethereum, ed25519] = [ethereumSignInOver(protocol), signInOver(protocol)]
+    await using redis = await RedisServer.start()
+    const begin = () => startCountersign(redis.url, { core })
+    const turns = await compare([
+      [ethereum.name, ethereum, begin],
+      [`${ed25519.name}, Ed25519`, ed25519, begin],
+    ])
+    // CPU time alone: a rate is that of the load, whose wallets sign in JavaScript.
+    const [ours, theirs] = [ethereum.name, `${ed25519.name}, Ed25519`].map((name) => turns.get(name) ?? [])
+    const ratio = median(ratios(theirs ?? [], ours ?? [], ({ cpuMicros }) => cpuMicros))
+    found[`${ethereum.name}: CPU of Ed25519 ÷ its CPU`] = ratio
   }
   return found
 }

@@ -47,6 +47,12 @@ function pathOfClient(
 export const signInOver = (protocol: Protocol): Path =>
   pathOfClient('sign-in', protocol, async (client) => (worker) => client.signIn(worker))
 
+/** As {@link signInOver}, with wallets of Ethereum: the nonce is asked for with their account, and the text is a form. */
+export const ethereumSignInOver = (protocol: Protocol): Path => ({
+  ...pathOfClient('sign-in', protocol, async (client) => (worker) => client.signIn(worker, 'ethereum')),
+  name: `sign-in, ${protocol.name}, Ethereum`,
+})
+
 /** A session check is GetCurrentSession with a bearer token. */
 export const sessionCheckOver = (protocol: Protocol): Path =>
   pathOfClient('session check', protocol, async (client) => {
@@ -115,6 +121,7 @@ export const paths: readonly Path[] = [
     pathOfClient('IssueNonce', protocol, async (client) => (worker) => client.nonce(worker)),
   ),
   ...protocols.map(signInOver),
+  ...protocols.map(ethereumSignInOver),
   ...protocols.map(sessionCheckOver),
   ...orderPaths,
   approvalToEvent,

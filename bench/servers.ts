@@ -66,6 +66,7 @@ export async function startCountersign(
     HOST: '127.0.0.1',
     COUNTERSIGN_PUBLIC_URL: publicUrl,
     COUNTERSIGN_STORE: store,
+    COUNTERSIGN_ADAPTERS: 'nimiq,ed25519,ethereum',
     COUNTERSIGN_RATE_LIMIT: limited ? 'on' : 'off',
     COUNTERSIGN_TRUST_PROXY: limited ? '1' : '0',
     COUNTERSIGN_PAGES: 'off',

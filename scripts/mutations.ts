@@ -350,7 +350,7 @@ const rows: Readonly<
     ['issueNonce', 'link, askedFor: wallet,', 'link,', 'core/wallet/form-nonce'],
   ],
   26: [
-    ['recoverKey', 'parsed.hasHighS()', 'false', 'core/wallet/ethereum/keys'],
+    ['strictParity', 's <= mostS', 'true', 'core/wallet/ethereum/keys core/wallet/recovery'],
     ['secp256k1Recovered', 'kind.readAddress(kind.address(key)) !== address', 'false', 'core/wallet/kinds'],
     ['verify', '!isKey(publicKey)', 'false', 'core/wallet/solana-vectors'],
     [

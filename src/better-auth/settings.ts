@@ -4,6 +4,7 @@ import { checkAdapters, walletAdapters } from '../core/wallet/adapters.ts'
 import { chooseVerifier } from '../core/wallet/native.ts'
 import { Prover } from '../core/wallet/prover.ts'
 import type { WalletAdapter } from '../core/wallet/wallet.ts'
+import { chooseRecovery } from '../core/wallet/webassembly.ts'
 import { defaultLimits, type RateLimitGroup } from '../limits/limits.ts'
 import { type CountersignOptions, resolveSettings, type Settings } from '../service/config.ts'
 
@@ -36,7 +37,8 @@ export function walletSettings(options: CountersignOptions): WalletSettings {
   if (settings.people !== undefined || settings.admit === 'people') {
     throw new TypeError('people and admit do nothing in Better Auth, which keeps users and sessions: use resolveLogin')
   }
-  const adapters = walletAdapters(settings.adapters, settings)
+  const recovery = chooseRecovery(settings.adapters)
+  const adapters = walletAdapters(settings.adapters, { ...settings, recovery })
   return {
     ...settings,
     appName: options.appName,

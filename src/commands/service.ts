@@ -55,6 +55,7 @@ export async function startService({ lan, options }: Pick<CommandLine, 'lan' | '
     const phones = phonesText(start)
     if (phones !== undefined) logger.info(`Phones: ${phones}`)
     const { store, clients, open } = service.description
+    logger.info(`Wallets: ${walletsText(service.description)}`)
     if (open !== undefined) logger.info(`Open: ${open}`)
     logger.info('ready', { url: service.publicUrl, port, version, store, clients })
   }
@@ -177,11 +178,17 @@ export function phonesText(start: Start): string | undefined {
   return `${publicUrl} on the same network${others.length === 0 ? '' : choice}`
 }
 
+/** The wallet adapters, and what checks their signatures. */
+function walletsText({ adapters, verifier, recovery }: Countersign['description']): string {
+  const secp256k1 = recovery === undefined ? '' : `, ${recovery} secp256k1`
+  return `${adapters.join(', ')} (${verifier} Ed25519${secp256k1})`
+}
+
 /** Text for a terminal at the start. */
 export function banner(start: Start): string {
   const { service, port, lan } = start
   const { description, publicUrl } = service
-  const { adapters, verifier, clients, open } = description
+  const { clients, open } = description
   // Browsers keep WebCrypto for https and loopback names, so this computer is better off with one of those.
   const here = lan && publicUrl.startsWith('http:') ? new URL(`http://localhost:${port}`).origin : publicUrl
   const row = (name: string, value: string | number | undefined, unit = ''): string =>
@@ -192,7 +199,7 @@ export function banner(start: Start): string {
 
   Address:  ${here}${row('Phones:', phonesText(start))}
   Store:    ${description.store}
-  Wallets:  ${adapters.join(', ')} (${verifier} Ed25519)${more}
+  Wallets:  ${walletsText(description)}${more}
 
   Next:     open ${here} in a browser
             npm run demo   shows every step of a sign-in in this terminal

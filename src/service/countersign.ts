@@ -8,6 +8,7 @@ import { Membership, type People } from '../core/users/people.ts'
 import type { WalletUser } from '../core/users/user-records.ts'
 import { checkAdapters, readWalletName, walletAdapters } from '../core/wallet/adapters.ts'
 import { chooseVerifier } from '../core/wallet/native.ts'
+import { chooseRecovery } from '../core/wallet/webassembly.ts'
 import type { RequestHandler } from '../http/exchange.ts'
 import type { FetchHandler } from '../http/fetch.ts'
 import { MetricsServer } from '../http/metrics-server.ts'
@@ -52,13 +53,15 @@ export interface Countersign {
    */
   readonly publicUrl: string
   /**
-   * What is in use, as text for people: the store, the adapters and the Ed25519 verifier; the number of clients of the
-   * OpenID Connect issuer, if that is on; and what is open to anyone. Contains no secret.
+   * What is in use, as text for people: the store, the adapters, the Ed25519 verifier and, with the adapter ethereum,
+   * what recovers secp256k1 keys; the number of clients of the OpenID Connect issuer, if that is on; and what is open
+   * to anyone. Contains no secret.
    */
   readonly description: {
     readonly store: string
     readonly adapters: readonly string[]
     readonly verifier: string
+    readonly recovery?: string | undefined
     readonly clients?: number | undefined
     /** What anyone with a wallet gets into; absent if that is nothing. */
     readonly open?: string | undefined
@@ -139,7 +142,8 @@ export async function createService(options: CountersignOptions, lan: Lan | unde
   const log = settings.logger ?? createLogger(process.stderr, 'warn', settings.logFormat)
   const target = webhookTarget(settings)
   const tracing = await loadTracing(settings, log)
-  const adapters = walletAdapters(settings.adapters, settings, tracing)
+  const recovery = chooseRecovery(settings.adapters)
+  const adapters = walletAdapters(settings.adapters, { ...settings, recovery }, tracing)
   await checkAdapters(adapters, settings, (text, fields) => log.warn(text, fields))
   const verifier = chooseVerifier(settings.verifier)
   const keyFiles = await openKeyFiles(settings, log)
@@ -208,7 +212,14 @@ export async function createService(options: CountersignOptions, lan: Lan | unde
     })
     const clients = issuer?.clientCount
     const open = openToAnyone(settings, issuer?.openClientCount)
-    const description = { store: store.description, adapters: adapterIds, verifier: verifier.kind, clients, open }
+    const description = {
+      store: store.description,
+      adapters: adapterIds,
+      verifier: verifier.kind,
+      recovery: recovery?.kind,
+      clients,
+      open,
+    }
     return new Service({
       settings,
       description,

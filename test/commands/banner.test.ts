@@ -52,6 +52,7 @@ test('at a terminal, the banner has the line for phones, and the loopback name f
   expect(banner(start('http://localhost:8080', false, hosts))).toMatch(/^ {2}Phones: {3}off\. Start with --lan/m)
   const onLan = banner(start('http://192.168.1.23:8080', true, hosts))
   expect(onLan).toMatch(/^ {2}Address: {2}http:\/\/localhost:8080$/m)
+  expect(onLan).toMatch(/^ {2}Wallets: {2}nimiq \(native Ed25519\)$/m)
   expect(onLan).toMatch(/^ {2}Clients: {2}3 of OpenID Connect$/m)
   expect(onLan).toMatch(/^ {2}Phones: {3}http:\/\/192\.168\.1\.23:8080 on the same network/m)
   expect(banner(start('https://wallet.example', false, hosts))).not.toContain('Phones')

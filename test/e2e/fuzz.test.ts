@@ -37,6 +37,7 @@ const corpus = readdirSync(corpusFolder)
 async function startFuzzed(): Promise<ServiceProcess> {
   return await spawnService({
     COUNTERSIGN_STORE: 'sqlite::memory:',
+    COUNTERSIGN_ADAPTERS: 'nimiq,ed25519,ethereum',
     // Or nobody would read what is forwarded.
     COUNTERSIGN_TRUST_PROXY: '1',
     COUNTERSIGN_CONFIRMATION_CODE: 'return',

@@ -1,5 +1,6 @@
 import { createServer } from 'node:net'
 import { checkAdapters, walletAdapters } from '../../core/wallet/adapters.ts'
+import { chooseRecovery } from '../../core/wallet/webassembly.ts'
 import { listenOn } from '../../http/port/listen.ts'
 import { openToAnyone, peopleOf } from '../../service/start-checks.ts'
 import { countOpenClients, issuerCheck } from '../oidc.ts'
@@ -56,20 +57,22 @@ function comparison(ms: number): string {
   return `is ${seconds.toFixed(1)} seconds ${ms > 0 ? 'ahead of' : 'behind'} that of this machine`
 }
 
-/** Whether the JSON-RPC servers answer that contract wallets are checked with. */
+/** What checks signatures of Ethereum, and whether the JSON-RPC servers answer that contract wallets are checked with. */
 const wallets: Check<Setup> = {
   name: 'wallets',
-  applies: ({ settings }) => settings.evmRpc !== undefined,
+  applies: ({ settings }) => settings.evmRpc !== undefined || settings.adapters.includes('ethereum'),
   async run({ settings }) {
     const warnings: string[] = []
     // Of the fields, only the chain is repeated: an error of the RPC can name its address, which can contain a key.
-    await checkAdapters(walletAdapters(settings.adapters, settings), settings, (text, fields) => {
+    const recovery = chooseRecovery(settings.adapters)
+    await checkAdapters(walletAdapters(settings.adapters, { ...settings, recovery }), settings, (text, fields) => {
       warnings.push(fields?.chainId === undefined ? text : `chain ${fields.chainId}: ${text}`)
     })
-    if (warnings.length === 0) return ok('the servers of COUNTERSIGN_EVM_RPC answer for their chains')
+    const servers = settings.evmRpc === undefined ? '' : '; the servers of COUNTERSIGN_EVM_RPC answer for their chains'
+    if (warnings.length === 0) return ok(`${recovery?.kind} checks signatures of Ethereum${servers}`)
     return warnings.map((text) => warning(text, wallets.advice))
   },
-  advice: 'Correct COUNTERSIGN_EVM_RPC or COUNTERSIGN_ADAPTERS.',
+  advice: 'Correct COUNTERSIGN_EVM_RPC or COUNTERSIGN_ADAPTERS, or install the package tiny-secp256k1 again.',
 }
 
 /** What anyone with a wallet gets into. */

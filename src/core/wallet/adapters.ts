@@ -5,6 +5,7 @@ import { bytesToHex, hexToBytes } from '../../shared/hex.ts'
 import { readAccount } from './ethereum/address.ts'
 import { ethereum } from './ethereum/ethereum.ts'
 import { ed25519, nimiq } from './nimiq.ts'
+import type { KeyRecovery } from './secp256k1.ts'
 import { solana } from './solana.ts'
 import {
   isSameAddress,
@@ -26,7 +27,7 @@ type Wallet = Omit<ProvenIdentity, 'adapterId'>
 const builtIn: Readonly<Record<AdapterId, AdapterRow>> = {
   nimiq: { make: () => nimiq, read: (text) => ofKey(text, nimiq.deriveAddress) },
   ed25519: { make: () => ed25519, read: (text) => ofKey(text, ed25519.deriveAddress) },
-  ethereum: { make: ({ evmRpc }, tracing) => ethereum(evmRpc, tracing), read: ofAccount },
+  ethereum: { make: ({ evmRpc, recovery }, tracing) => ethereum(evmRpc, { tracing, recovery }), read: ofAccount },
   solana: { make: () => solana, read: (text) => ofKey(hexOfBase58(text) ?? text, (key) => base58.encode(key)) },
 }
 
@@ -34,6 +35,8 @@ const builtIn: Readonly<Record<AdapterId, AdapterRow>> = {
 export interface AdapterOptions {
   /** Addresses of JSON-RPC servers by EIP-155 chain id, for contract wallets of ethereum. */
   readonly evmRpc?: Readonly<Record<string, string>> | undefined
+  /** How ethereum recovers keys. Default: the portable way. */
+  readonly recovery?: KeyRecovery | undefined
 }
 
 /**

@@ -1,6 +1,6 @@
-import { keccak_256 } from '@noble/hashes/sha3.js'
 import { utf8ToBytes } from '@noble/hashes/utils.js'
 import { bytesToHex } from '../../../shared/hex.ts'
+import { keccak256 } from './keccak.ts'
 
 const addressForm = /^0x([0-9a-f]{40}|[0-9A-F]{40}|[0-9a-fA-F]{40})$/
 const accountForm = /^eip155:([1-9][0-9]{0,15}):(0x[0-9a-fA-F]{40})$/
@@ -20,7 +20,7 @@ export function parseAddress(text: string): string | undefined {
 /** A lower-case address with the checksum of EIP-55 in the case of its letters. */
 export function checksummed(address: string): string {
   const digits = address.slice(2)
-  const hash = bytesToHex(keccak_256(utf8ToBytes(digits)))
+  const hash = bytesToHex(keccak256(utf8ToBytes(digits)))
   const letters = [...digits].map((digit, i) =>
     Number.parseInt(hash.charAt(i), 16) >= 8 ? digit.toUpperCase() : digit,
   )

@@ -1,18 +1,28 @@
-import { secp256k1 } from '@noble/curves/secp256k1.js'
-import { keccak_256 } from '@noble/hashes/sha3.js'
 import { concatBytes, utf8ToBytes } from '@noble/hashes/utils.js'
 import type { Tracing } from '../../../base/tracing.ts'
 import { given } from '../../../shared/defined-fields.ts'
 import { type CountersignError, invalidField, refused } from '../../../shared/errors.ts'
 import { bytesToHex, hexToBytes } from '../../../shared/hex.ts'
+import { type KeyRecovery, portableRecovery } from '../secp256k1.ts'
 import { formText } from '../sign-in-form.ts'
-import { recoverKey } from '../signature.ts'
 import type { Proof, ProvenIdentity, RemoteChecks, WalletAdapter } from '../wallet.ts'
 import { accountIdOf, checksummed, isChainId, isReserved, parseAddress, readAccount } from './address.ts'
 import { askContract, type ContractAnswer } from './contract.ts'
+import { keccak256 } from './keccak.ts'
 import { EvmRpc } from './rpc.ts'
 
 const ethereumId = 'ethereum'
+
+/** What a server gives the adapter. */
+interface EthereumParts {
+  readonly tracing?: Tracing | undefined
+  /** Chosen by a self-test at the start. Default: the portable one. */
+  readonly recovery?: KeyRecovery | undefined
+}
+
+const portableWarning =
+  'tiny-secp256k1 (WebAssembly) cannot be loaded here or fails its self-test, so signatures are checked in JavaScript, ' +
+  'which takes four times as long'
 
 /**
  * Wallets of Ethereum and of the chains that share its addresses.
@@ -28,7 +38,11 @@ const ethereumId = 'ethereum'
  *
  * Sources: EIP-55, EIP-191, EIP-2098, EIP-4361, EIP-6492, ERC-1271, CAIP-10.
  */
-export function ethereum(evmRpc: Readonly<Record<string, string>> = {}, tracing?: Tracing): WalletAdapter {
+export function ethereum(
+  evmRpc: Readonly<Record<string, string>> = {},
+  { tracing, recovery }: EthereumParts = {},
+): WalletAdapter {
+  const { recover } = recovery ?? portableRecovery
   const rpcs = Object.entries(evmRpc).map(([chainId, url]) => new EvmRpc(chainId, url, tracing))
 
   const verify = async (message: string, proof: Proof, remote?: RemoteChecks): Promise<ProvenIdentity | undefined> => {
@@ -36,7 +50,7 @@ export function ethereum(evmRpc: Readonly<Record<string, string>> = {}, tracing?
     const key = proof.publicKeyHex === '' ? undefined : readKey(proof.publicKeyHex)
     const claimed = proof.address === undefined ? undefined : requireAddress(proof.address)
     const hash = signedHash(message)
-    const recovered = recoverKey(hash, expanded(signature))
+    const recovered = recover(hash, expanded(signature))
     if (recovered !== undefined && (key === undefined || isFormOfKey(key, recovered))) {
       const address = addressOf(recovered)
       if (address === (claimed ?? address) && !isReserved(address)) {
@@ -78,6 +92,7 @@ export function ethereum(evmRpc: Readonly<Record<string, string>> = {}, tracing?
     curve: 'secp256k1-recovered',
     envelope: signedHash,
     async checkAtStart(warn) {
+      if (recovery?.kind === 'portable') warn(portableWarning)
       await Promise.all(rpcs.map((rpc) => rpc.checkAtStart(warn)))
     },
     verify: (message, proof, _ed25519, remote) => verify(message, proof, remote),
@@ -132,7 +147,7 @@ function accountNeeded(field: 'address' | 'chain_id'): CountersignError {
  */
 function signedHash(text: string): Uint8Array {
   const bytes = utf8ToBytes(text)
-  return keccak_256(concatBytes(utf8ToBytes(`\x19Ethereum Signed Message:\n${bytes.length}`), bytes))
+  return keccak256(concatBytes(utf8ToBytes(`\x19Ethereum Signed Message:\n${bytes.length}`), bytes))
 }
 
 /** Whether a signature has the length of a key's: 65 bytes, or 64 in the compact form of EIP-2098. */
@@ -150,7 +165,7 @@ function expanded(signature: Uint8Array): Uint8Array {
 
 /** The lower-case address of an uncompressed public key (65 bytes). */
 function addressOf(publicKey: Uint8Array): string {
-  return `0x${bytesToHex(keccak_256(publicKey.subarray(1)).subarray(12))}`
+  return `0x${bytesToHex(keccak256(publicKey.subarray(1)).subarray(12))}`
 }
 
 /**
@@ -158,6 +173,7 @@ function addressOf(publicKey: Uint8Array): string {
  * without its first byte. `publicKey` has 65.
  */
 function isFormOfKey(bytes: Uint8Array, publicKey: Uint8Array): boolean {
-  const forms = [publicKey, publicKey.subarray(1), secp256k1.Point.fromBytes(publicKey).toBytes(true)]
+  const compressed = Uint8Array.of(2 + ((publicKey[64] as number) & 1), ...publicKey.subarray(1, 33))
+  const forms = [publicKey, publicKey.subarray(1), compressed]
   return forms.some((form) => bytesToHex(form) === bytesToHex(bytes))
 }

@@ -6,19 +6,29 @@ import { describe, expect, test } from 'vitest'
 import { ethereum } from '../../../../src/core/wallet/ethereum/ethereum.ts'
 import { nativeVerifier } from '../../../../src/core/wallet/native.ts'
 import { ed25519, nimiq } from '../../../../src/core/wallet/nimiq.ts'
-import { isSameAddress, type Proof } from '../../../../src/core/wallet/wallet.ts'
+import { portableRecovery } from '../../../../src/core/wallet/secp256k1.ts'
+import { isSameAddress, type Proof, type WalletAdapter } from '../../../../src/core/wallet/wallet.ts'
+import { chooseRecovery } from '../../../../src/core/wallet/webassembly.ts'
 import { CountersignError } from '../../../../src/shared/errors.ts'
 import vectors from '../../../vectors/ethereum.json' with { type: 'json' }
 
 const adapter = ethereum()
+/** Both recoveries of keys. */
+const adapters = [portableRecovery, chooseRecovery(['ethereum'])].map((recovery) => ethereum({}, { recovery }))
 const text = 'Example requests authentication\nNonce: 😀'
 const n = secp256k1.Point.Fn.ORDER
 
 const bare = (hex: string): string => hex.replace(/^0x/, '')
 const word = (value: bigint): string => value.toString(16).padStart(64, '0')
 
-/** The identity that a proof proves, or the reason for which it is refused. */
+/** The identity that a proof proves, or the reason for which it is refused: the same with both recoveries. */
 async function judged(message: string, proof: Partial<Proof>) {
+  const [portable, webAssembly] = await Promise.all(adapters.map((each) => judgedBy(each, message, proof)))
+  expect(webAssembly).toEqual(portable)
+  return portable
+}
+
+async function judgedBy(adapter: WalletAdapter, message: string, proof: Partial<Proof>) {
   try {
     const whole = { publicKeyHex: '', signatureHex: '', ...proof }
     return (await adapter.verify(message, whole, nativeVerifier)) ?? 'SIGNATURE_INVALID'
