@@ -75,19 +75,13 @@ const compress = promisify(gzip)
 /** Size from which answers are compressed for clients that accept it, in bytes; connect-node has the same. */
 const compressFromBytes = 1024
 
-/** The body of an answer, compressed or not. */
-export interface Encoded {
-  readonly bytes: string | Uint8Array
-  readonly encoding: 'gzip' | undefined
-}
-
 /**
  * Compresses a large answer with gzip if `accepted`, the value of the call's header of accepted encodings, has it.
  * Brotli is not used: at its default level it takes a hundred times the CPU.
  */
-export function compressed(bytes: string | Uint8Array, accepted: string | undefined): Encoded | Promise<Encoded> {
+export async function compressed(bytes: string | Uint8Array, accepted: string | undefined) {
   if (!takesGzip(accepted) || Buffer.byteLength(bytes) < compressFromBytes) return { bytes, encoding: undefined }
-  return compress(bytes).then((smaller) => ({ bytes: smaller, encoding: 'gzip' }))
+  return { bytes: await compress(bytes), encoding: 'gzip' }
 }
 
 /** Whether a header of accepted encodings has gzip with a weight other than zero (RFC 9110, 12.5.3). */

@@ -41,16 +41,12 @@ export function serveRpc<Call extends WireCall>(method: WireMethod<Call>, exchan
 }
 
 /** A call of gRPC or gRPC-Web that answers once. */
-async function serveUnary<Call extends WireCall>(
-  method: WireUnaryMethod<Call>,
-  exchange: RpcExchange<Call>,
-): Promise<void> {
+async function serveUnary<Call extends WireCall>(method: WireUnaryMethod<Call>, exchange: RpcExchange<Call>) {
   const { wire, output } = exchange
   const invocation = unaryInvocationOf(method, exchange)
   try {
     const message = await method.invoke(invocation)
-    const encoded = compressed(message, acceptedBy(exchange))
-    const { bytes, encoding } = encoded instanceof Promise ? await encoded : encoded
+    const { bytes, encoding } = await compressed(message, acceptedBy(exchange))
     const { body, trailers } = endingOf(wire, undefined)
     const envelope = messageEnvelope(wire, bytes, encoding !== undefined)
     // Only if it is used: gRPC's C library (1.51, of Debian 12) fails on an answer that names one without need.
@@ -68,10 +64,7 @@ async function serveUnary<Call extends WireCall>(
 }
 
 /** A call of Connect that answers once: the message is the body, and a failure is an HTTP status. */
-async function serveConnectUnary<Call extends WireCall>(
-  method: WireUnaryMethod<Call>,
-  exchange: RpcExchange<Call>,
-): Promise<void> {
+async function serveConnectUnary<Call extends WireCall>(method: WireUnaryMethod<Call>, exchange: RpcExchange<Call>) {
   const { wire, output, refusals } = exchange
   const invocation = unaryInvocationOf(method, exchange)
   let answer: Answer
@@ -91,22 +84,19 @@ async function serveConnectUnary<Call extends WireCall>(
     answer = { status: codeToHttpStatus(error.code), headers }
     exchange.body.drop()
   }
-  const encoded = compressed(message, acceptedBy(exchange))
-  const { bytes, encoding } = encoded instanceof Promise ? await encoded : encoded
+  const { bytes, encoding } = await compressed(message, acceptedBy(exchange))
   const { status, head, headers } = answer
   const all = encoding === undefined ? headers : { ...headers, 'content-encoding': encoding }
   output.send({ status, head, headers: all, body: bytes })
 }
 
 /** A call that answers with a stream. Its messages are small and are not compressed. */
-async function serveStream<Call extends WireCall>(
-  method: WireStreamMethod<Call>,
-  exchange: RpcExchange<Call>,
-): Promise<void> {
+async function serveStream<Call extends WireCall>(method: WireStreamMethod<Call>, exchange: RpcExchange<Call>) {
   const { wire, output, refusals } = exchange
   const written = writerOf(method.desc.output, wire.codec)
   const write = (reply: MessageInitShape<DescMessage>): Buffer => messageEnvelope(wire, written(reply), false)
-  const { deadline, call } = begun(exchange)
+  const deadline = readDeadline(exchange)
+  const call = exchange.callOf(deadline.timeoutMs)
   try {
     const pieces = method.invoke({ call, readInput: () => readInput(method.desc.input, exchange, deadline), write })
     await writeAll(pieces, output, streamHeadOf(wire), call.signal)
@@ -139,15 +129,9 @@ function unaryInvocationOf<Call extends WireCall>(
   { desc: { input, output } }: WireUnaryMethod<Call>,
   exchange: RpcExchange<Call>,
 ): WireInvocation<Call, string | Uint8Array> {
-  const { deadline, call } = begun(exchange)
-  return { call, readInput: () => readInput(input, exchange, deadline), write: writerOf(output, exchange.wire.codec) }
-}
-
-function begun<Call extends WireCall>(
-  exchange: RpcExchange<Call>,
-): { readonly deadline: Deadline; readonly call: Call } {
   const deadline = readDeadline(exchange)
-  return { deadline, call: exchange.callOf(deadline.timeoutMs) }
+  const call = exchange.callOf(deadline.timeoutMs)
+  return { call, readInput: () => readInput(input, exchange, deadline), write: writerOf(output, exchange.wire.codec) }
 }
 
 async function readInput<I extends DescMessage>(

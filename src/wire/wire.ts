@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
 import type { ConnectError } from '@connectrpc/connect'
 import { endStreamToJson } from '@connectrpc/connect/protocol-connect'
 import { setTrailerStatus } from '@connectrpc/connect/protocol-grpc'
-import { type Compressed, decompressed, encodingOf, type RequestBody } from './body.ts'
+import { decompressed, encodingOf, type RequestBody } from './body.ts'
 import type { Codec, Refusals } from './contract.ts'
 
 /** Form of an RPC's messages, as its content type names it. */
@@ -97,24 +97,13 @@ export function readDeadline({ wire, headers, refusals }: Omit<RpcRequest, 'body
 export async function readMessage({ wire, headers, body, refusals }: RpcRequest): Promise<Uint8Array> {
   const received = await body.read(maxBytesOnTheWire(wire, refusals.maxBodyBytes))
   const encoding = encodingOf(headers[headersOf(wire).encoding], refusals)
-  if (wire.enveloped) {
-    return messageIn({ bytes: wire.base64 ? fromBase64(received, refusals) : received, encoding, refusals })
-  }
-  return body.decompressed ? received : decompressed({ bytes: received, encoding, refusals })
-}
-
-/** An envelope, and the compression that its request names. */
-interface Envelope extends Compressed {
-  readonly bytes: Buffer
-}
-
-/** The message in an envelope, decompressed. */
-function messageIn({ bytes, encoding, refusals }: Envelope): Uint8Array | Promise<Uint8Array> {
-  const isCompressed = isCompressedEnvelope(bytes, refusals)
+  if (!wire.enveloped) return body.decompressed ? received : decompressed({ bytes: received, encoding, refusals })
+  const envelope = wire.base64 ? fromBase64(received, refusals) : received
+  const isCompressed = isCompressedEnvelope(envelope, refusals)
   if (isCompressed && encoding === undefined) {
     throw refusals.malformedBody('is marked as compressed without naming the compression')
   }
-  const message = bytes.subarray(envelopeBytes)
+  const message = envelope.subarray(envelopeBytes)
   return isCompressed ? decompressed({ bytes: message, encoding, refusals }) : message
 }
 
