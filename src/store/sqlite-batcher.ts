@@ -1,8 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 
-/** The error code of a database that another connection keeps locked. */
-const busy = 5
-
 /** Default for {@link BatcherOptions.maxSteps}. All callers of a batch go on in the same turn of the event loop. */
 const defaultMaxSteps = 100
 /** Time in milliseconds after which no further step of a batch is begun. */
@@ -220,7 +217,8 @@ interface Step {
   reject(error: Error): void
 }
 
-function isBusy(cause: unknown): boolean {
-  // The low byte is the code; the others are its detail.
-  return cause instanceof Error && 'errcode' in cause && (Number(cause.errcode) & 0xff) === busy
+/** Whether an error is that of a database that another connection keeps locked. */
+export function isBusy(cause: unknown): boolean {
+  // The low byte is the code, SQLITE_BUSY; the others are its detail.
+  return cause instanceof Error && 'errcode' in cause && (Number(cause.errcode) & 0xff) === 5
 }

@@ -1,6 +1,7 @@
 import { chownSync, closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { isBusy } from './sqlite-batcher.ts'
 import { requireKnownFormat } from './sqlite-format.ts'
 
 /** How long a step waits for another process, in milliseconds. */
@@ -120,10 +121,6 @@ function takeAlone(database: DatabaseSync): void {
     throw isBusy(error) ? isOpen : error
   }
   if (database.prepare('PRAGMA journal_mode').get()?.journal_mode !== 'delete') throw isOpen
-}
-
-function isBusy(error: unknown): boolean {
-  return error instanceof Error && 'errcode' in error && error.errcode === 5
 }
 
 /** SQLite would put what it finds there into the file that takes the place of the store. */

@@ -67,6 +67,7 @@ function isEmpty(database: DatabaseSync): boolean {
   return database.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get() === undefined
 }
 
-function readPragma(database: DatabaseSync, name: 'application_id' | 'user_version'): number {
+/** A number that a pragma has. */
+export function readPragma(database: DatabaseSync, name: 'application_id' | 'user_version' | 'page_size'): number {
   return Number(database.prepare(`PRAGMA ${name}`).get()?.[name])
 }

@@ -7,7 +7,7 @@ import type { Logger } from '../base/log.ts'
 import { CountersignError, refused } from '../shared/errors.ts'
 import { causeOf, exerciseStore, StoreOpenError, withTtl, withValue } from './implementation.ts'
 import { Batcher } from './sqlite-batcher.ts'
-import { prepareFormat } from './sqlite-format.ts'
+import { prepareFormat, readPragma } from './sqlite-format.ts'
 import type { Life, ScannedValue, Store, VersionedValue } from './store.ts'
 import { Watchers } from './watchers.ts'
 
@@ -81,7 +81,8 @@ export async function openSqliteStore(location: string, options: SqliteStoreOpti
   const database = openDatabase(path ?? inMemory, location)
   // From here on, Batcher waits for locks without blocking the event loop.
   database.exec(`PRAGMA busy_timeout = 0; PRAGMA journal_size_limit = ${maxIdleLogBytes}`)
-  if (path === undefined) database.exec(`PRAGMA max_page_count = ${Math.floor(memoryBytes / pageSizeOf(database))}`)
+  if (path === undefined)
+    database.exec(`PRAGMA max_page_count = ${Math.floor(memoryBytes / readPragma(database, 'page_size'))}`)
   const file = path === undefined ? undefined : new OpenFile(resolve(location), path, log)
   const store = new SqliteStore({
     database,
@@ -97,18 +98,13 @@ export async function openSqliteStore(location: string, options: SqliteStoreOpti
     return store
   } catch (failure) {
     await store.close()
-    const cause = causeOf(failure)
-    throw openError(location, describe(cause), cause)
+    throw openError(location, causeOf(failure))
   }
 }
 
 function defaultMemoryBytes(): number {
   // Without a container's limit it is the largest number that there is.
   return Math.min(Math.min(totalmem(), process.constrainedMemory()) * shareOfMemory, maxMemoryBytes)
-}
-
-function pageSizeOf(database: DatabaseSync): number {
-  return Number(database.prepare('PRAGMA page_size').get()?.page_size)
 }
 
 function ownFile(location: string): string {
@@ -121,7 +117,7 @@ function ownFile(location: string): string {
     else accessSync(path, constants.R_OK | constants.W_OK)
     return realpathSync(path)
   } catch (cause) {
-    throw openError(location, describe(cause), cause)
+    throw openError(location, cause)
   }
 }
 
@@ -133,17 +129,14 @@ function openDatabase(path: string, location: string): DatabaseSync {
     return database
   } catch (cause) {
     database?.close()
-    throw openError(location, describe(cause), cause)
+    throw openError(location, cause)
   }
 }
 
-function openError(location: string, problem: string, cause: unknown): StoreOpenError {
+function openError(location: string, cause: unknown): StoreOpenError {
+  const problem = cause instanceof Error ? cause.message : String(cause)
   const advice = 'Repair that or name another file in COUNTERSIGN_STORE.'
   return new StoreOpenError(`Cannot open the store file ${location}: ${problem}`, { advice, cause })
-}
-
-function describe(cause: unknown): string {
-  return cause instanceof Error ? cause.message : String(cause)
 }
 
 /**

@@ -1,8 +1,8 @@
 import { ErrorReply } from 'redis'
 import { withinTimeLimit } from '../reconnecting-link.ts'
+import { connectTo, keyOfEachServer } from './cluster.ts'
 import type { RedisClient } from './connection.ts'
 import { explainProblem } from './problem.ts'
-import { connectTo, keyOfEachServer } from './reach.ts'
 import type { RedisTls } from './tls.ts'
 import { parseRedisUrl } from './url.ts'
 
@@ -69,7 +69,10 @@ async function savesSnapshots(client: RedisClient): Promise<boolean | undefined>
 
 /** What a server does when it runs out of memory: its `maxmemory-policy`, or "unknown" if the user must not ask. */
 export async function evictionPolicyOf(client: RedisClient): Promise<string> {
-  return (await policyFromInfo(client)) ?? (await policyFromConfig(client)) ?? 'unknown'
+  // Managed services often forbid CONFIG, so INFO is asked first.
+  const info = await answerOf(client.info('memory'))
+  const policy = /^maxmemory_policy:(\S+)/m.exec(info ?? '')?.[1]
+  return policy ?? (await answerOf(client.configGet('maxmemory-policy')))?.['maxmemory-policy'] ?? 'unknown'
 }
 
 /**
@@ -89,16 +92,6 @@ export function evictionWarning(policies: readonly string[]): string | undefined
     'Redis can drop sessions, orders and the marks of ended sessions when its memory is full, because its ' +
     `maxmemory-policy is ${lossy.join(', ')}: set it to noeviction`
   )
-}
-
-/** Managed services often forbid CONFIG, so INFO is asked first. */
-async function policyFromInfo(client: RedisClient): Promise<string | undefined> {
-  const info = await answerOf(client.info('memory'))
-  return info === undefined ? undefined : /^maxmemory_policy:(\S+)/m.exec(info)?.[1]
-}
-
-async function policyFromConfig(client: RedisClient): Promise<string | undefined> {
-  return (await answerOf(client.configGet('maxmemory-policy')))?.['maxmemory-policy']
 }
 
 /** The answer, or undefined if the server refuses it. */

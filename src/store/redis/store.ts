@@ -9,10 +9,10 @@ import { defaultKeyPrefix } from '../map-store.ts'
 import type { StoreOptions } from '../open.ts'
 import { TimeLimitError, withinTimeLimit } from '../reconnecting-link.ts'
 import type { Life, ScannedValue, Store, VersionedValue } from '../store.ts'
+import { connectTo, keyOfEachServer } from './cluster.ts'
 import type { Attempt, RedisClient, Servers, ServersEvents } from './connection.ts'
 import { evictionPolicyOf, evictionWarning } from './examine.ts'
 import { explainProblem, withoutArguments } from './problem.ts'
-import { connectTo, keyOfEachServer } from './reach.ts'
 import { formerSeparator, separator } from './scripts.ts'
 import { readTls } from './tls.ts'
 import { describeTarget, parseRedisUrl, type RedisTarget } from './url.ts'
@@ -59,7 +59,7 @@ const clockTime = new TimeLimit(900, 100)
 const keysPerScan = 500
 
 /** Asks a server for something; `name` is the key with the prefix of all keys. */
-type RedisCommand<Reply> = (client: RedisClient, name: string) => Promise<Reply>
+type RedisCommand<Result> = (client: RedisClient, name: string) => Promise<Result>
 
 class RedisStore implements Store {
   readonly description: string
@@ -123,7 +123,7 @@ class RedisStore implements Store {
       await client.sSubscribe(channel, ignore)
       await client.sUnsubscribe(channel, ignore)
     }
-    await this.#run(name, subscribe, identity)
+    await this.#run(name, subscribe)
   }
 
   /**
@@ -136,7 +136,7 @@ class RedisStore implements Store {
   }
 
   async #warnOfEviction(keys: readonly string[], log: Logger): Promise<void> {
-    const asked = keys.map((key) => this.#run(key, evictionPolicyOf, identity).catch(() => 'unknown'))
+    const asked = keys.map((key) => this.#run(key, evictionPolicyOf).catch(() => 'unknown'))
     const warning = evictionWarning(await Promise.all(asked))
     if (warning !== undefined) log.warn(warning, { store: this.description })
   }
@@ -146,26 +146,24 @@ class RedisStore implements Store {
   }
 
   get(key: string): Promise<VersionedValue | undefined> {
-    return this.#run(key, (client, name) => client.sendCommand<string | null>(['GET', name]), readEntry)
+    return this.#run(key, (client, name) => client.sendCommand<string | null>(['GET', name]).then(readEntry))
   }
 
   create(key: string, value: string, life: Life): Promise<boolean> {
     return withValue(value, life, (ttlMs) => {
       const expiry = ttlMs === undefined ? [] : ['PX', String(ttlMs)]
-      return this.#run(
-        key,
-        (client, name) => client.sendCommand<string | null>(['SET', name, `1${separator}${value}`, 'NX', ...expiry]),
-        (reply) => reply === 'OK',
-      )
+      return this.#run(key, async (client, name) => {
+        const reply = await client.sendCommand<string | null>(['SET', name, `1${separator}${value}`, 'NX', ...expiry])
+        return reply === 'OK'
+      })
     })
   }
 
   take(key: string): Promise<string | undefined> {
-    return this.#run(
-      key,
-      (client, name) => client.sendCommand<string | null>(['GETDEL', name]),
-      (entry) => readEntry(entry)?.value,
-    )
+    return this.#run(key, async (client, name) => {
+      const entry = await client.sendCommand<string | null>(['GETDEL', name])
+      return readEntry(entry)?.value
+    })
   }
 
   compareAndSet(
@@ -177,7 +175,7 @@ class RedisStore implements Store {
   ): Promise<boolean> {
     return withValue(value, life, (ttlMs) => {
       const change = { version, value, ttlMs, wake: options.wake === true }
-      return this.#run(key, (client, name) => client.compareAndSet(name, change), identity)
+      return this.#run(key, (client, name) => client.compareAndSet(name, change))
     })
   }
 
@@ -192,16 +190,16 @@ class RedisStore implements Store {
   addMember(set: string, member: string, life: Life, most?: number): Promise<string[]> {
     return withTtl(life, (ttlMs) => {
       const added = { member, ttlMs, most }
-      return this.#run(set, (client, name) => client.addMember(name, added), identity)
+      return this.#run(set, (client, name) => client.addMember(name, added))
     })
   }
 
   removeMember(set: string, member: string): Promise<void> {
-    return this.#run(set, (client, name) => client.removeMember(name, member), identity)
+    return this.#run(set, (client, name) => client.removeMember(name, member))
   }
 
   members(set: string): Promise<string[]> {
-    return this.#run(set, (client, name) => client.members(name), identity)
+    return this.#run(set, (client, name) => client.members(name))
   }
 
   async *scan(beginning: string): AsyncGenerator<ScannedValue> {
@@ -223,14 +221,14 @@ class RedisStore implements Store {
   async #scanStep(ofServer: string, beginning: string, from: string): Promise<{ keys: string[]; cursor: string }> {
     const literally = `${this.#prefix}${beginning}`.replace(/[\\*?[\]]/g, '\\$&')
     const scanned = { MATCH: `${literally}*`, COUNT: keysPerScan, TYPE: 'string' }
-    const { keys, cursor } = await this.#run(ofServer, (client) => client.scan(from, scanned), identity)
+    const { keys, cursor } = await this.#run(ofServer, (client) => client.scan(from, scanned))
     return { keys: keys.map((name) => name.slice(this.#prefix.length)), cursor }
   }
 
   async ping(): Promise<void> {
     // In a cluster it asks only one of the servers. If it asked all, the loss of one would make every process count as
     // down.
-    await this.#run(this.#ownKey, (client) => client.ping(), identity)
+    await this.#run(this.#ownKey, (client) => client.ping())
     try {
       this.#clock.requireCertain()
     } catch (cause) {
@@ -248,22 +246,21 @@ class RedisStore implements Store {
     this.#servers.close()
   }
 
-  /** Runs a step on the server of a key, and reads its reply. */
-  async #run<Reply, T>(key: string, step: RedisCommand<Reply>, read: (reply: Reply) => T): Promise<T> {
+  /** Runs a step on the server of a key. */
+  async #run<Result>(key: string, step: RedisCommand<Result>): Promise<Result> {
     const name = this.#prefix + key
     const attempt: Attempt = {}
     // What the caller decides by the clock afterwards must not rest on a doubtful one. A server that does not tell the
     // time fails no call of another one, and `ping` reports it.
     const isCurrent = this.#clock.isCurrent
-    const run = (): Promise<Reply> => this.#servers.run(name, (client) => step(client, name), attempt)
-    const answering = isCurrent ? run() : this.#isMeasured().then(run)
+    const run = (): Promise<Result> => this.#servers.run(name, (client) => step(client, name), attempt)
+    const answering = isCurrent ? run() : this.#measured().then(run)
     try {
-      const reply = await withinTimeLimit(answering)
+      const result = await withinTimeLimit(answering)
       attempt.connection?.heard()
-      const answer = read(reply)
       // The step may have waited for another server, or through a suspend.
-      if (isCurrent && !this.#clock.isCurrent) await this.#isMeasured()
-      return answer
+      if (isCurrent && !this.#clock.isCurrent) await this.#measured()
+      return result
     } catch (cause) {
       this.#learnFrom(cause, name, attempt, answering)
       throw unavailable(cause)
@@ -294,13 +291,9 @@ class RedisStore implements Store {
   }
 
   /** Measures the clock, but not for so long that the call has no time left: the server of the clock may hang. */
-  async #isMeasured(): Promise<boolean> {
-    try {
-      await clockTime.within(this.#clock.measure(), () => new Error('the clock was not measured within a second'))
-      return true
-    } catch {
-      return false
-    }
+  async #measured(): Promise<void> {
+    const late = (): Error => new Error('the clock was not measured within a second')
+    await clockTime.within(this.#clock.measure(), late).catch(() => {})
   }
 }
 
@@ -322,7 +315,3 @@ function unavailable(cause: unknown): CountersignError {
 }
 
 function ignore(): void {}
-
-function identity<Reply>(reply: Reply): Reply {
-  return reply
-}
