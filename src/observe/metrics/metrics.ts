@@ -64,23 +64,32 @@ export class Metrics {
   /** What calls can be for, and whether it is answered once. */
   readonly #callees = new Map<string, boolean>()
   readonly #adapters = new Set<string>()
-  readonly #calls = this.#counter('calls', 'Calls that are over.', ['method', 'transport', 'outcome'])
-  readonly #callSeconds = this.#histogram(
-    'call_duration_seconds',
-    'Time from the arrival of a call to its end; without streams.',
-    ['method', 'transport'],
-    callBuckets,
+  readonly #calls = new Counter(this.#named('calls_total', 'Calls that are over.', 'method', 'transport', 'outcome'))
+  readonly #callSeconds = new Histogram({
+    ...this.#named(
+      'call_duration_seconds',
+      'Time from the arrival of a call to its end; without streams.',
+      'method',
+      'transport',
+    ),
+    buckets: callBuckets,
+  })
+  readonly #storeSeconds = new Histogram({
+    ...this.#named(
+      'store_operation_duration_seconds',
+      'Time that a step of the store took, failed ones included.',
+      'operation',
+    ),
+    buckets: storeBuckets,
+  })
+  readonly #storeFailures = new Counter(
+    this.#named('store_failures_total', 'Steps of the store that failed.', 'operation', 'kind'),
   )
-  readonly #storeSeconds = this.#histogram(
-    'store_operation_duration_seconds',
-    'Time that a step of the store took, failed ones included.',
-    ['operation'],
-    storeBuckets,
+  readonly #orders = new Counter(this.#named('orders_total', 'Orders by the status that they reached.', 'status'))
+  readonly #signIns = new Counter(
+    this.#named('sign_ins_total', 'Sign-ins by wallet adapter and way.', 'adapter', 'way'),
   )
-  readonly #storeFailures = this.#counter('store_failures', 'Steps of the store that failed.', ['operation', 'kind'])
-  readonly #orders = this.#counter('orders', 'Orders by the status that they reached.', ['status'])
-  readonly #signIns = this.#counter('sign_ins', 'Sign-ins by wallet adapter and way.', ['adapter', 'way'])
-  readonly #rateLimited = this.#counter('rate_limited', 'Calls that a rate limit refused.', ['group'])
+  readonly #rateLimited = new Counter(this.#named('rate_limited_total', 'Calls that a rate limit refused.', 'group'))
   readonly #text = oneAtATime(() => Registry.merge([this.#registry, processMetrics()]).metrics())
 
   constructor() {
@@ -92,7 +101,8 @@ export class Metrics {
     }
     // Prometheus counts an empty label as absent.
     const running = { version, commit: commit ?? '', node_version: process.versions.node }
-    this.#gauge('build_info', 'Always 1; the labels say what is running.', Object.keys(running)).set(running, 1)
+    const about = 'Always 1; the labels say what is running.'
+    new Gauge(this.#named('build_info', about, ...Object.keys(running))).set(running, 1)
   }
 
   /** Counts calls. */
@@ -129,19 +139,36 @@ export class Metrics {
     }
     for (const name of [...routeNames, ...partLabels]) this.#callees.set(name, true)
     for (const { name, answersOnce } of methods) this.#callees.set(name, answersOnce)
-    this.#gauge('watchers', 'Open watches of orders.', [], (gauge) => gauge.set(watchers()))
-    this.#gauge('ready', '1 if the service is ready, as /readyz says; else 0.', [], async (gauge) =>
-      gauge.set((await readinessTime.within(isReady(), () => new Error('no answer')).catch(() => false)) ? 1 : 0),
-    )
-    this.#gauge('ceiling_in_use', 'What clients hold at the moment, by ceiling.', ['ceiling'], (gauge) => {
-      for (const { option, held } of ceilingUses()) if (held !== undefined) gauge.set({ ceiling: option }, held)
+    new Gauge({
+      ...this.#named('watchers', 'Open watches of orders.'),
+      collect() {
+        this.set(watchers())
+      },
     })
-    this.#gauge('ceiling_limit', 'The most that clients can hold, by ceiling.', ['ceiling'], (gauge) => {
-      for (const { option, most } of ceilingUses()) gauge.set({ ceiling: option }, most)
+    new Gauge({
+      ...this.#named('ready', '1 if the service is ready, as /readyz says; else 0.'),
+      async collect() {
+        this.set((await readinessTime.within(isReady(), () => new Error('no answer')).catch(() => false)) ? 1 : 0)
+      },
     })
-    this.#counter('ceiling_refusals', 'What was turned away at a ceiling.', ['ceiling'], (counter) => {
-      counter.reset()
-      for (const { option, refusals } of ceilingUses()) counter.inc({ ceiling: option }, refusals)
+    new Gauge({
+      ...this.#named('ceiling_in_use', 'What clients hold at the moment, by ceiling.', 'ceiling'),
+      collect() {
+        for (const { option, held } of ceilingUses()) if (held !== undefined) this.set({ ceiling: option }, held)
+      },
+    })
+    new Gauge({
+      ...this.#named('ceiling_limit', 'The most that clients can hold, by ceiling.', 'ceiling'),
+      collect() {
+        for (const { option, most } of ceilingUses()) this.set({ ceiling: option }, most)
+      },
+    })
+    new Counter({
+      ...this.#named('ceiling_refusals_total', 'What was turned away at a ceiling.', 'ceiling'),
+      collect() {
+        this.reset()
+        for (const { option, refusals } of ceilingUses()) this.inc({ ceiling: option }, refusals)
+      },
     })
   }
 
@@ -150,42 +177,8 @@ export class Metrics {
     return await this.#text()
   }
 
-  #counter<Label extends string>(
-    name: string,
-    help: string,
-    labelNames: Label[],
-    collect?: (counter: Counter<Label>) => void,
-  ): Counter<Label> {
-    const counter: Counter<Label> = new Counter({
-      ...this.#described(`${name}_total`, help, labelNames),
-      ...(collect && { collect: () => collect(counter) }),
-    })
-    return counter
-  }
-
-  #gauge<Label extends string>(
-    name: string,
-    help: string,
-    labelNames: Label[],
-    collect?: (gauge: Gauge<Label>) => void | Promise<void>,
-  ): Gauge<Label> {
-    const gauge: Gauge<Label> = new Gauge({
-      ...this.#described(name, help, labelNames),
-      ...(collect && { collect: () => collect(gauge) }),
-    })
-    return gauge
-  }
-
-  #histogram<Label extends string>(
-    name: string,
-    help: string,
-    labelNames: Label[],
-    buckets: number[],
-  ): Histogram<Label> {
-    return new Histogram({ ...this.#described(name, help, labelNames), buckets })
-  }
-
-  #described<Label extends string>(name: string, help: string, labelNames: Label[]) {
+  /** Name, text and labels of a metric of this service. */
+  #named<Label extends string>(name: string, help: string, ...labelNames: Label[]) {
     return { name: `countersign_${name}`, help, labelNames, registers: [this.#registry] }
   }
 }
