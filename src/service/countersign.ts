@@ -158,7 +158,10 @@ export async function createService(options: CountersignOptions, lan: Lan | unde
     const signingKeys =
       settings.accessTokens.audiences && (await liveSigningKeys(keyring, settings.accessTokens.algorithm))
     const secrets = new LiveSecrets(settings, keyring)
-    const metrics = collectsMetrics(settings) ? await newMetrics() : undefined
+    // Loaded on demand, because most services collect no metrics.
+    const metrics = collectsMetrics(settings)
+      ? new (await import('../observe/metrics/metrics.ts')).Metrics()
+      : undefined
     const measured = metrics === undefined ? opened : observedStore(opened, metrics.observeStore)
     const store = tracing === undefined ? measured : tracedStore(measured, tracing)
     const webhook = target && new Webhook(target, { store: measured, log, tracing })
@@ -243,12 +246,6 @@ export async function createService(options: CountersignOptions, lan: Lan | unde
   }
 }
 
-/** Loaded on demand, because most services collect no metrics. */
-async function newMetrics(): Promise<Metrics> {
-  const { Metrics } = await import('../observe/metrics/metrics.ts')
-  return new Metrics()
-}
-
 /** What a {@link Service} is made of. */
 interface ServiceParts {
   readonly settings: Settings
@@ -302,21 +299,15 @@ class Service implements Countersign {
       const taken = await this.#metricsServer.listen(metricsPort, metricsHost)
       log.info('metrics are served', { host: metricsHost, port: taken, path: '/metrics' })
     }
-    address.port = await this.#listenForCallers()
-    domain.origins.replaceRules(address.originRules)
-    keyFiles?.watch((pair) => served.server.replaceTls(pair))
-    return address.port
-  }
-
-  async #listenForCallers(): Promise<number> {
-    const { settings, served } = this.#parts
     try {
-      const { port } = await served.server.listen(settings.port, settings.host)
-      return port
+      address.port = (await served.server.listen(settings.port, settings.host)).port
     } catch (error) {
       await this.#metricsServer.close()
       throw error
     }
+    domain.origins.replaceRules(address.originRules)
+    keyFiles?.watch((pair) => served.server.replaceTls(pair))
+    return address.port
   }
 
   async introspect(token: string, form: CredentialForm = 'token') {

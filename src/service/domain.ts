@@ -31,9 +31,8 @@ import { RateLimiter } from '../limits/rate.ts'
 import type { Domain } from '../rpc/api.ts'
 import { keyBeginning } from '../store/map-store.ts'
 import type { Store } from '../store/store.ts'
-import type { ServiceAddress } from './address.ts'
+import { confirmationCodeAt, type ServiceAddress } from './address.ts'
 import { keepsUsers, type Settings } from './config.ts'
-import { confirmationCodeAt } from './confirmation-code.ts'
 
 /** What the domain of a service needs in addition to settings and store. */
 export interface DomainParts {

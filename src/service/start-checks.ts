@@ -7,9 +7,8 @@ import type { WalletAdapter } from '../core/wallet/wallet.ts'
 import { KeyFiles } from '../http/port/tls.ts'
 import type { WebhookTarget } from '../observe/audit/webhook.ts'
 import type { Store } from '../store/store.ts'
-import type { ServiceAddress } from './address.ts'
+import { confirmationCodeLine, type ServiceAddress } from './address.ts'
 import type { Settings } from './config.ts'
-import { confirmationCodeLine } from './confirmation-code.ts'
 
 /** Throws a `TypeError` if only people of a file are to sign in and cannot, or someone else keeps the sessions. */
 export function requirePeople({ people, admit, sessionHost }: Settings): void {

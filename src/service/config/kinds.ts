@@ -1,4 +1,5 @@
 import { isDocumentPrefix } from '../../base/document-address.ts'
+import { isObject } from '../../base/json-file.ts'
 import { defaultLimits, type LimitName, type Limits, limitRange } from '../../limits/limits.ts'
 import { isWebhookSecret } from '../../observe/audit/webhook-form.ts'
 import { isLoopbackHost, parseOrigin } from '../../shared/origin.ts'
@@ -216,7 +217,7 @@ export const rpcAddresses: Kind<Readonly<Record<string, string>>> = {
   type: 'Readonly<Record<string, string>>',
   expected: 'http or https addresses by chain id, such as 1=https://rpc.example,8453=https://base.example',
   check(value, refuse) {
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return refuse()
+    if (!isObject(value)) return refuse()
     const entries = Object.entries<unknown>(value)
     // A fragment would not be sent.
     const fits = ([chainId, url]: [string, unknown]): boolean =>
@@ -236,7 +237,7 @@ export const rateLimits: Kind<Partial<Limits>, Limits> = {
     `whole numbers from ${limitRange.min} to ${limitRange.max} by name, such as sign-in=240,order=1200; ` +
     `the names are ${Object.keys(defaultLimits).join(', ')}`,
   check(value, refuse) {
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return refuse(value)
+    if (!isObject(value)) return refuse(value)
     const given = Object.entries<unknown>(value)
     if (given.length === 0) return refuse(value)
     for (const [name, number] of given) {
