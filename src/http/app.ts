@@ -108,7 +108,6 @@ const noGuesses = { 'x-content-type-options': 'nosniff' } as const
 
 function exchangeServer({ settings, origins, part, log }: AppParts, publicPaths: ReadonlySet<string>): ServeExchange {
   const askedByProxies = settings.basePath + forwardAuthPath
-  const isTrusted = (origin: string): boolean => origins.isTrusted(origin)
   const notice = forwardedNotice(settings.trustProxy, log)
   const noticeRefused = refusedPageNotice(log)
   const serve = (output: Output, read: () => Exchange, find: (path: string) => Route): void | Promise<void> => {
@@ -117,7 +116,7 @@ function exchangeServer({ settings, origins, part, log }: AppParts, publicPaths:
     output.setHeaders(noGuesses)
     // A proxy can pass on its client's preflight unchanged, and takes any 2xx for permission.
     if (exchange.path !== askedByProxies && part?.find(exchange.path) === undefined) {
-      const cors = applyCors(exchange, isTrusted, publicPaths.has(exchange.path))
+      const cors = applyCors(exchange, origins, publicPaths.has(exchange.path))
       if (cors === 'refused') noticeRefused(exchange.context.origin)
       if (cors !== 'continue') return
     }

@@ -44,7 +44,7 @@ function permittingAnyPage(asked: string | undefined): Record<string, string> {
  * Lets the pages of trusted origins call the service, with cookies, and read its answers (the Fetch standard's CORS
  * protocol). Call it before any other writer to the output.
  *
- * `isTrusted` gets the Origin header in its canonical form. A missing or malformed one is not trusted. Returns
+ * `origins` gets the Origin header in its canonical form. A missing or malformed one is not trusted. Returns
  * `'permitted'` or `'refused'` for a preflight, which has then been answered: 204, without permissions if the origin is
  * not trusted. With `isPublic`, for a document that all pages may read, every preflight is permitted. Serve any other
  * request, from every origin: browsers hide the answer from a page without permission, and calls that change something
@@ -52,13 +52,13 @@ function permittingAnyPage(asked: string | undefined): Record<string, string> {
  */
 export function applyCors(
   { method, headers, context, output }: Pick<Exchange, 'method' | 'headers' | 'context' | 'output'>,
-  isTrusted: (origin: string) => boolean,
+  origins: { isTrusted(origin: string): boolean },
   isPublic = false,
 ): 'permitted' | 'refused' | 'continue' {
   const origin = context.originSource === 'Origin header' ? context.origin : undefined
   const isPreflight =
     method === 'OPTIONS' && headers.origin !== undefined && headers['access-control-request-method'] !== undefined
-  const trusted = origin !== undefined && isTrusted(origin)
+  const trusted = origin !== undefined && origins.isTrusted(origin)
   if (isPreflight && isPublic) {
     const anyPage = permittingAnyPage(headers['access-control-request-headers'])
     output.setHeaders({ ...anyPage, ...(trusted ? permitting(origin) : {}) })

@@ -87,8 +87,6 @@ export function fetchBody(request: Request): RequestBody {
   }
 }
 
-type BodyReader = ReadableStreamDefaultReader<Uint8Array>
-
 async function readStream(body: ReadableStream<Uint8Array>, maxBytes: number): Promise<Buffer> {
   const reader = body.getReader()
   const chunks: Uint8Array[] = []
@@ -108,7 +106,7 @@ async function readStream(body: ReadableStream<Uint8Array>, maxBytes: number): P
   }
 }
 
-async function dropRest(reader: BodyReader): Promise<void> {
+async function dropRest(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
   try {
     while (!(await reader.read()).done);
   } catch {
@@ -130,7 +128,6 @@ export class FetchOutput implements Output {
   readonly #response: PromiseWithResolvers<Response> = Promise.withResolvers()
   #begun = false
   #stream: ReadableStreamDefaultController<Uint8Array> | undefined
-
   readonly #isHead: boolean
 
   /** The request's signal aborts when the client leaves. */

@@ -41,9 +41,10 @@ export function forwardAuth(
   return async (exchange) => {
     requireHttpMethod(exchange, ['GET', 'HEAD'])
     if (peekSession === undefined) {
-      throw notEnabled('The application keeps the sessions itself (sessionHost); let it decide')
+      const text = 'The application keeps the sessions itself (sessionHost); let it decide'
+      throw new CountersignError('NOT_ENABLED', text)
     }
-    if (trustProxy === 0) throw notEnabled(proxyNeeded)
+    if (trustProxy === 0) throw new CountersignError('NOT_ENABLED', proxyNeeded)
     const { context, output } = exchange
     const { redirects, groups } = askedOf(exchange)
     const reads = isReading(context)
@@ -124,10 +125,6 @@ function headerText(address: string, adapterId: string): string {
       `an address of the adapter ${adapterId} must be printable ASCII for forward auth, and must not be empty`,
     ),
   )
-}
-
-function notEnabled(message: string): CountersignError {
-  return new CountersignError('NOT_ENABLED', message)
 }
 
 const proxyNeeded =

@@ -29,11 +29,7 @@ export function mountedBody(request: NodeRequest): RequestBody {
   const { readableDidRead, readableEnded, destroyed } = request
   if (!readableDidRead && !readableEnded && !destroyed)
     return streamBody({ stream: request, headers: request.headers, refusals })
-  return parsedBody(request)
-}
-
-/** A body that other code has read, restored from what it left. */
-function parsedBody(request: NodeRequest): RequestBody {
+  // Other code has read it: it is restored from what that left.
   return {
     decompressed: true,
     drop: () => void request.resume(),

@@ -1,8 +1,7 @@
-import { gzipSync } from 'node:zlib'
 import { sessionCookieName } from '../shared/session-cookie.ts'
 import { letAnyPageRead } from './cors.ts'
 import type { Route } from './exchange.ts'
-import { entityTag, type ServedFile } from './page-files.ts'
+import { compressible, entityTag, type ServedFile } from './page-files.ts'
 import { fileRoute } from './pages.ts'
 import type { RestPaths } from './rest/endpoints.ts'
 
@@ -38,20 +37,12 @@ export function openApiRoute(settings: OpenApiSettings): Route {
 }
 
 async function documentFile(settings: OpenApiSettings): Promise<ServedFile> {
-  const body = Buffer.from(await documentText(settings))
-  const gzipped = servedDocument(gzipSync(body), { 'content-encoding': 'gzip' })
-  return { ...servedDocument(body, {}), gzipped }
-}
-
-function servedDocument(body: Buffer, encoding: Readonly<Record<string, string>>): ServedFile {
-  const headers = {
-    ...encoding,
-    vary: 'Origin, Accept-Encoding',
-    'content-type': 'application/json',
-    'cache-control': `public, max-age=${maxAgeSeconds}`,
-    etag: entityTag(body),
-  }
-  return { status: 200, headers, body }
+  const headers = { 'content-type': 'application/json', 'cache-control': `public, max-age=${maxAgeSeconds}` }
+  return compressible(await documentText(settings), (body, encoding) => ({
+    status: 200,
+    headers: { ...encoding, ...headers, etag: entityTag(body) },
+    body,
+  }))
 }
 
 /** The document with the service's own paths, cookie and address. With the default settings it is gen/openapi.json. */

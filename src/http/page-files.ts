@@ -82,7 +82,7 @@ export function pageFilesOf({ pages, assets }: BuiltPages): PageFiles {
   return {
     page: (name, values, { assetsPath, status = 200 }) => {
       const html = fillIn(pages[name], { ...values, assetsPath })
-      const headers = { ...htmlHeaders(html, values.logoUrl), vary: 'Origin, Accept-Encoding' }
+      const headers = htmlHeaders(html, values.logoUrl)
       // Texts in many languages are long. Nothing in these pages is secret, so the length may tell what they contain.
       return compressible(html, (body, encoding) => ({ status, headers: { ...headers, ...encoding }, body }))
     },
@@ -131,7 +131,6 @@ function escapeHtml(text: string): string {
 function servedAsset(name: string, text: string): ServedFile {
   const headers = {
     ...pageHeaders,
-    vary: 'Origin, Accept-Encoding',
     'content-type': contentTypes[extname(name)] as string,
     'cache-control': 'public, max-age=31536000, immutable',
   }
@@ -142,21 +141,26 @@ function servedAsset(name: string, text: string): ServedFile {
   }))
 }
 
-/** A file in both encodings. It is compressed once it is asked for: few services serve all of them. */
-function compressible(
+/**
+ * A file in both encodings, of which `encoding` has the headers. It is compressed once it is asked for: few services
+ * serve all of them.
+ */
+export function compressible(
   text: string,
   made: (body: Buffer, encoding: Readonly<Record<string, string>>) => ServedFile,
 ): ServedFile {
   const body = Buffer.from(text)
   let gzipped: ServedFile | undefined
   return {
-    ...made(body, {}),
+    ...made(body, bothEncodings),
     get gzipped() {
-      gzipped ??= made(gzipSync(body), { 'content-encoding': 'gzip' })
+      gzipped ??= made(gzipSync(body), { ...bothEncodings, 'content-encoding': 'gzip' })
       return gzipped
     },
   }
 }
+
+const bothEncodings = { vary: 'Origin, Accept-Encoding' }
 
 /** An entity tag (RFC 9110, 8.8.3) that changes with the content. */
 export function entityTag(body: Uint8Array): string {

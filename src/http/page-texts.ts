@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { isObject } from '../base/json-file.ts'
 import { english } from '../shared/texts/english.ts'
 import { type OperatorTexts, placeholdersOf } from '../shared/texts/page-texts.ts'
 
@@ -55,8 +56,7 @@ function checkText(place: string, key: string, text: unknown): void {
 }
 
 function asObject(value: unknown, place: string): Readonly<Record<string, unknown>> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) refuse(`${place} must be a JSON object`)
-  return value as Readonly<Record<string, unknown>>
+  return isObject(value) ? value : refuse(`${place} must be a JSON object`)
 }
 
 function isLanguage(tag: string): boolean {

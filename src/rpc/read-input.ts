@@ -115,23 +115,20 @@ const orderTokens: ReadonlySet<string> = new Set(['claim_token', 'challenge_toke
  * broken rules. ORDER_TOKEN_INVALID without the token that the call takes.
  */
 export function requireValid<I extends DescMessage>(schema: I, input: MessageShape<I>): void {
-  requireWithinRules(schema, input)
+  const result = validator.validate(schema, input)
+  // A rule does not compile or fails to run, which is the server's fault.
+  if (result.kind === 'error') throw result.error
+  if (result.kind === 'invalid') {
+    throw new CountersignError('INVALID_REQUEST', brokenRules(result.error, input), {
+      metadata: { field: fieldsOf(result.error) },
+      cause: result.error,
+    })
+  }
   const values = input as unknown as Readonly<Record<string, unknown>>
   const missing = schema.fields.find(({ name, localName }) => orderTokens.has(name) && values[localName] === '')
   if (missing !== undefined) {
     throw new CountersignError('ORDER_TOKEN_INVALID', `The ${missing.name.replace('_', ' ')} is missing`)
   }
-}
-
-function requireWithinRules<I extends DescMessage>(schema: I, input: MessageShape<I>): void {
-  const result = validator.validate(schema, input)
-  if (result.kind === 'valid') return
-  // The other kind: a rule does not compile or fails to run, which is the server's fault.
-  if (result.kind === 'error') throw result.error
-  throw new CountersignError('INVALID_REQUEST', brokenRules(result.error, input), {
-    metadata: { field: fieldsOf(result.error) },
-    cause: result.error,
-  })
 }
 
 function fieldsOf({ violations }: ValidationError): string {

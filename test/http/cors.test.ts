@@ -18,7 +18,7 @@ const serve = (exchange: Exchange): void => {
     asked.push(origin)
     return origins.isTrusted(origin)
   }
-  if (applyCors(exchange, isTrusted) !== 'continue') return
+  if (applyCors(exchange, { isTrusted }) !== 'continue') return
   exchange.output.send({ status: 299, headers: {} })
 }
 const server = new OnePortServer({
