@@ -64,7 +64,7 @@ const maxRedirections = 5
  * again after a MOVED and whenever a master cannot be reached, because a replica may have taken its place. If a master
  * was silent, the others are asked before its answers count.
  */
-export class RedisCluster implements Servers {
+class RedisCluster implements Servers {
   readonly opened: Promise<unknown>
   readonly #target: RedisTarget
   readonly #events: ServersEvents
