@@ -96,7 +96,7 @@ const rows: Readonly<
     ['setCookie', 'HttpOnly;', '', 'e2e/sessions'],
     ['setCookie', "name.startsWith(securePrefix) ? ' Secure;' : ''", "''", 'e2e/sessions'],
     ['cookieName', 'isSecure ? `${securePrefix}${name}` :', '', 'e2e/sessions'],
-    ['applyCors', '&& isTrusted(origin)', '', 'e2e/origins'],
+    ['applyCors', '&& origins.isTrusted(origin)', '', 'e2e/origins'],
     ['headersOf', `"script-src 'self'",`, '', 'http/pages/headers'],
     ['escapeHtml', `[&<>"']`, '[&]', 'http/pages/serve better-auth/pages'],
     ['signOut', '|| this.#hasCookieOf(credential.text, request)', '', 'e2e/sessions'],
