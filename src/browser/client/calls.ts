@@ -2,13 +2,13 @@ import type { InboxApi, OrderApi, SessionApi, SignInApi, WalletApi } from './api
 import { defaultTimeoutMs } from './call.ts'
 import { ComputerKey } from './computer-key.ts'
 import { type DesktopCalls, type DesktopCallsOptions, desktopCalls } from './desktop-orders.ts'
-import { type InboxCalls, inboxCalls } from './inbox.ts'
 import { Listeners } from './listeners.ts'
 import { defaultHeartbeatTimeoutMs } from './order-watch.ts'
 import { type PhoneCalls, type PhoneCallsOptions, phoneCalls } from './phone-orders.ts'
 import type { RestOptions } from './rest-api.ts'
 import { type SessionListener, SessionNews } from './session-news.ts'
-import { authorisedCalls, type SessionCalls, sessionCalls, type UserWalletCalls, userWalletCalls } from './sessions.ts'
+import type { InboxCalls, SessionCalls, UserWalletCalls } from './sessions.ts'
+import { authorisedCalls, inboxCalls, sessionCalls, userWalletCalls } from './sessions.ts'
 import { type SignInCalls, type SignInOptions, signInCalls } from './sign-in.ts'
 import type { TokenStore, TokenStoreOptions } from './token-store.ts'
 import type { AccountListener, Wallet } from './wallet.ts'
@@ -136,11 +136,8 @@ export function clientCalls(
 /** Calls for cross-device orders. */
 export interface OrderCalls extends DesktopCalls, PhoneCalls {}
 
-/** Options of {@link orderCalls}. Its service has the calls of both. */
-export type OrderCallsOptions = DesktopCallsOptions & PhoneCallsOptions
-
 /** Calls for cross-device orders, over any protocol. */
-export function orderCalls(options: OrderCallsOptions): OrderCalls {
+export function orderCalls(options: DesktopCallsOptions & PhoneCallsOptions): OrderCalls {
   return { ...desktopCalls(options), ...phoneCalls(options) }
 }
 

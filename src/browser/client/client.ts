@@ -35,14 +35,13 @@ export function createCountersignClient(options: CountersignClientOptions = {}):
   const { baseUrl = '', endpointPrefix = defaultPrefix } = options
   requireHttp(baseUrl)
   const rest = restOf((url, init) => (options.fetch ?? globalThis.fetch)(url, init), options)
-  const tokens = new TokenStore(options)
   const parts = {
     signIn: restSignIn(rest.call, endpointPrefix),
     order: { ...restOrders(rest.call), watchOrder: restWatch(rest) },
     session: restSessions(rest.call),
     wallet: restWallets(rest.call, endpointPrefix),
     inbox: restInbox(rest.call),
-    tokens,
+    tokens: new TokenStore(options),
   }
   return clientCalls(parts, options)
 }

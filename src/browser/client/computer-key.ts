@@ -8,6 +8,8 @@ const patienceMs = 1000
 const databaseName = 'countersign'
 const storeName = 'computer-keys'
 
+const utf8 = new TextEncoder()
+
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256' } as const
 
 /** The key pair in the form in which it is used. */
@@ -47,8 +49,8 @@ export class ComputerKey {
   async prove({ orderId, desktopToken }: DesktopOrder): Promise<string | undefined> {
     const key = await this.#key(false)
     if (key === undefined) return undefined
-    const tokenHash = base64url(new Uint8Array(await crypto.subtle.digest('SHA-256', utf8(desktopToken))))
-    const text = utf8(`countersign.v1 finalize\n${orderId}\n${tokenHash}`)
+    const tokenHash = base64url(new Uint8Array(await crypto.subtle.digest('SHA-256', utf8.encode(desktopToken))))
+    const text = utf8.encode(`countersign.v1 finalize\n${orderId}\n${tokenHash}`)
     return base64url(new Uint8Array(await crypto.subtle.sign({ name: 'ECDSA', hash: 'SHA-256' }, key.privateKey, text)))
   }
 
@@ -80,7 +82,9 @@ async function keyOf(baseUrl: string, make: boolean): Promise<KeptKey | undefine
   const name = new URL(baseUrl, location.origin).href.replace(/\/$/, '')
   const database = await openDatabase()
   try {
-    const pair = (await read(database, name)) ?? (make ? await makePair(database, name) : undefined)
+    const keys = database.transaction(storeName).objectStore(storeName)
+    const kept = await answerOf<CryptoKeyPair | undefined>(keys.get(name))
+    const pair = kept ?? (make ? await makePair(database, name) : undefined)
     if (pair === undefined) return undefined
     const publicKey = await crypto.subtle.exportKey('spki', pair.publicKey)
     return { privateKey: pair.privateKey, publicKey: base64url(new Uint8Array(publicKey)) }
@@ -93,10 +97,6 @@ async function openDatabase(): Promise<IDBDatabase> {
   const request = indexedDB.open(databaseName, 1)
   request.onupgradeneeded = () => void request.result.createObjectStore(storeName)
   return await answerOf(request)
-}
-
-async function read(database: IDBDatabase, name: string): Promise<CryptoKeyPair | undefined> {
-  return await answerOf(database.transaction(storeName).objectStore(storeName).get(name))
 }
 
 /** Makes a key pair and stores it. If another tab was faster, the pair is the other tab's. */
@@ -121,10 +121,6 @@ function answerOf<T>(request: IDBRequest<T>): Promise<T> {
     request.onsuccess = () => resolve(request.result)
     request.onerror = () => reject(request.error)
   })
-}
-
-function utf8(text: string): Uint8Array<ArrayBuffer> {
-  return new TextEncoder().encode(text)
 }
 
 /** Bytes in base64url without padding (RFC 4648, section 5). */

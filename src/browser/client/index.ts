@@ -45,7 +45,6 @@ export {
 } from './client.ts'
 export type { DesktopCalls, FinalizeOrderOptions, StartOrderCallOptions } from './desktop-orders.ts'
 export { type ClientErrorCode, type ClientErrorOptions, CountersignClientError } from './errors.ts'
-export type { InboxCalls } from './inbox.ts'
 export { isTerminal, type WatchOrderOptions } from './order-watch.ts'
 export {
   type ApproveOrderOptions,
@@ -58,7 +57,7 @@ export {
 } from './phone-orders.ts'
 export type { Fetcher, RestOptions } from './rest-api.ts'
 export type { SessionListener } from './session-news.ts'
-export type { LinkWalletOptions, SessionCalls, UserWalletCalls } from './sessions.ts'
+export type { InboxCalls, LinkWalletOptions, SessionCalls, UserWalletCalls } from './sessions.ts'
 export type { IssueNonceOptions, PrepareSignInOptions, SignInCalls, SignInOptions } from './sign-in.ts'
 export { clearStoredToken, readStoredToken, type TokenStorage, type TokenStoreOptions } from './token-store.ts'
 export {

@@ -1,4 +1,3 @@
-import { given } from '../../shared/defined-fields.ts'
 import { type DesktopOrder, type OrderEvent, type OrderStatus, terminalStatuses } from '../../shared/orders.ts'
 import type { OrderApi } from './api.ts'
 import { callError } from './call.ts'
@@ -68,8 +67,9 @@ export async function* watchOrder(
         if (received > 0) failures = 0
         if (value.reconnect) break
         if (value.heartbeat) continue
-        sequence = value.sequence
-        const event = toEvent(value)
+        // Without the fields that are for the watch itself.
+        const { heartbeat, reconnect, ...event } = value
+        sequence = event.sequence
         yield event
         if (isTerminal(event.status)) return
       }
@@ -91,19 +91,6 @@ export async function* watchOrder(
   }
 }
 
-/** The event of a message, without the fields that are for the watch itself. */
-function toEvent({ sequence, status, kind, at, returnCodeRequired, ...more }: OrderEvent): OrderEvent {
-  const { redirectTo, finishBy, triesLeft, adapterId, address } = more
-  return {
-    sequence,
-    status,
-    kind,
-    at,
-    returnCodeRequired,
-    ...given({ redirectTo, finishBy, triesLeft, adapterId, address }),
-  }
-}
-
 /**
  * The connection of one stream. Ends it when the caller aborts, when it is silent for too long, when the page wakes up,
  * and when the page stays hidden.
@@ -111,7 +98,7 @@ function toEvent({ sequence, status, kind, at, returnCodeRequired, ...more }: Or
 class Link {
   readonly #controller = new AbortController()
   readonly #heartbeatTimeoutMs: number
-  readonly #stopListening: () => void
+  readonly #stops: readonly (() => void)[]
   readonly #end = (): void => this.#controller.abort()
   readonly signal: AbortSignal
   /** Whether the page woke up while the stream was open. */
@@ -130,10 +117,7 @@ class Link {
       this.letGo = true
       this.#end()
     })
-    this.#stopListening = () => {
-      stopWaking()
-      stopHiding()
-    }
+    this.#stops = [stopWaking, stopHiding]
   }
 
   /**
@@ -149,7 +133,7 @@ class Link {
   }
 
   close(): void {
-    this.#stopListening()
+    for (const stop of this.#stops) stop()
     this.#end()
   }
 }

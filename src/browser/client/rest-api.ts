@@ -1,4 +1,4 @@
-import { given } from '../../shared/defined-fields.ts'
+import { given, parseObject } from '../../shared/defined-fields.ts'
 import {
   appPaths,
   computerPaths,
@@ -117,15 +117,6 @@ export function restOf(fetcher: Fetcher, options: Omit<RestOptions, 'endpointPre
 function retryAfterMs(headers: Headers): number | undefined {
   const seconds = Number(headers.get('retry-after') ?? Number.NaN)
   return Number.isFinite(seconds) ? seconds * 1000 : undefined
-}
-
-function parseObject(text: string): Record<string, unknown> | undefined {
-  try {
-    const json: unknown = JSON.parse(text)
-    return typeof json === 'object' && json !== null ? (json as Record<string, unknown>) : undefined
-  } catch {
-    return undefined
-  }
 }
 
 /** A REST answer that is not a success. */

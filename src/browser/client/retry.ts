@@ -19,24 +19,18 @@ export function backoffMs(failures: number): number {
  */
 export async function pause(failures: number, retryAfterMs: number | undefined, signal?: AbortSignal): Promise<void> {
   if (signal?.aborted) throw aborted(signal)
-  await new Promise<void>((resolve, reject) => {
-    const cleanUp = (): void => {
+  await new Promise<void>((resolve) => {
+    const end = (): void => {
       clearTimeout(timer)
       stopListening()
-      signal?.removeEventListener('abort', onAbort)
-    }
-    const end = (): void => {
-      cleanUp()
+      signal?.removeEventListener('abort', end)
       resolve()
-    }
-    const onAbort = (): void => {
-      cleanUp()
-      reject(aborted(signal))
     }
     const timer = setTimeout(end, Math.max(backoffMs(failures), retryAfterMs ?? 0))
     const stopListening = retryAfterMs === undefined ? onWake(end) : () => {}
-    signal?.addEventListener('abort', onAbort)
+    signal?.addEventListener('abort', end)
   })
+  if (signal?.aborted) throw aborted(signal)
 }
 
 /**

@@ -104,7 +104,15 @@ export class SessionNews {
 
 /** Announces to all tabs and clients that the session has changed. */
 export function announceSession(options: SessionNewsOptions): void {
-  say(nameOf(options))
+  if (globalThis.document === undefined) return
+  try {
+    // Not kept open: an open channel can keep a page out of the browser's back-forward cache.
+    const channel = new BroadcastChannel(nameOf(options))
+    channel.postMessage('changed')
+    channel.close()
+  } catch {
+    // Blocked by the browser's privacy settings: the other tabs find out at their next call.
+  }
 }
 
 /** Name under which the clients of one service and one key of the token hear each other. */
@@ -120,16 +128,4 @@ function hear(name: string, heard: () => void): () => void {
   const channel = new BroadcastChannel(name)
   channel.onmessage = heard
   return () => channel.close()
-}
-
-function say(name: string): void {
-  if (globalThis.document === undefined) return
-  try {
-    // Not kept open: an open channel can keep a page out of the browser's back-forward cache.
-    const channel = new BroadcastChannel(name)
-    channel.postMessage('changed')
-    channel.close()
-  } catch {
-    // Blocked by the browser's privacy settings: the other tabs find out at their next call.
-  }
 }

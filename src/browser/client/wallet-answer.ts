@@ -155,22 +155,28 @@ function viewOf(value: Record<string, unknown>): Uint8Array | undefined {
     : undefined
 }
 
-function hexOf(bytes: Uint8Array): string {
+/** Lower-case hex. */
+export function hexOf(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
+
+type Failure = readonly [code: ClientErrorCode, message: string]
+
+const declined: Failure = ['WALLET_DECLINED', 'The request was declined in the wallet']
+const failed: Failure = ['WALLET_FAILED', 'The wallet failed']
 
 /**
  * Codes of EIP-1193, EIP-1474 and WalletConnect that tell what words may not: in other languages, or in errors of the
  * wallet's own.
  */
 const failuresByCode: Readonly<Record<number, Failure>> = {
-  4001: ['WALLET_DECLINED', 'The request was declined in the wallet'],
+  4001: declined,
   4100: ['WALLET_DECLINED', 'The wallet does not allow this page to use the account'],
   // Those of WalletConnect: the request, its chains, its methods, its events.
-  5000: ['WALLET_DECLINED', 'The request was declined in the wallet'],
-  5001: ['WALLET_DECLINED', 'The request was declined in the wallet'],
-  5002: ['WALLET_DECLINED', 'The request was declined in the wallet'],
-  5003: ['WALLET_DECLINED', 'The request was declined in the wallet'],
+  5000: declined,
+  5001: declined,
+  5002: declined,
+  5003: declined,
   4900: ['WALLET_FAILED', 'The wallet is not connected to any chain'],
   4901: ['WALLET_FAILED', 'The wallet is not connected to its chain'],
   [-32002]: ['WALLET_BUSY', 'The wallet already shows a request'],
@@ -190,15 +196,9 @@ export function walletFailure(cause: unknown): CountersignClientError {
   return new CountersignClientError(code, message, { cause })
 }
 
-type Failure = readonly [code: ClientErrorCode, message: string]
-
-const failed: Failure = ['WALLET_FAILED', 'The wallet failed']
-
 function failureInWords(level: unknown): Failure | undefined {
   const words = describe(level)
-  if (/\b4001\b|declin|denied|reject|refus|cancel|abort|not ?allowed/i.test(words)) {
-    return ['WALLET_DECLINED', 'The request was declined in the wallet']
-  }
+  if (/\b4001\b|declin|denied|reject|refus|cancel|abort|not ?allowed/i.test(words)) return declined
   if (/clos|dismiss/i.test(words)) return ['WALLET_CLOSED', 'The wallet was closed without an answer']
   return /pop[- ]?up/i.test(words) ? ['WALLET_BLOCKED', 'The window of the wallet could not be opened'] : undefined
 }

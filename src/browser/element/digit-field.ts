@@ -1,4 +1,5 @@
 import { typedCode } from '../../shared/typed-code.ts'
+import { part } from '../client/custom-element.ts'
 
 /** Number of digits of a return code. */
 const length = 6
@@ -16,31 +17,25 @@ export interface DigitFieldOptions {
  * digits.
  */
 export class DigitField {
-  readonly form = document.createElement('form')
-  readonly label = document.createElement('label')
-  readonly #field = document.createElement('input')
-  readonly #boxes = Array.from({ length }, () => document.createElement('span'))
+  readonly form = part('form', 'return-code')
+  readonly label = part('label', 'return-code-label')
+  readonly #field = part('input', 'return-code-field')
+  readonly #boxes = Array.from({ length }, () => part('span', 'return-code-digit'))
   readonly #onCode: (code: string) => void
 
   constructor({ describedBy, onCode }: DigitFieldOptions) {
     this.#onCode = onCode
     const field = this.#field
     this.form.id = 'form'
-    this.form.setAttribute('part', 'return-code')
     field.id = 'return-code'
     field.inputMode = 'numeric'
     field.autocomplete = 'one-time-code'
-    field.setAttribute('part', 'return-code-field')
     field.setAttribute('aria-describedby', describedBy)
     this.label.htmlFor = field.id
-    this.label.setAttribute('part', 'return-code-label')
     const boxes = document.createElement('div')
     boxes.className = 'digits'
     boxes.translate = false
-    for (const box of this.#boxes) {
-      box.setAttribute('part', 'return-code-digit')
-      box.ariaHidden = 'true'
-    }
+    for (const box of this.#boxes) box.ariaHidden = 'true'
     boxes.append(field, ...this.#boxes)
     this.form.append(this.label, boxes)
     this.form.addEventListener('submit', (event) => {

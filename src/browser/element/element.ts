@@ -3,6 +3,7 @@ import { isLoopbackHost } from '../../shared/origin.ts'
 import { englishTexts } from '../../shared/texts/english-element.ts'
 import type { Language } from '../../shared/texts/languages.ts'
 import type { ClientCalls } from '../client/calls.ts'
+import { adoptProperties, Base, define, dispatch } from '../client/custom-element.ts'
 import type { DesktopCalls } from '../client/desktop-orders.ts'
 import { type ClientErrorCode, CountersignClientError, failureOf, isPassing } from '../client/errors.ts'
 import { isTerminal } from '../client/order-watch.ts'
@@ -79,9 +80,6 @@ const orderAttributes = [
   'expected-address',
   'expected-public-key-hex',
 ] as const
-
-/** Without a DOM the module still loads, for servers that render pages. */
-const Base = (globalThis.HTMLElement ?? class {}) as typeof HTMLElement
 
 /**
  * `<countersign-sign-in>`: signs in with a wallet on a phone or on this device, or requests a signature from a phone.
@@ -212,7 +210,7 @@ export class CountersignSignIn extends Base {
   }
 
   connectedCallback(): void {
-    for (const name of properties) this.#adopt(name)
+    adoptProperties(this, properties)
     void this.#learnLanguage()
     this.#view ??= new SignInView(this, this.#texts, {
       renew: () => {
@@ -331,7 +329,7 @@ export class CountersignSignIn extends Base {
         // Told by the call that finalizes.
         if (wasApproved && status === 'finalized') return
         running.status = status
-        this.#dispatch('countersign:status', { orderId: order.orderId, status })
+        dispatch(this, 'countersign:status', { orderId: order.orderId, status })
         if (signal.aborted) return
         if (status === 'approved' && returnCodeRequired) {
           this.#show('enter-code', this.#texts.returnCode)
@@ -386,7 +384,7 @@ export class CountersignSignIn extends Base {
         return
       }
       if (running.status !== 'rejected') {
-        this.#dispatch('countersign:status', { orderId: running.order.orderId, status: 'rejected' })
+        dispatch(this, 'countersign:status', { orderId: running.order.orderId, status: 'rejected' })
       }
       this.#running = undefined
       this.#end()
@@ -404,9 +402,9 @@ export class CountersignSignIn extends Base {
     const finalized = await client.finalizeOrder(order, { signal, autoPersistToken, returnCode })
     this.#running = undefined
     this.#finish(finalized)
-    this.#dispatch('countersign:status', { orderId: order.orderId, status: finalized.status })
-    if (finalized.kind === 'login') this.#dispatch('countersign:signed-in', finalized)
-    if (finalized.kind === 'sign') this.#dispatch('countersign:signed', finalized)
+    dispatch(this, 'countersign:status', { orderId: order.orderId, status: finalized.status })
+    if (finalized.kind === 'login') dispatch(this, 'countersign:signed-in', finalized)
+    if (finalized.kind === 'sign') dispatch(this, 'countersign:signed', finalized)
   }
 
   #advance(status: OrderStatus): void {
@@ -430,7 +428,7 @@ export class CountersignSignIn extends Base {
     this.#end()
     if (error.code === 'ORIGIN_NOT_TRUSTED' || error.code === 'UNEXPECTED_ANSWER') this.#noteForDeveloper(error)
     this.#show(modeAfter(error.code), errorText(error, this.#texts))
-    this.#dispatch('countersign:error', { error })
+    dispatch(this, 'countersign:error', { error })
   }
 
   /** Names the setting behind an error on a developer's own computer, unless the page has a client of its own. */
@@ -450,10 +448,6 @@ export class CountersignSignIn extends Base {
   #say(text: string): void {
     this.#text = text
     this.#view?.say(text)
-  }
-
-  #dispatch<Name extends keyof CountersignSignInEvents>(name: Name, detail: CountersignSignInEvents[Name]): void {
-    this.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true }))
   }
 
   /** Whether a sign-in on this device would be what the page wants, and its client can make one. */
@@ -506,12 +500,12 @@ export class CountersignSignIn extends Base {
         language: this.#language,
         say: (text) => view.sayOfWallet(text),
         onSignedIn: (result) => this.#signedIn(result),
-        onError: (error) => this.#dispatch('countersign:error', { error }),
+        onError: (error) => dispatch(this, 'countersign:error', { error }),
       })
     } catch (thrown) {
       if (this.#device !== opened) return
       this.#closeWallets(this.#texts.walletsFailed)
-      this.#dispatch('countersign:error', { error: failureOf(thrown) })
+      dispatch(this, 'countersign:error', { error: failureOf(thrown) })
     }
   }
 
@@ -526,7 +520,7 @@ export class CountersignSignIn extends Base {
   #signedIn(result: DeviceSignInResult): void {
     this.#end()
     this.#finish(result)
-    this.#dispatch('countersign:signed-in', result)
+    dispatch(this, 'countersign:signed-in', result)
   }
 
   #finish(result: FinalizedOrder | DeviceSignInResult): void {
@@ -565,16 +559,9 @@ export class CountersignSignIn extends Base {
     const kind = this.getAttribute('kind') ?? 'login'
     if (kind !== 'login' && kind !== 'sign') throw new TypeError(`kind must be login or sign, not ${kind}`)
     const given = orderAttributes.filter((name) => this.hasAttribute(name))
-    const texts = given.map((name) => [inCamelCase(name), this.getAttribute(name)])
+    const camelCase = (name: string): string => name.replace(/-./g, (letter) => letter.slice(1).toUpperCase())
+    const texts = given.map((name) => [camelCase(name), this.getAttribute(name)])
     return { kind, ...(Object.fromEntries(texts) as Partial<StartOrderOptions>) }
-  }
-
-  /** Moves a property that was set before the element was defined to the class's setter, which it would hide. */
-  #adopt(name: (typeof properties)[number]): void {
-    if (!Object.hasOwn(this, name)) return
-    const value = this[name]
-    Reflect.deleteProperty(this, name)
-    Reflect.set(this, name, value, this)
   }
 }
 
@@ -603,10 +590,6 @@ function ownAddress(): string | undefined {
   return location.protocol === 'https:' ? location.href.replace(/#.*/s, '') : undefined
 }
 
-function inCamelCase(name: string): string {
-  return name.replace(/-./g, (letter) => letter.slice(1).toUpperCase())
-}
-
 function ignore(): void {}
 
 type EventMap = { [Name in keyof CountersignSignInEvents]: CustomEvent<CountersignSignInEvents[Name]> }
@@ -618,6 +601,4 @@ declare global {
   interface HTMLElementEventMap extends EventMap {}
 }
 
-if (globalThis.customElements?.get('countersign-sign-in') === undefined) {
-  globalThis.customElements?.define('countersign-sign-in', CountersignSignIn)
-}
+define('countersign-sign-in', CountersignSignIn)

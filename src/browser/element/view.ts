@@ -2,6 +2,7 @@ import { encode } from 'uqr'
 import type { StartedOrder } from '../../shared/orders.ts'
 import { isLoopbackHost } from '../../shared/origin.ts'
 import { shortAddress } from '../../shared/wallet-address.ts'
+import { attachStyledRoot, part } from '../client/custom-element.ts'
 import { minutesAndSeconds } from './countdown.ts'
 import { DigitField } from './digit-field.ts'
 import { followBackground } from './scheme.ts'
@@ -74,20 +75,14 @@ export class SignInView {
   readonly #thisDevice = part('button', 'this-device')
   readonly #wallets = part('div', 'device-wallets')
   readonly #deviceStatus = part('p', 'device-status')
-  #isOffered = false
-  #isFirst = false
-  #isLocal = false
+  #offer: WalletOffer = { isOffered: false, isFirst: false, isAbove: false, isLocal: false }
   #mode: ViewMode = 'starting'
   #texts: SignInTexts
   #claimUrl = ''
 
   constructor(host: HTMLElement, texts: SignInTexts, actions: ViewActions) {
     this.#texts = texts
-    this.#root = host.attachShadow({ mode: 'open' })
-    // A constructed style sheet works under a Content-Security-Policy that forbids inline styles.
-    const sheet = new CSSStyleSheet()
-    sheet.replaceSync(elementStyle)
-    this.#root.adoptedStyleSheets = [sheet]
+    this.#root = attachStyledRoot(host, elementStyle)
     this.#status.id = 'status'
     this.#status.setAttribute('role', 'status')
     this.#countdown.setAttribute('role', 'timer')
@@ -119,7 +114,10 @@ export class SignInView {
     this.#texts = texts
     this.#codeLabel.textContent = texts.codeLabel
     this.#digits.label.textContent = texts.returnCodeLabel
-    this.#steps.replaceChildren(...[texts.stepCamera, texts.stepOpen, texts.stepApprove].map(step))
+    const steps = [texts.stepCamera, texts.stepOpen, texts.stepApprove]
+    this.#steps.replaceChildren(
+      ...steps.map((textContent) => Object.assign(document.createElement('li'), { textContent })),
+    )
     this.#submit.textContent = texts.submit
     this.#copy.textContent = texts.copy
     this.#cancel.textContent = texts.cancel
@@ -133,12 +131,10 @@ export class SignInView {
   }
 
   /** Shows or hides the sign-in with a wallet on this device. */
-  offerWallets({ isOffered, isFirst, isAbove, isLocal }: WalletOffer): void {
-    this.#isOffered = isOffered
-    this.#isFirst = isFirst
-    this.#isLocal = isLocal
-    this.#thisDevice.classList.toggle('main', isAbove)
-    if (isAbove) this.#card.prepend(this.#device)
+  offerWallets(offer: WalletOffer): void {
+    this.#offer = offer
+    this.#thisDevice.classList.toggle('main', offer.isAbove)
+    if (offer.isAbove) this.#card.prepend(this.#device)
     else this.#card.append(this.#device)
   }
 
@@ -162,8 +158,8 @@ export class SignInView {
   #showDevice(): void {
     const isOpen = this.#wallets.isConnected
     const isPhoneBusy = this.#mode === 'answer' || this.#mode === 'enter-code' || this.#mode === 'finishing'
-    this.#device.hidden = !this.#isOffered || this.#mode === 'done' || (isPhoneBusy && !isOpen)
-    this.#thisDevice.hidden = isOpen && this.#isFirst
+    this.#device.hidden = !this.#offer.isOffered || this.#mode === 'done' || (isPhoneBusy && !isOpen)
+    this.#thisDevice.hidden = isOpen && this.#offer.isFirst
     this.#thisDevice.setAttribute('aria-expanded', String(isOpen))
   }
 
@@ -176,19 +172,19 @@ export class SignInView {
   setOrder({ claimUrl, confirmationCode }: StartedOrder): void {
     this.#claimUrl = claimUrl
     this.#qr.replaceChildren(qrImage(claimUrl, this.#texts.qrLabel))
-    const shown = document.createElement('span')
-    shown.textContent = confirmationCode
-    shown.ariaHidden = 'true'
+    const shown = Object.assign(document.createElement('span'), { textContent: confirmationCode, ariaHidden: 'true' })
     // Digit by digit, because the user compares them one by one.
-    const spoken = document.createElement('span')
-    spoken.className = 'spoken'
-    spoken.textContent = [...confirmationCode].join(' ')
+    const digits = [...confirmationCode].join(' ')
+    const spoken = Object.assign(document.createElement('span'), { className: 'spoken', textContent: digits })
     this.#code.replaceChildren(shown, spoken)
   }
 
   show(mode: ViewMode, text: string): void {
     const focused = this.#root.activeElement
+    const { isFirst, isLocal } = this.#offer
     const running = mode === 'scan' || mode === 'answer'
+    const hasQr = mode === 'starting' || mode === 'scan'
+    const canCancel = hasQr || mode === 'answer' || mode === 'enter-code'
     this.#mode = mode
     followBackground(this.#root.host, this.#card)
     if (!running) {
@@ -199,11 +195,11 @@ export class SignInView {
     const hasCode = running && this.#code.textContent !== ''
     // Only one phone can claim an order: for a second one, the code would only lead to an error. What comes has its
     // place from the start, so that nothing moves.
-    this.#qr.hidden = mode !== 'scan' && mode !== 'starting'
+    this.#qr.hidden = !hasQr
     this.#qr.classList.toggle('bone', mode === 'starting')
     // On a phone, the wallets that are on it come first, and another device scans the code.
-    const hasSteps = mode === 'starting' ? !this.#isLocal : mode === 'scan' && this.localHost === undefined
-    this.#steps.hidden = !hasSteps || this.#isFirst
+    const hasSteps = mode === 'starting' ? !isLocal : mode === 'scan' && this.localHost === undefined
+    this.#steps.hidden = !hasSteps || isFirst
     this.#codeBox.hidden = !hasCode
     // A code to compare takes the place of the QR code.
     if (mode === 'answer') this.#stage.prepend(this.#codeBox)
@@ -211,20 +207,20 @@ export class SignInView {
     this.#digits.form.hidden = mode !== 'enter-code'
     const picture = hasCode ? undefined : pictureOf[mode]
     this.#picture.hidden = picture === undefined
-    this.#picture.replaceChildren(...(picture === undefined ? [] : [icon(pictures[picture])]))
+    this.#picture.replaceChildren(...(picture === undefined ? [] : [icon(picture)]))
     this.#picture.classList.toggle('good', mode === 'done')
     this.#actions.classList.toggle('unsaid', mode === 'starting')
-    this.#copy.hidden = mode !== 'scan' && mode !== 'starting'
+    this.#copy.hidden = !hasQr
     this.#submit.hidden = true
-    this.#cancel.hidden = !running && mode !== 'starting' && mode !== 'enter-code'
+    this.#cancel.hidden = !canCancel
     this.#renew.hidden = mode !== 'again' && mode !== 'retry'
     this.#sayRenew()
     this.#otherDevice.hidden = mode !== 'offer'
     this.#status.hidden = mode === 'offer'
-    this.#status.classList.toggle('long', this.#isLocal && !this.#isFirst && (mode === 'starting' || mode === 'scan'))
+    this.#status.classList.toggle('long', isLocal && !isFirst && hasQr)
     this.#stage.hidden = mode === 'offer'
     this.#account.hidden = true
-    this.#caption.hidden = !running && mode !== 'starting' && mode !== 'enter-code'
+    this.#caption.hidden = !canCancel
     this.#showDevice()
     this.say(text)
     if (mode === 'enter-code') this.askForCode()
@@ -284,63 +280,40 @@ function isControlFocused(): boolean {
   return focused instanceof HTMLElement && (focused.tabIndex >= 0 || focused.shadowRoot !== null)
 }
 
-/** Pictures of lines. */
-const pictures = {
-  tick: 'M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18M8 12l3 3 5-6',
-  phone: 'M8 2.5h8a1 1 0 0 1 1 1v17a1 1 0 0 1-1 1H8a1 1 0 0 1-1-1v-17a1 1 0 0 1 1-1M11 18.5h2',
-  trouble: 'M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18M12 7.5v5.5M12 16v.5',
-} as const
+const tick = 'M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18M8 12l3 3 5-6'
+const phone = 'M8 2.5h8a1 1 0 0 1 1 1v17a1 1 0 0 1-1 1H8a1 1 0 0 1-1-1v-17a1 1 0 0 1 1-1M11 18.5h2'
+const trouble = 'M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18M12 7.5v5.5M12 16v.5'
 
-/** The picture of a mode, in place of a code. */
-const pictureOf: Readonly<Partial<Record<ViewMode, keyof typeof pictures>>> = {
-  answer: 'phone',
-  finishing: 'phone',
-  done: 'tick',
-  again: 'trouble',
-  retry: 'trouble',
-  stuck: 'trouble',
-}
-
-function step(text: string): HTMLLIElement {
-  const item = document.createElement('li')
-  item.textContent = text
-  return item
+/** The picture of lines of a mode, in place of a code. */
+const pictureOf: Readonly<Partial<Record<ViewMode, string>>> = {
+  answer: phone,
+  finishing: phone,
+  done: tick,
+  again: trouble,
+  retry: trouble,
+  stuck: trouble,
 }
 
 /** A picture of lines, in the colour of the text. */
 function icon(picture: string): SVGSVGElement {
-  const image = document.createElementNS(svg, 'svg')
-  image.setAttribute('viewBox', '0 0 24 24')
-  image.setAttribute('aria-hidden', 'true')
-  image.append(path(picture, 'none'))
+  const image = svg('svg', { viewBox: '0 0 24 24', 'aria-hidden': 'true' })
+  image.append(svg('path', { d: picture, fill: 'none' }))
   return image
 }
-
-function part<Name extends 'div' | 'ol' | 'p' | 'button'>(name: Name, label: string): HTMLElementTagNameMap[Name] {
-  const element = document.createElement(name)
-  element.setAttribute('part', label)
-  return element
-}
-
-const svg = 'http://www.w3.org/2000/svg'
 
 /** A QR code as an SVG image. It is black on white even on a dark page, because many scanners read nothing else. */
 function qrImage(text: string, label: string): SVGSVGElement {
   // The quiet zone of the standard, four modules on each side.
   const { data, size } = encode(text, { ecc: 'L', border: 4 })
-  const image = document.createElementNS(svg, 'svg')
-  image.setAttribute('viewBox', `0 0 ${size} ${size}`)
-  image.setAttribute('shape-rendering', 'crispEdges')
-  image.setAttribute('role', 'img')
-  image.setAttribute('aria-label', label)
+  const viewBox = `0 0 ${size} ${size}`
+  const image = svg('svg', { viewBox, 'shape-rendering': 'crispEdges', role: 'img', 'aria-label': label })
   const dark = data.flatMap((row, y) => row.map((isDark, x) => (isDark ? `M${x} ${y}h1v1h-1z` : ''))).join('')
-  image.append(path(`M0 0h${size}v${size}H0z`, '#fff'), path(dark, '#000'))
+  image.append(svg('path', { d: `M0 0h${size}v${size}H0z`, fill: '#fff' }), svg('path', { d: dark, fill: '#000' }))
   return image
 }
 
-function path(d: string, fill: string): SVGPathElement {
-  const element = document.createElementNS(svg, 'path')
-  element.setAttribute('d', d)
-  element.setAttribute('fill', fill)
+function svg<Name extends 'svg' | 'path'>(name: Name, attributes: Record<string, string>): SVGElementTagNameMap[Name] {
+  const element = document.createElementNS('http://www.w3.org/2000/svg', name)
+  for (const [attribute, value] of Object.entries(attributes)) element.setAttribute(attribute, value)
   return element
 }

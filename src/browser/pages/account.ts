@@ -1,5 +1,6 @@
 import { returnTarget } from '../../shared/return-path.ts'
 import { accountTexts } from '../../shared/texts/pages.ts'
+import { shortAddress } from '../../shared/wallet-address.ts'
 import type { ConnectedApp, InboxOrder, Session, UserWallet } from '../client/index.ts'
 import { loadOnDemand } from '../client/page.ts'
 import { findWallets } from '../wallets/index.ts'
@@ -7,7 +8,7 @@ import { cookieClient, signInAddress } from './cookie-client.ts'
 import { byId, fill } from './dom.ts'
 import { openPage } from './open-page.ts'
 import { clearUnavailableWallet, wantedWallets } from './page-wallet.ts'
-import { type Row, showRows, walletRow } from './rows.ts'
+import { type Row, showRows } from './rows.ts'
 import { SessionLists } from './session-lists.ts'
 import { Tasks } from './tasks.ts'
 import { walletList } from './wallet-list.ts'
@@ -120,13 +121,14 @@ function showWallets(own: Session, wallets: readonly UserWallet[]): void {
   byId('add-later').hidden = isByOrder || !hasInbox
   // Sessions that an order made may not change wallets, and the only wallet stays.
   const mayRemove = !isByOrder && !isOnly
-  showRows(
-    'wallets',
-    wallets.map((wallet) => {
-      const remove = () => act('wallets', () => client.unlinkWallet(wallet))
-      return walletRow(wallet, words, mayRemove && !wallet.current ? remove : undefined)
-    }),
-  )
+  const row = (wallet: UserWallet): Row => {
+    const since = words.say('account.since', { time: words.moment(wallet.linkedAt) })
+    const note = wallet.current ? `${since} · ${words.say('account.this-wallet')}` : since
+    const remove = () => act('wallets', () => client.unlinkWallet(wallet))
+    const action = mayRemove && !wallet.current ? { text: words.say('account.remove'), act: remove } : undefined
+    return { title: shortAddress(wallet.address), note, wallet, action }
+  }
+  showRows('wallets', wallets.map(row))
 }
 
 /** Lists the wallets of this device, of which the user adds one. */
@@ -170,7 +172,7 @@ function appRow({ clientId, name, host, lastUsedAt }: ConnectedApp): Row {
   const used = words.say('account.used', { time: words.moment(lastUsedAt) })
   const note = host === '' ? used : `${host} · ${used}`
   const disconnect = () => act('apps', () => client.disconnectApp(clientId))
-  return { title: name, note, action: { text: words.say('account.disconnect'), about: name, act: disconnect } }
+  return { title: name, note, action: { text: words.say('account.disconnect'), act: disconnect } }
 }
 
 /** Does what a button of a section is for, and shows all anew. */

@@ -4,18 +4,17 @@ import { isPassing } from '../client/errors.ts'
 import { CountersignClientError, type HandOver, type OrderChallenge, type PhoneOrder } from '../client/index.ts'
 import { Countdown } from '../element/countdown.ts'
 import { answering } from '../wallets/found-sign-in.ts'
-import { forgetHubAnswer } from '../wallets/hub.ts'
+import { forgetHubAnswer, takeHubAnswer } from '../wallets/hub.ts'
 import type { FoundWallet } from '../wallets/index.ts'
 import { byId, fill, showOnly } from './dom.ts'
 import { type Ending, endingOf, endingOfInbox, endings } from './endings.ts'
 import { HandOverPanel } from './hand-over-panel.ts'
 import { forgetClaim, type HeldClaim, hold, isContinued, takeClaim } from './held-claim.ts'
 import { openPage } from './open-page.ts'
-import { asksFirst, clearUnavailableWallet, readHubAnswer } from './page-wallet.ts'
+import { asksFirst, clearUnavailableWallet, hubFor } from './page-wallet.ts'
 import { pagePhoneCalls, ServiceClock } from './phone-calls.ts'
 import { Poll } from './poll.ts'
-import { siteName } from './requester-card.ts'
-import { OutcomeScreen, RequestScreen } from './screens.ts'
+import { OutcomeScreen, RequestScreen, siteName } from './screens.ts'
 import { remembering, Signing } from './signing.ts'
 import { type Remedy, Tasks } from './tasks.ts'
 import { type Choice, WalletPanel } from './wallet-panel.ts'
@@ -28,22 +27,12 @@ import { type Choice, WalletPanel } from './wallet-panel.ts'
  * load, they would take the order from the user. The tap opens the rest of the screen that it is on.
  */
 
+/** Codes for an account that may not approve. */
+const wrongAccounts = ['WRONG_WALLET', 'WALLET_TAKEN', 'LOGIN_REFUSED'] as const
 /** Codes after which the user has to sign again, possibly with another account. */
-const wrongProofs: ReadonlySet<string> = new Set([
-  'SIGNATURE_INVALID',
-  'ADDRESS_MISMATCH',
-  'WRONG_WALLET',
-  'WALLET_TAKEN',
-  'LOGIN_REFUSED',
-])
+const wrongProofs: ReadonlySet<string> = new Set([...wrongAccounts, 'SIGNATURE_INVALID', 'ADDRESS_MISMATCH'])
 /** Codes after which another wallet can approve, and the same one cannot. */
-const wrongWallets: ReadonlySet<string> = new Set([
-  'WRONG_WALLET',
-  'WALLET_TAKEN',
-  'LOGIN_REFUSED',
-  'ADAPTER_UNKNOWN',
-  'CONTRACT_WALLET_NEEDS_RPC',
-])
+const wrongWallets: ReadonlySet<string> = new Set([...wrongAccounts, 'ADAPTER_UNKNOWN', 'CONTRACT_WALLET_NEEDS_RPC'])
 /** Time between two looks at the order, in milliseconds: while the user decides, and after the approval. */
 const pollMs = { review: 5000, outcome: 2500 } as const
 
@@ -53,11 +42,11 @@ const { appName, inboxPath: inbox } = values
 const continued = isContinued(location.pathname)
 const clock = new ServiceClock()
 const client = pagePhoneCalls(values.basePath, clock)
-const sections = ['shell', 'continue', 'request', 'outcome', 'ended'].map((id) => byId(id))
 const rememberInput = byId<HTMLInputElement>('remember-input')
 
-// Before the claim is taken, which changes the page's address.
-const hubAnswer = await readHubAnswer(appName)
+// Before the claim is taken, which changes the page's address. If the Hub's library does not load, the user can ask the
+// Hub again.
+const hubAnswer = await takeHubAnswer(hubFor(appName)).catch(() => undefined)
 let held = takeClaim(values.claimUrlTemplate)
 /** Whether the order is one of the user's inbox. */
 let fromInbox = held !== undefined && 'inbox' in held.by
@@ -416,7 +405,7 @@ function show(id: string, title: string): boolean {
     handOverPanel.hide()
   }
   // Not again for what is there already: the focus would jump to its heading.
-  if (isNew) showOnly(section, sections)
+  if (isNew) showOnly(section)
   return isNew
 }
 

@@ -1,6 +1,6 @@
 import { sha256 } from '@noble/hashes/sha2.js'
 import { payloadLine } from '../../core/challenge-text.ts'
-import { portableVerifier } from '../../core/wallet/ed25519.ts'
+import { type Ed25519Adapter, portableVerifier } from '../../core/wallet/ed25519.ts'
 import { ed25519, nimiq } from '../../core/wallet/nimiq.ts'
 import { hexToBytes } from '../../shared/hex.ts'
 import { base64url } from '../client/computer-key.ts'
@@ -90,32 +90,27 @@ function isJson(text: string): boolean {
 function showProof(artifact: ProofArtifact, words: Words): void {
   const root = byId('proof')
   fill(root, 'verdict', words.say(verdictOn(artifact)))
-  fill(root, 'address', artifact.address)
-  fill(root, 'publicKey', artifact.publicKeyHex)
-  fill(root, 'signature', artifact.signatureHex)
-  fill(root, 'payload', artifact.payload)
-  fill(root, 'payloadHash', artifact.payloadHash)
-  fill(root, 'message', artifact.message)
+  const shown = ['address', 'publicKeyHex', 'signatureHex', 'payload', 'payloadHash', 'message'] as const
+  for (const name of shown) fill(root, name, artifact[name])
   root.hidden = false
   byId('proof-title').focus()
 }
 
-const checked = [nimiq, ed25519]
-
 function verdictOn(artifact: ProofArtifact): 'demo.proof.valid' | 'demo.proof.invalid' | 'demo.proof.other' {
-  if (checked.every(({ id }) => id !== artifact.adapterId)) return 'demo.proof.other'
-  return isValid(artifact) ? 'demo.proof.valid' : 'demo.proof.invalid'
+  const adapter = [nimiq, ed25519].find(({ id }) => id === artifact.adapterId)
+  if (adapter === undefined) return 'demo.proof.other'
+  return isValid(artifact, adapter) ? 'demo.proof.valid' : 'demo.proof.invalid'
 }
 
 /**
  * Verifies an artifact as anyone can: the signature over the text, the hash of the content in it, and the address of
  * the key.
  */
-function isValid({ adapterId, publicKeyHex, signatureHex, message, payload, address }: ProofArtifact): boolean {
-  const adapter = checked.find(({ id }) => id === adapterId)
-  const publicKey = hexToBytes(publicKeyHex)
-  const signature = hexToBytes(signatureHex)
-  if (adapter === undefined || publicKey === undefined || signature === undefined) return false
+function isValid(artifact: ProofArtifact, adapter: Ed25519Adapter): boolean {
+  const { message, payload, address } = artifact
+  const publicKey = hexToBytes(artifact.publicKeyHex)
+  const signature = hexToBytes(artifact.signatureHex)
+  if (publicKey === undefined || signature === undefined) return false
   return (
     portableVerifier.verify(signature, adapter.signedBytes(message), publicKey) &&
     (payload === undefined || isAbout(message, payload)) &&
@@ -123,16 +118,10 @@ function isValid({ adapterId, publicKeyHex, signatureHex, message, payload, addr
   )
 }
 
-/** Whether a text is about a content: it has the hash, and the content itself if it fits. */
+/** Whether a text is about a content in its canonical form: it has the hash, and the content itself if it fits. */
 function isAbout(message: string, payload: string): boolean {
   const lines = message.split('\n')
   const line = payloadLine(payload)
-  return (
-    lines.includes(`Payload Hash: ${hashOf(payload)}`) && (line === undefined || lines.includes(`Payload: ${line}`))
-  )
-}
-
-/** Hash of a content in its canonical form, as written in the signed text. */
-function hashOf(payload: string): string {
-  return `sha256:${base64url(sha256(utf8.encode(payload)))}`
+  const hash = `sha256:${base64url(sha256(utf8.encode(payload)))}`
+  return lines.includes(`Payload Hash: ${hash}`) && (line === undefined || lines.includes(`Payload: ${line}`))
 }

@@ -38,9 +38,9 @@ export function fillTexts(textOf: (key: string) => string): void {
   }
 }
 
-/** Shows one of several sections and moves the focus to its heading, which also makes a screen reader read it. */
-export function showOnly(section: HTMLElement, sections: readonly HTMLElement[]): void {
-  for (const other of sections) other.hidden = other !== section
+/** Shows one of the page's sections and moves the focus to its heading, which also makes a screen reader read it. */
+export function showOnly(section: HTMLElement): void {
+  for (const other of document.querySelectorAll<HTMLElement>('main > section')) other.hidden = other !== section
   section.querySelector<HTMLElement>('h1, h2')?.focus()
 }
 

@@ -97,8 +97,7 @@ function keep(held: HeldClaim): void {
 }
 
 function readKept(): HeldClaim | undefined {
-  const text = tryStorage('sessionStorage', (storage) => storage.getItem(storageKey))
-  return text === undefined || text === null ? undefined : (JSON.parse(text) as HeldClaim)
+  return JSON.parse(tryStorage('sessionStorage', (storage) => storage.getItem(storageKey)) ?? 'null') ?? undefined
 }
 
 /** Whether a kept claim is for the page's own address. */

@@ -96,7 +96,10 @@ function rowOf(order: InboxOrder): RequestRow {
   const ago = element('span', '')
   const who = element('p', 'request-who', ago)
   if (startedBy !== undefined) {
-    ago.before(element('span', 'strong', words.say('inbox.asked', { name: startedBy })), separator())
+    ago.before(
+      element('span', 'strong', words.say('inbox.asked', { name: startedBy })),
+      Object.assign(element('span', '', ' · '), { ariaHidden: 'true' }),
+    )
   }
   const title = textOf('h2', displayTitle ?? words.say('inbox.untitled'))
   const summary = displaySummary === undefined ? [] : [textOf('p', displaySummary)]
@@ -128,12 +131,6 @@ function textOf(name: 'h2' | 'p', text: string): HTMLElement {
   shown.dir = 'auto'
   shown.translate = false
   return shown
-}
-
-function separator(): HTMLElement {
-  const dot = element('span', '', ' · ')
-  dot.ariaHidden = 'true'
-  return dot
 }
 
 /** Says what is in the way of looking; nothing if the text is empty. */

@@ -3,7 +3,7 @@ import type { IssuerContent, ShownDevice, ShownWallet } from '../../shared/page-
 import { issuerTexts } from '../../shared/texts/pages.ts'
 import { shortAddress } from '../../shared/wallet-address.ts'
 import { describeDevice } from './device.ts'
-import { byId, element, fill, withExact } from './dom.ts'
+import { byId, element, fill, showOnly, withExact } from './dom.ts'
 import { openPage } from './open-page.ts'
 
 /**
@@ -209,9 +209,8 @@ function wayOn(text: string, target: string | (() => void)): HTMLElement {
 
 /** Shows a section in place of the one before it. */
 function open(section: HTMLElement, title: string): void {
-  for (const other of document.querySelectorAll<HTMLElement>('main > section')) other.hidden = other !== section
   document.title = `${title} · ${site}`
-  section.querySelector('h1')?.focus()
+  showOnly(section)
 }
 
 /**

@@ -4,10 +4,8 @@ import { type DemoWallet, forgetDemoWallet, openDemoWallet } from '../wallets/de
 import {
   type FindWalletsOptions,
   type FoundWallet,
-  type HubAnswer,
   type HubOptions,
   isPhone,
-  takeHubAnswer,
   type WalletApp,
   walletApps,
 } from '../wallets/index.ts'
@@ -28,13 +26,7 @@ export function clearUnavailableWallet(values: WalletValues): void {
 
 /** The Nimiq Hub for this page. Its library is a file of its own, which is loaded on demand. */
 export function hubFor(appName: string): HubOptions {
-  return {
-    load: () => loadOnDemand(() => import('@nimiq/hub-api')),
-    appName,
-    // Back on a page without https, the browser would not say that it comes from the Hub, and the answer would not
-    // count.
-    redirect: isPhone() && location.protocol === 'https:',
-  }
+  return { load: () => loadOnDemand(() => import('@nimiq/hub-api')), appName }
 }
 
 /**
@@ -81,17 +73,4 @@ export function obviousWallet(wallets: readonly FoundWallet[]): FoundWallet | un
 /** Whether a wallet asks its user for something before it is asked to sign, so that the user has to tap first. */
 export function asksFirst({ kind, adapterId }: FoundWallet): boolean {
   return kind === 'page' && adapterId !== 'nimiq'
-}
-
-/**
- * What the Nimiq Hub answered, if the browser comes back from there. Call it before anything changes the page's
- * address. A reload gets the same answer until `forgetHubAnswer`.
- */
-export async function readHubAnswer(appName: string): Promise<HubAnswer | undefined> {
-  try {
-    return await takeHubAnswer(hubFor(appName))
-  } catch {
-    // Its library did not load. The user can ask the Hub again.
-    return undefined
-  }
 }

@@ -26,8 +26,9 @@ export function payloadView(value: unknown, words: Words): HTMLElement {
   if (Array.isArray(value)) return listOf(value, words)
   if (typeof value === 'object' && value !== null) return tableOf(Object.entries(value), words)
   if (value === '') return element('span', 'payload-note', words.say('payload.empty'))
-  // In another type than texts: the number 5 is not the text "5".
-  const shown = element('span', typeof value === 'string' ? 'folding' : 'mono', textOf(value, words))
+  // A number as the user's language writes it, and in another type than texts: the number 5 is not the text "5".
+  const text = typeof value === 'number' ? words.number(value) : String(value)
+  const shown = element('span', typeof value === 'string' ? 'folding' : 'mono', text)
   shown.dir = 'auto'
   return shown
 }
@@ -53,11 +54,6 @@ function tableOf(entries: readonly (readonly [string, unknown])[], words: Words)
 function listOf(values: readonly unknown[], words: Words): HTMLElement {
   if (values.length === 0) return element('span', 'payload-note', words.say('payload.none'))
   return element('ol', 'payload-list', ...values.map((value) => element('li', '', payloadView(value, words))))
-}
-
-/** A number as the user's language writes it. */
-function textOf(value: unknown, words: Words): string {
-  return typeof value === 'number' ? words.number(value) : String(value)
 }
 
 /** A name such as `dueDate` or `due_date` as a label: "Due date". Others as they are. */

@@ -1,3 +1,5 @@
+import { onWake } from '../client/page.ts'
+
 /** Looks again and again while the page is visible, and at once when it becomes visible or online again. */
 export class Poll {
   readonly #look: () => Promise<void>
@@ -9,8 +11,7 @@ export class Poll {
   /** `look` must not reject. */
   constructor(look: () => Promise<void>) {
     this.#look = look
-    document.addEventListener('visibilitychange', () => void this.now())
-    addEventListener('online', () => void this.now())
+    onWake(() => void this.now())
   }
 
   /** Looks from now on, with so much time between two looks, in milliseconds. */

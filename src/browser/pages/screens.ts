@@ -1,10 +1,10 @@
-import type { OrderChallenge, OrderKind, OrderPreview } from '../client/index.ts'
+import type { OrderChallenge, OrderKind, OrderPreview, OrderRequester } from '../client/index.ts'
 import { Countdown, minutesAndSeconds } from '../element/countdown.ts'
+import { describeDevice } from './device.ts'
 import { byId, element, fill } from './dom.ts'
 import type { HeldApproval } from './held-claim.ts'
 import { payloadView, readPayload } from './payload-view.ts'
 import type { ServiceClock } from './phone-calls.ts'
-import { fillRequester, type ShownRequester, siteName } from './requester-card.ts'
 import type { Words } from './words.ts'
 
 const root = byId('request')
@@ -13,6 +13,9 @@ const compare = byId('compare')
 const start = byId('start')
 const rest = byId('review')
 const restTitle = byId('review-title')
+
+/** Who asks, as it is shown before the order is claimed and after. */
+type ShownRequester = Pick<OrderRequester, 'origin' | 'userAgent' | 'sameNetwork' | 'startedWithKey' | 'startedBy'>
 
 /**
  * The screen on which the user decides: who asks, from which device, what approving gives away, and the digits to
@@ -107,7 +110,7 @@ export class RequestScreen {
     fill(root, 'gives', words.say(kind === 'link' ? 'start.text' : `review.${kind}.gives`))
     fill(root, 'startHint', words.say(kind === 'link' ? 'start.hint.link' : 'start.hint'))
     asks.hidden = false
-    fillRequester(root, requester, words)
+    fillRequester(requester, words)
     compare.hidden = confirmationCode === undefined
     fillDigits(byId('code'), confirmationCode ?? '')
     return title
@@ -134,6 +137,25 @@ export class RequestScreen {
     if (shown === undefined) return
     rest.querySelector('[data-slot="payload"]')?.replaceChildren(payloadView(shown, this.#words))
   }
+}
+
+/** Fills the card of who asks. */
+function fillRequester(requester: ShownRequester, words: Words): void {
+  const { origin, userAgent, sameNetwork, startedWithKey, startedBy } = requester
+  fill(root, 'origin', siteName(origin))
+  // What a backend asks for by itself has no device.
+  const devices = startedWithKey && userAgent === '' ? [] : [describeDevice(userAgent, words)]
+  const names = startedBy === undefined ? [] : [words.say('review.asked-by', { name: startedBy })]
+  fill(root, 'device', words.join(...names, ...devices))
+  const network = sameNetwork === undefined ? '' : words.say(sameNetwork ? 'network.same' : 'network.other')
+  fill(root, 'network', network).dataset.same = String(sameNetwork)
+  fill(root, 'unverified', startedWithKey ? '' : words.say('review.unverified'))
+}
+
+/** A site as people know it: the host, or the whole origin if it is not https. */
+export function siteName(origin: string): string {
+  const { protocol, host } = new URL(origin)
+  return protocol === 'https:' ? host : origin
 }
 
 /** Orders of an inbox live up to a day. */

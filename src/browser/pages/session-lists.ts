@@ -1,7 +1,8 @@
 import { reaches } from '../../shared/session.ts'
 import { type CountersignClient, CountersignClientError, type KnownComputer, type Session } from '../client/index.ts'
+import { describeDevice } from './device.ts'
 import { byId } from './dom.ts'
-import { computerRow, sessionRow, showRows } from './rows.ts'
+import { type Row, showRows } from './rows.ts'
 import type { Words } from './words.ts'
 
 /** Options of {@link SessionLists}. */
@@ -42,15 +43,22 @@ export class SessionLists {
   show(own: Session, { sessions, computers }: ListedSessions): void {
     const { client, words, act } = this.#options
     const mayEnd = (other: Session): boolean => !other.current && reaches(own, other)
-    const sessionRows = sessions.map((session) => {
+    const sessionRow = (session: Session): Row => {
+      const since = words.say('account.since', { time: words.moment(session.createdAt) })
+      const note = session.current ? `${since} · ${words.say('account.this-device')}` : since
       const end = () => act('sessions', () => client.revokeSession(session.id))
-      return sessionRow(session, words, mayEnd(session) ? end : undefined)
-    })
-    const computerRows = computers.map((computer) =>
-      computerRow(computer, words, () => act('computers', () => client.forgetKnownComputer(computer.id))),
-    )
-    showRows('sessions', sessionRows)
-    showRows('computers', computerRows)
+      const action = mayEnd(session) ? { text: words.say('account.end'), act: end } : undefined
+      return { title: describeDevice(session.userAgent, words), note, action }
+    }
+    const computerRow = ({ id, userAgent, lastUsedAt, current }: KnownComputer): Row => {
+      const used = words.say('account.used', { time: words.moment(lastUsedAt) })
+      const note = current ? `${used} · ${words.say('account.this-computer')}` : used
+      const forget = () => act('computers', () => client.forgetKnownComputer(id))
+      const action = { text: words.say('account.forget'), act: forget }
+      return { title: describeDevice(userAgent, words), note, action }
+    }
+    showRows('sessions', sessions.map(sessionRow))
+    showRows('computers', computers.map(computerRow))
     byId('end-others-button').hidden = !sessions.some(mayEnd)
   }
 }

@@ -22,14 +22,8 @@ export interface WalletListOptions {
 }
 
 /** The list of the wallets that a finder finds. */
-export function walletList({
-  finder,
-  words,
-  adapterId,
-  apps = [],
-  advice,
-  onChoose,
-}: WalletListOptions): CountersignWallets {
+export function walletList(options: WalletListOptions): CountersignWallets {
+  const { finder, words, adapterId, apps = [], advice, onChoose } = options
   defineWalletChooser()
   const list = document.createElement('countersign-wallets')
   list.addEventListener('countersign:wallet', ({ detail }) => onChoose(detail.wallet))

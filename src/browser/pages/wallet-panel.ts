@@ -166,7 +166,9 @@ export class WalletPanel {
     // All of it is with the exact text.
     fill(root, 'account', shortAddress(this.#choice?.account?.address ?? ''))
     byId('signer').hidden = shown === undefined
-    byId('signer-icon').replaceChildren(...(shown?.icon === undefined ? [] : [image(shown.icon)]))
+    // In an `<img>`, no image runs scripts.
+    const icons = shown?.icon === undefined ? [] : [Object.assign(new Image(20, 20), { alt: '', src: shown.icon })]
+    byId('signer-icon').replaceChildren(...icons)
     chooser.hidden = shown !== undefined && !this.#isOpen
     const hasApps = (this.#list?.apps.length ?? 0) > 0
     const hasOwn = this.#finder?.wallets.some(({ kind }) => kind === 'page') === true
@@ -189,12 +191,4 @@ export class WalletPanel {
     const choose = words.say(isForAnother ? 'wallet.another' : 'wallet.choose')
     useButton.textContent = next === undefined ? choose : words.say('wallet.use', { wallet: next.name })
   }
-}
-
-/** A wallet's icon. In an `<img>`, no image runs scripts. */
-function image(source: string): HTMLImageElement {
-  const icon = new Image(20, 20)
-  icon.alt = ''
-  icon.src = source
-  return icon
 }

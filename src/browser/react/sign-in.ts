@@ -182,19 +182,11 @@ function useHub(given: HubOptions | undefined): HubOptions | undefined {
     latest.current = given
   })
   const key = given === undefined ? undefined : JSON.stringify({ ...given, load: undefined })
-  const [kept, keep] = useState(() => ({ key, hub: hubOf(given, latest) }))
+  const [kept, keep] = useState<{ readonly key?: string | undefined; readonly hub?: HubOptions | undefined }>({})
   if (kept.key === key) return kept.hub
-  const next = { key, hub: hubOf(given, latest) }
-  keep(next)
-  return next.hub
-}
-
-function hubOf(
-  given: HubOptions | undefined,
-  latest: { readonly current: HubOptions | undefined },
-): HubOptions | undefined {
-  if (given === undefined) return undefined
-  return { ...given, load: () => (latest.current ?? given).load() }
+  const hub = given && { ...given, load: () => (latest.current ?? given).load() }
+  keep({ key, hub })
+  return hub
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { ChooserTexts } from '../../shared/texts/chooser.ts'
-import type { AppAddress, CountersignWalletsEvents, WalletApp } from './found.ts'
+import { dispatch, part } from '../client/custom-element.ts'
+import type { AppAddress, WalletApp } from './found.ts'
 import { marks } from './wallet-logos.ts'
 
 /**
@@ -75,12 +76,6 @@ function absolute(url: string): URL {
   return parsed
 }
 
-/** Dispatches an event of the chooser. */
-type Dispatch = <Name extends 'countersign:open-in' | 'countersign:link-error'>(
-  name: Name,
-  detail: CountersignWalletsEvents[Name],
-) => void
-
 /**
  * How long an address that was made for one tap is offered for another, in milliseconds. A hand-over ticket lasts a
  * minute.
@@ -93,21 +88,17 @@ const addressLifeMs = 45_000
  */
 export class AppLink {
   readonly item = document.createElement('li')
-  readonly #dispatch: Dispatch
-  readonly #icon = document.createElement('span')
-  readonly #note = document.createElement('p')
+  readonly #chooser: HTMLElement
+  readonly #icon = iconPlace()
+  readonly #note = part('p', 'note')
   #control: HTMLAnchorElement | HTMLButtonElement | undefined
   #made: string | undefined
   #forget: ReturnType<typeof setTimeout> | undefined
   #show = (): void => {}
 
-  constructor(dispatch: Dispatch) {
-    this.#dispatch = dispatch
-    this.#icon.className = 'icon'
-    this.#icon.setAttribute('part', 'icon')
-    // The name follows.
-    setFlag(this.#icon, 'aria-hidden', true)
-    this.#note.setAttribute('part', 'note')
+  /** `chooser` is the element that dispatches its events. */
+  constructor(chooser: HTMLElement) {
+    this.#chooser = chooser
     this.#note.setAttribute('role', 'status')
     this.item.append(this.#note)
   }
@@ -142,8 +133,7 @@ export class AppLink {
 
   #use(name: 'a' | 'button'): HTMLAnchorElement | HTMLButtonElement {
     if (this.#control?.localName === name) return this.#control
-    const control = document.createElement(name)
-    control.setAttribute('part', 'app')
+    const control = part(name, 'app')
     if (control instanceof HTMLButtonElement) control.type = 'button'
     const root = this.item.getRootNode() as Document | ShadowRoot
     const hadFocus = this.#control !== undefined && root.activeElement === this.#control
@@ -171,13 +161,13 @@ export class AppLink {
       this.reset()
       this.#note.textContent = texts.openFailed
       this.#show()
-      this.#dispatch('countersign:link-error', { app, error })
+      dispatch(this.#chooser, 'countersign:link-error', { app, error })
     }
   }
 
   #opened(app: WalletApp, texts: ChooserTexts): void {
     this.#note.textContent = texts.openAgain
-    this.#dispatch('countersign:open-in', { app })
+    dispatch(this.#chooser, 'countersign:open-in', { app })
   }
 }
 
@@ -185,6 +175,14 @@ export class AppLink {
 export function setFlag(element: HTMLElement, name: `aria-${string}`, isSet: boolean): void {
   if (isSet) element.setAttribute(name, 'true')
   else element.removeAttribute(name)
+}
+
+/** The place of an icon. Screen readers leave it out, because the name follows. */
+export function iconPlace(): HTMLElement {
+  const place = part('span', 'icon')
+  place.className = 'icon'
+  setFlag(place, 'aria-hidden', true)
+  return place
 }
 
 /** Shows the icon of a wallet or an app; until it has loaded, or without one, the first letter of the name. */

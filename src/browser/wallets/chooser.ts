@@ -1,12 +1,10 @@
 import { builtInAdapters, isBuiltIn } from '../../shared/adapters.ts'
 import { type ChooserTexts, textsIn } from '../../shared/texts/chooser.ts'
+import { adoptProperties, attachStyledRoot, Base, define, dispatch, part } from '../client/custom-element.ts'
 import { isPhone } from '../client/page.ts'
-import { AppLink, setFlag, showIcon, walletApps } from './apps.ts'
+import { AppLink, iconPlace, setFlag, showIcon, walletApps } from './apps.ts'
 import { chooserStyle } from './chooser-style.ts'
 import type { AppAddress, CountersignWalletsEvents, FoundWallet, WalletApp, WalletFinder } from './found.ts'
-
-/** Without a DOM the module still loads, for servers that render pages. */
-const Base = (globalThis.HTMLElement ?? class {}) as typeof HTMLElement
 
 /**
  * `<countersign-wallets>`: lets the user choose a wallet. Lists those that a finder has found, says while more may
@@ -111,7 +109,7 @@ export class CountersignWallets extends Base {
   }
 
   connectedCallback(): void {
-    for (const name of properties) this.#adopt(name)
+    adoptProperties(this, properties)
     this.#view ??= makeView(this)
     this.#follow()
   }
@@ -166,7 +164,7 @@ export class CountersignWallets extends Base {
     view.appsTitle.hidden = texts.apps === ''
     view.apps.hidden = apps.length === 0
     const links = apps.map((app) => {
-      const link = this.#links.get(app.id) ?? new AppLink((name, detail) => this.#dispatch(name, detail))
+      const link = this.#links.get(app.id) ?? new AppLink(this)
       this.#links.set(app.id, link)
       link.show(app, this.#appAddress, texts, this.#disabled)
       return link.item
@@ -186,40 +184,17 @@ export class CountersignWallets extends Base {
   }
 
   #choose(wallet: FoundWallet): void {
-    if (!this.#disabled) this.#dispatch('countersign:wallet', { wallet })
-  }
-
-  #dispatch<Name extends keyof CountersignWalletsEvents>(name: Name, detail: CountersignWalletsEvents[Name]): void {
-    this.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true }))
-  }
-
-  /** Moves a property that was set before the element was defined to the class's setter, which it would hide. */
-  #adopt(name: (typeof properties)[number]): void {
-    if (!Object.hasOwn(this, name)) return
-    const value = this[name]
-    Reflect.deleteProperty(this, name)
-    Reflect.set(this, name, value, this)
+    if (!this.#disabled) dispatch(this, 'countersign:wallet', { wallet })
   }
 }
 
 const properties = ['finder', 'texts', 'appAddress', 'apps', 'adapterIds', 'selected', 'disabled'] as const
 
 /** The content of the element's shadow root. */
-interface View {
-  readonly status: HTMLElement
-  readonly hint: HTMLElement
-  readonly wallets: HTMLElement
-  readonly apps: HTMLElement
-  readonly appsTitle: HTMLElement
-  readonly appList: HTMLElement
-}
+type View = ReturnType<typeof makeView>
 
-function makeView(host: HTMLElement): View {
-  const root = host.attachShadow({ mode: 'open' })
-  // A constructed style sheet works under a Content-Security-Policy that forbids inline styles.
-  const sheet = new CSSStyleSheet()
-  sheet.replaceSync(chooserStyle)
-  root.adoptedStyleSheets = [sheet]
+function makeView(host: HTMLElement) {
+  const root = attachStyledRoot(host, chooserStyle)
   const view = {
     status: part('p', 'status'),
     hint: part('p', 'hint'),
@@ -236,12 +211,6 @@ function makeView(host: HTMLElement): View {
   view.apps.append(view.appsTitle, view.appList)
   root.append(view.status, view.wallets, view.apps, view.hint)
   return view
-}
-
-function part(name: 'p' | 'ul' | 'div', label: string): HTMLElement {
-  const element = document.createElement(name)
-  element.setAttribute('part', label)
-  return element
 }
 
 /** Writes a text if it is another one: screen readers read each text that is written into a status. */
@@ -278,9 +247,7 @@ function arrangeApps({ wallets, apps }: View, areFirst: boolean): void {
 
 /** Registers `<countersign-wallets>`, unless it is registered already. */
 export function defineWalletChooser(): void {
-  if (globalThis.customElements?.get('countersign-wallets') === undefined) {
-    globalThis.customElements?.define('countersign-wallets', CountersignWallets)
-  }
+  define('countersign-wallets', CountersignWallets)
 }
 
 type EventMap = { [Name in keyof CountersignWalletsEvents]: CustomEvent<CountersignWalletsEvents[Name]> }
@@ -303,23 +270,16 @@ export interface RowState {
 /** A wallet's entry in the list: a button with its icon and name. */
 export class WalletRow {
   readonly item = document.createElement('li')
-  readonly #button = document.createElement('button')
-  readonly #icon = document.createElement('span')
+  readonly #button = part('button', 'wallet')
+  readonly #icon = iconPlace()
   /** Isolates the name, so that it does not change the order of the text around it. */
-  readonly #name = document.createElement('bdi')
-  readonly #about = document.createElement('span')
+  readonly #name = part('bdi', 'name')
+  readonly #about = part('span', 'about')
   #wallet: FoundWallet | undefined
 
   constructor(choose: (wallet: FoundWallet) => void) {
     this.#button.type = 'button'
-    this.#button.setAttribute('part', 'wallet')
-    this.#icon.className = 'icon'
-    this.#icon.setAttribute('part', 'icon')
-    // The name follows.
-    setFlag(this.#icon, 'aria-hidden', true)
-    this.#name.setAttribute('part', 'name')
     this.#about.className = 'about'
-    this.#about.setAttribute('part', 'about')
     const names = document.createElement('span')
     names.className = 'names'
     names.append(this.#name, this.#about)

@@ -1,6 +1,6 @@
 import { requestProviders } from 'mipd'
 import { CountersignClientError } from '../client/errors.ts'
-import { walletFailure } from '../client/wallet-answer.ts'
+import { hexOf, walletFailure } from '../client/wallet-answer.ts'
 import { type Account, AccountWatch, type SwitchingWallet } from './account-watch.ts'
 import { cleanIcon, cleanName, type Search } from './list.ts'
 
@@ -62,7 +62,10 @@ export function ethereumWallet(provider: EthereumProvider): SwitchingWallet {
       if (now.address.toLowerCase() !== address.toLowerCase() || now.chainId !== chainId) {
         throw new CountersignClientError('WALLET_WRONG_KEY', 'The user has switched to another account or chain')
       }
-      return { signature: await ask('personal_sign', [hexOfText(message), address]), address }
+      return {
+        signature: await ask('personal_sign', [`0x${hexOf(new TextEncoder().encode(message))}`, address]),
+        address,
+      }
     },
   }
 }
@@ -76,11 +79,6 @@ function firstAddress(addresses: unknown): string | undefined {
 function decimalChainId(chainId: unknown): string | undefined {
   const text = String(chainId)
   return /^(0x[0-9a-f]+|\d+)$/i.test(text) ? String(BigInt(text)) : undefined
-}
-
-function hexOfText(text: string): string {
-  const bytes = new TextEncoder().encode(text)
-  return `0x${Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')}`
 }
 
 /**
@@ -116,15 +114,10 @@ export const searchEthereum: Search = (found) => {
   return () => stop?.()
 }
 
-interface Announcement {
-  readonly provider: EthereumProvider
-  readonly info: { readonly name: unknown; readonly icon: unknown; readonly rdns: unknown }
-}
-
 /** `undefined` if an announcement is not one: any script can dispatch the event. */
-function read(detail: unknown): Announcement | undefined {
+function read(detail: unknown) {
   try {
-    const { provider, info } = detail as Announcement
+    const { provider, info } = detail as { readonly provider: EthereumProvider; readonly info: Record<string, unknown> }
     const { name, icon, rdns } = info
     return typeof provider.request === 'function' ? { provider, info: { name, icon, rdns } } : undefined
   } catch {

@@ -1,5 +1,5 @@
 import { CountersignClientError } from '../client/errors.ts'
-import { isPhone } from '../client/page.ts'
+import { isPhone, tryStorage } from '../client/page.ts'
 import type { Wallet } from '../client/wallet.ts'
 import { readWalletAnswer, type WalletSignature, walletFailure } from '../client/wallet-answer.ts'
 import type { Search } from './list.ts'
@@ -195,13 +195,11 @@ function mayBeBack(): boolean {
 
 /** Removes what the Hub's library keeps of requests and answers, in the tab and in the page's address. */
 export function forgetHubAnswer(): void {
-  try {
-    for (const key of Object.keys(sessionStorage)) {
-      if (/^(rpcRequests$|response-\d+$)/.test(key)) sessionStorage.removeItem(key)
-    }
-  } catch {
-    // Blocked by the browser's privacy settings: the library has kept nothing either.
-  }
+  // If the storage is blocked, the library has kept nothing either.
+  tryStorage('sessionStorage', (storage) => {
+    const keys = Object.keys(storage).filter((key) => /^(rpcRequests$|response-\d+$)/.test(key))
+    for (const key of keys) storage.removeItem(key)
+  })
   const url = new URL(location.href)
   if (!url.searchParams.has('rpcId')) return
   url.searchParams.delete('rpcId')

@@ -1,0 +1,46 @@
+/** What custom elements have in common. */
+
+/** Without a DOM a module with an element still loads, for servers that render pages. */
+export const Base = (globalThis.HTMLElement ?? class {}) as typeof HTMLElement
+
+/** Registers an element under its name, unless the name is taken, as by another copy of the code. */
+export function define(name: string, element: CustomElementConstructor): void {
+  if (globalThis.customElements?.get(name) === undefined) globalThis.customElements?.define(name, element)
+}
+
+/** Moves properties that were set before the element was defined to its class's setters, which they would hide. */
+export function adoptProperties<Element extends HTMLElement>(
+  element: Element,
+  names: readonly (keyof Element)[],
+): void {
+  for (const name of names.filter((each) => Object.hasOwn(element, each))) {
+    const value = element[name]
+    Reflect.deleteProperty(element, name)
+    Reflect.set(element, name, value, element)
+  }
+}
+
+/** Dispatches an event of the element's own, which also leaves the shadow roots that the element is in. */
+export function dispatch<Name extends keyof HTMLElementEventMap>(
+  element: HTMLElement,
+  name: Name,
+  detail: HTMLElementEventMap[Name] extends CustomEvent<infer Detail> ? Detail : never,
+): void {
+  element.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true }))
+}
+
+/** Attaches a shadow root with a constructed style sheet, which a Content-Security-Policy without inline styles allows. */
+export function attachStyledRoot(host: HTMLElement, style: string): ShadowRoot {
+  const root = host.attachShadow({ mode: 'open' })
+  const sheet = new CSSStyleSheet()
+  sheet.replaceSync(style)
+  root.adoptedStyleSheets = [sheet]
+  return root
+}
+
+/** An element that pages can style by the name of its part. */
+export function part<Name extends keyof HTMLElementTagNameMap>(name: Name, label: string): HTMLElementTagNameMap[Name] {
+  const element = document.createElement(name)
+  element.setAttribute('part', label)
+  return element
+}
