@@ -5,19 +5,12 @@ import { startService } from '../support/service.ts'
 import { makeWallet } from '../support/wallet.ts'
 import { phoneClient } from './client/phone.ts'
 import { servePage } from './element/page.ts'
+import { iPhone } from './phones.ts'
 import { expectAccessible, expectNoFaults, hasBrowser, provokes, scan, screenshot, tap, useBrowser } from './support.ts'
 import { bundle } from './wallet-chooser-page.ts'
 import { injectEthereum } from './wallets/ethereum.ts'
 import { expectAsked, serveHub } from './wallets/hub.ts'
 import { injectSolana } from './wallets/solana.ts'
-
-const phoneScreen: BrowserContextOptions = {
-  viewport: { width: 390, height: 844 },
-  isMobile: true,
-  hasTouch: true,
-  userAgent:
-    'Mozilla/5.0 (iPhone; CPU iPhone OS 19_0 like Mac OS X) AppleWebKit/605.1.15 Version/19.0 Mobile Safari/604.1',
-}
 
 const patient = { timeout: 15_000 }
 
@@ -342,7 +335,7 @@ describe.skipIf(!hasBrowser)('<countersign-sign-in> with a wallet on this device
 
   describe('on a phone', () => {
     test('comes first; the QR code is shown, and an order started, only when it is asked for', async () => {
-      const { page, trail, context, loaded, started, phone, show } = await setUp({}, phoneScreen)
+      const { page, trail, context, loaded, started, phone, show } = await setUp({}, iPhone)
       const ghost = await injectSolana(context)
       await show('display-title="Sign in to Tally"')
       await button(page, 'Test Ghost').waitFor()
@@ -368,7 +361,7 @@ describe.skipIf(!hasBrowser)('<countersign-sign-in> with a wallet on this device
 
     test('opens the page in wallet apps, without its fragment', async () => {
       provokes(/net::ERR_FAILED .*nonce/)
-      const { site, page, context } = await setUp({}, phoneScreen)
+      const { site, page, context } = await setUp({}, iPhone)
       await context.route('https://tally.example/**', (route) => {
         const { pathname } = new URL(route.request().url())
         const script = site.files.get(pathname)
@@ -401,7 +394,7 @@ describe.skipIf(!hasBrowser)('<countersign-sign-in> with a wallet on this device
       `
       const { origin, show } = await servePage({ '/hub.js': await bundle(hubScript, 'esm') })
       const { url } = await startService({ trustedOrigins: [origin] })
-      const { page } = await browser.open(phoneScreen)
+      const { page } = await browser.open(iPhone)
       const hub = await serveHub(page.context(), 'http://hub.example')
       const element = `<countersign-sign-in base-url="${url}"></countersign-sign-in><script type="module" src="/hub.js"></script>`
       await show(page, element, url)

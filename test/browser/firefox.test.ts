@@ -1,6 +1,4 @@
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { clientsFile, discover, request, shop } from '../oidc/support.ts'
@@ -20,6 +18,7 @@ import {
   signInCode,
   signInOnDemo,
 } from './flows.ts'
+import { listen } from './listen.ts'
 import { scan } from './support.ts'
 
 describe.skipIf(!hasPart('firefox-esr'))('in Firefox', () => {
@@ -57,10 +56,8 @@ describe.skipIf(!hasPart('firefox-esr'))('in Firefox', () => {
   })
 
   test('the issuer’s page asks for consent and leads on, and asks before a sign-out and leads back', async () => {
-    const client = createServer((call, response) => response.end(`called: ${call.url}`)).listen(0, '127.0.0.1')
-    onTestFinished(() => void client.close())
-    await once(client, 'listening')
-    const redirect = `http://127.0.0.1:${(client.address() as AddressInfo).port}/callback`
+    const client = createServer((call, response) => response.end(`called: ${call.url}`))
+    const redirect = `http://127.0.0.1:${await listen(client)}/callback`
     const metadata = { ...shop.metadata, redirect_uris: [redirect], post_logout_redirect_uris: [redirect] }
     const { url } = await startService({ oidc: { clients: clientsFile({ metadata }) } })
     const page = await open()

@@ -1,18 +1,4 @@
-import { once } from 'node:events'
-import { type IncomingMessage, request, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { onTestFinished } from 'vitest'
-
-/** Has a proxy listen until the test ends. Resolves with its port. */
-export async function listenAsProxy(proxy: Server): Promise<number> {
-  proxy.listen(0, '127.0.0.1')
-  onTestFinished(() => {
-    proxy.closeAllConnections()
-    proxy.close()
-  })
-  await once(proxy, 'listening')
-  return (proxy.address() as AddressInfo).port
-}
+import { type IncomingMessage, request, type ServerResponse } from 'node:http'
 
 /** Passes a request on to a service at `target`, as a proxy does that is asked by `scheme`. */
 export function passOn(from: IncomingMessage, to: ServerResponse, target: string, scheme: 'http' | 'https'): void {

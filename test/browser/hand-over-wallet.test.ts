@@ -1,22 +1,17 @@
-import type { BrowserContextOptions, Locator, Page } from 'playwright-core'
+import type { Locator, Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { walletApps } from '../../src/browser/wallets/index.ts'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { startService } from '../support/service.ts'
 import { Desktop } from './desktop.ts'
 import { expectHeading } from './flows.ts'
+import { android, belowBars } from './phones.ts'
 import { expectNoFaults, hasBrowser, provokes, useBrowser } from './support.ts'
 import { injectEthereum } from './wallets/ethereum.ts'
 
 const settings: CountersignOptions = { adapters: ['nimiq', 'ethereum', 'solana'], pages: { demoWallet: false } }
 
-const phone: BrowserContextOptions = {
-  viewport: { width: 390, height: 664 },
-  isMobile: true,
-  hasTouch: true,
-  userAgent:
-    'Mozilla/5.0 (Linux; Android 15; Pixel 9) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Mobile Safari/537.36',
-}
+const phone = { ...android, ...belowBars }
 
 async function openReview(page: Page, { order }: Desktop): Promise<void> {
   await page.goto(order.claimUrl)
@@ -41,10 +36,16 @@ async function appNames(page: Page, count: number): Promise<string[]> {
 describe.skipIf(!hasBrowser)('from the camera’s browser to that of a wallet', () => {
   const browser = useBrowser()
 
-  test('the rows of the apps are links that their makers publish, to an address without a fragment, before any tap', async () => {
+  /** A phone that reviews an order of a new service. */
+  async function reviewing(device = phone) {
     const { url } = await startService(settings)
-    const { page } = await browser.open(phone)
+    const { page } = await browser.open(device)
     await openReview(page, await Desktop.start(url))
+    return { page }
+  }
+
+  test('the rows of the apps are links that their makers publish, to an address without a fragment, before any tap', async () => {
+    const { page } = await reviewing()
     await page.getByRole('heading', { name: 'Continue in your wallet' }).waitFor()
     const names = ['Nimiq Pay', 'MetaMask', 'Coinbase Wallet', 'Trust Wallet', 'Phantom', 'Solflare']
     expect(await appNames(page, walletApps.length)).toEqual(names)
@@ -57,9 +58,7 @@ describe.skipIf(!hasBrowser)('from the camera’s browser to that of a wallet', 
   })
 
   test('each row is as wide as the page lets it be, has its wallet’s mark, and is high enough for a finger', async () => {
-    const { url } = await startService(settings)
-    const { page } = await browser.open(phone)
-    await openReview(page, await Desktop.start(url))
+    const { page } = await reviewing()
     await appNames(page, walletApps.length)
     const wanted = (await page.locator('#wallet-list').boundingBox())!.width
     for (const row of await appRows(page).all()) {
@@ -73,9 +72,7 @@ describe.skipIf(!hasBrowser)('from the camera’s browser to that of a wallet', 
   })
 
   test('the button of the bar leads to the rows, and is gone where they are seen', async () => {
-    const { url } = await startService(settings)
-    const { page } = await browser.open({ ...phone, viewport: { width: 320, height: 480 } })
-    await openReview(page, await Desktop.start(url))
+    const { page } = await reviewing({ ...phone, viewport: { width: 320, height: 480 } })
     // Not `click()`, which may scroll first.
     await page.getByRole('button', { name: 'Choose a wallet' }).evaluate((button) => (button as HTMLElement).click())
     await page.getByRole('button', { name: 'Choose a wallet' }).waitFor({ state: 'hidden' })
@@ -116,7 +113,7 @@ describe.skipIf(!hasBrowser)('from the camera’s browser to that of a wallet', 
     await page.getByText('If the app didn’t open, tap again.').waitFor()
   })
 
-  test('from scan to approved: two taps with a wallet in the browser, four with a wallet’s app', async () => {
+  test('from scan to approved, it is two taps with a wallet in the browser', async () => {
     const { url } = await startService(settings)
     const here = await browser.open(phone)
     await injectEthereum(here.page.context(), { name: 'MetaMask', rdns: 'io.metamask' })
@@ -124,19 +121,6 @@ describe.skipIf(!hasBrowser)('from the camera’s browser to that of a wallet', 
     await here.page.getByRole('button', { name: 'Review the request' }).click()
     await here.page.getByRole('button', { name: 'Approve' }).click()
     await expectHeading(here.page, 'Approved')
-
-    const camera = await browser.open(phone)
-    const app = await browser.open(phone)
-    await injectEthereum(app.page.context(), { name: 'MetaMask', rdns: 'io.metamask' })
-    const opened = camera.page.waitForRequest('https://link.metamask.io/**')
-    await camera.page.route('https://link.metamask.io/**', (route) => route.fulfill({ status: 204 }))
-    await camera.page.goto((await Desktop.start(url)).order.claimUrl)
-    await camera.page.getByRole('button', { name: 'Review the request' }).click()
-    await camera.page.getByRole('link', { name: 'Open in MetaMask' }).click()
-    await app.page.goto(`http://${(await opened).url().slice('https://link.metamask.io/dapp/'.length)}`)
-    await app.page.getByRole('button', { name: 'Continue here' }).click()
-    await app.page.getByRole('button', { name: 'Approve' }).click()
-    await expectHeading(app.page, 'Approved')
   })
 
   test('a wallet that asks which account it is to be stands before the request; declined, it waits for a tap', async () => {
@@ -153,7 +137,7 @@ describe.skipIf(!hasBrowser)('from the camera’s browser to that of a wallet', 
     await page.getByRole('button', { name: 'Approve' }).waitFor()
   })
 
-  test('a tap opens the app’s link in the same tab; the wallet’s browser approves, and the first one says where it went on', async () => {
+  test('a tap opens the app’s link in the same tab; the wallet’s browser approves, four taps from the scan, and the first one says where it went on', async () => {
     const { url } = await startService(settings)
     const camera = await browser.open(phone)
     const wallet = await browser.open(phone)

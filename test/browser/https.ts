@@ -6,7 +6,8 @@ import { onTestFinished } from 'vitest'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { Authority } from '../support/certificates.ts'
 import { startService } from '../support/service.ts'
-import { listenAsProxy, passOn } from './forwarding.ts'
+import { passOn } from './forwarding.ts'
+import { listen } from './listen.ts'
 
 /**
  * Starts a service behind a proxy that speaks https, with a certificate that nobody trusts, until the test ends.
@@ -22,7 +23,7 @@ export async function startHttpsService(
   const proxy = createServer({ cert: readFileSync(cert), key: readFileSync(key) }, (from, to) =>
     passOn(from, to, target, 'https'),
   )
-  const url = `https://localhost:${await listenAsProxy(proxy)}`
+  const url = `https://localhost:${await listen(proxy)}`
   target = (await startService({ ...options, publicUrl: url, trustProxy: 1 })).url
   return { url, local: target }
 }

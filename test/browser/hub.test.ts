@@ -1,4 +1,4 @@
-import type { BrowserContextOptions, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { hasPart } from '../support/optional.ts'
@@ -7,18 +7,13 @@ import { makeWallet } from '../support/wallet.ts'
 import { Desktop } from './desktop.ts'
 import { expectHeading, expectSignedIn, showWallets } from './flows.ts'
 import { startHttpsService } from './https.ts'
+import { belowBars, iPhone } from './phones.ts'
 import { expectNoFaults, hasBrowser, provokes, useBrowser } from './support.ts'
 import { expectAsked, hubOrigin, hubWindow, serveHub } from './wallets/hub.ts'
 
 const settings: CountersignOptions = { adapters: ['nimiq'], pages: { demoWallet: false } }
 
-const iPhone: BrowserContextOptions = {
-  viewport: { width: 390, height: 664 },
-  isMobile: true,
-  hasTouch: true,
-  userAgent:
-    'Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Mobile/15E148 Safari/604.1',
-}
+const phone = { ...iPhone, ...belowBars }
 
 /** Reviews a request and chooses the Hub. */
 async function review(page: Page, { order }: Desktop): Promise<void> {
@@ -58,7 +53,7 @@ describe.skipIf(!hasBrowser)('with the Nimiq Hub', () => {
   /** A phone. `local` is where its computer reaches the service: it does not trust the certificate. */
   async function openedOnPhone(more: CountersignOptions = {}) {
     const { url, local } = await startHttpsService({ ...settings, ...more })
-    const { page, trail } = await browser.open({ ...iPhone, ignoreHTTPSErrors: true })
+    const { page, trail } = await browser.open({ ...phone, ignoreHTTPSErrors: true })
     const hub = await serveHub(page.context())
     const start = (order: object = { kind: 'login' }) => Desktop.start(local, order, { headers: { origin: url } })
     return { url, start, page, trail, hub }

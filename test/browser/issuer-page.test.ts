@@ -1,7 +1,5 @@
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { authorizeAddress } from '../oidc/documents.ts'
 import { clientsFile, discover, request, shop } from '../oidc/support.ts'
 import { freePort } from '../support/redis-server.ts'
@@ -9,15 +7,14 @@ import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet, proofOf } from '../support/wallet.ts'
 import { signIn } from './flows.ts'
+import { listen } from './listen.ts'
 import { issuerEndings, issuerStates } from './states/issuer.ts'
 import { expectAccessible, expectNoFaults, hasBrowser, provokes, screenshot, useBrowser } from './support.ts'
 
 /** A client's server, which says what it was called with. */
 async function startClient(): Promise<string> {
-  const server = createServer((call, response) => response.end(`called: ${call.url}`)).listen(0, '127.0.0.1')
-  onTestFinished(() => void server.close())
-  await once(server, 'listening')
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/callback`
+  const server = createServer((call, response) => response.end(`called: ${call.url}`))
+  return `http://127.0.0.1:${await listen(server)}/callback`
 }
 
 describe.skipIf(!hasBrowser)('the page of the issuer', () => {
@@ -28,10 +25,8 @@ describe.skipIf(!hasBrowser)('the page of the issuer', () => {
     const metadata = { ...shop.metadata, redirect_uris: [redirect], post_logout_redirect_uris: [`${redirect}/bye`] }
     const { url } = await startService({ oidc: { clients: clientsFile({ metadata }) } })
     const { page, trail } = await browser.open()
-    const { json } = await rest(url, '/wallet/nonce', {})
-    const { headers } = await rest(url, '/wallet/verify', proofOf(makeWallet(), json))
-    const [name = '', value = ''] = (headers.get('set-cookie') ?? '').split(/[=;]/)
-    await page.context().addCookies([{ name, value, url, httpOnly: true, sameSite: 'Lax' }])
+    await signIn(page, url)
+    const [cookie] = await page.context().cookies(url)
 
     const { address, redeem } = await request(await discover(url, metadata), { redirect_uri: redirect })
     await page.goto(address)
@@ -50,17 +45,14 @@ describe.skipIf(!hasBrowser)('the page of the issuer', () => {
     await expectAccessible(page, 'logout')
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.waitForURL(`${redirect}/bye`)
-    expect((await page.context().cookies(url)).map((cookie) => cookie.name)).not.toContain(name)
+    expect((await page.context().cookies(url)).map((cookie) => cookie.name)).not.toContain(cookie!.name)
     expectNoFaults(trail)
   })
 
   test('of a request for a new sign-in is the sign-in page with its ways, although the user is signed in', async () => {
     const { url } = await startService({ oidc: { clients: clientsFile(shop) } })
     const { page } = await browser.open()
-    const { json } = await rest(url, '/wallet/nonce', {})
-    const { headers } = await rest(url, '/wallet/verify', proofOf(makeWallet(), json))
-    const [name = '', value = ''] = (headers.get('set-cookie') ?? '').split(/[=;]/)
-    await page.context().addCookies([{ name, value, url, httpOnly: true, sameSite: 'Lax' }])
+    await signIn(page, url)
     const { address } = await request(await discover(url), { prompt: 'login' })
     await page.goto(address)
     await page.getByRole('heading', { name: 'Sign in', exact: true }).waitFor()
@@ -133,10 +125,7 @@ describe.skipIf(!hasBrowser)('the page of the issuer', () => {
     const { address } = await request(await discover(url, metadata), asked)
     await page.goto(address)
     await page.getByRole('heading', { name: 'Anmelden', exact: true }).waitFor()
-    const { json } = await rest(url, '/wallet/nonce', {})
-    const { headers } = await rest(url, '/wallet/verify', proofOf(makeWallet(), json))
-    const [name = '', value = ''] = (headers.get('set-cookie') ?? '').split(/[=;]/)
-    await page.context().addCookies([{ name, value, url, httpOnly: true, sameSite: 'Lax' }])
+    await signIn(page, url)
     await page.goto(new URL(new URL(page.url()).searchParams.get('returnTo') ?? '', url).href)
     await page.getByRole('heading', { name: 'Bei Tulip Shop anmelden?' }).waitFor()
 
@@ -270,10 +259,8 @@ describe.skipIf(!hasBrowser)('the page of the issuer', () => {
     provokes(/interaction/)
     const sibling = createServer((_call, response) => {
       response.setHeader('content-type', 'text/html').end('<!doctype html><title>sibling</title>')
-    }).listen(0, '127.0.0.1')
-    onTestFinished(() => void sibling.close())
-    await once(sibling, 'listening')
-    const app = `http://app.shop.localhost:${(sibling.address() as AddressInfo).port}`
+    })
+    const app = `http://app.shop.localhost:${await listen(sibling)}`
     const port = await freePort()
     const publicUrl = `http://auth.shop.localhost:${port}`
     const trustedOrigins = [publicUrl, app]

@@ -18,6 +18,7 @@ import {
   signInCode,
   signInOnDemo,
 } from './flows.ts'
+import { android } from './phones.ts'
 import { hasBrowser, inFirefox, look, provokes, useBrowser } from './support.ts'
 
 const desktopSize = { width: 1280, height: 900 }
@@ -44,9 +45,6 @@ const payload = JSON.stringify({
   payee: 'NQ07 0000 0000 0000 0000 0000 0000 0000 0000',
   reference: 'r'.repeat(300),
 })
-
-const android =
-  'Mozilla/5.0 (Linux; Android 15; Pixel 9) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Mobile Safari/537.36'
 
 const desktopBrowser =
   'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36'
@@ -121,8 +119,9 @@ describe.skipIf(!hasBrowser || inFirefox)(
         JSON.stringify({ ar: { 'sign-in.title': 'تسجيل الدخول', 'sign-in.order.otherDevice': 'جهاز آخر' } }),
       )
       const { url } = await startService({ pages: { textsFile: textsFile }, adapters: ['nimiq', 'ethereum', 'solana'] })
+      const { viewport, userAgent } = android
       for (const locale of ['de-DE', 'ar']) {
-        const { page } = await browser.open({ viewport: { width: 390, height: 844 }, userAgent: android, locale })
+        const { page } = await browser.open({ viewport, userAgent, locale })
         await page.goto(`${url}/api/auth/sign-in`)
         await page.getByRole('button', { name: 'Nimiq Hub' }).waitFor()
         await look(page, `sign-in-phone-${locale}`)

@@ -1,9 +1,8 @@
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
-import { onTestFinished } from 'vitest'
 import type { CountersignClient, createCountersignClient, Wallet } from '../../src/browser/client/index.ts'
+import { listen } from './listen.ts'
 
 /** What {@link applicationScript} puts into the window, for tests to use. */
 export interface ApplicationWindow {
@@ -26,9 +25,7 @@ export async function serveSite(html: string, script = ''): Promise<{ readonly p
     // So that only a page's own rules can keep it from coming here.
     response.setHeader('access-control-allow-origin', '*').end(isScript ? script : html)
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => void server.close())
-  const { port } = server.address() as AddressInfo
+  const port = await listen(server)
   return { port, url: `http://127.0.0.1:${port}` }
 }
 

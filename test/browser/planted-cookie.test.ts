@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs'
 import type { RequestListener } from 'node:http'
 import { createServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createSessionVerifier } from '../../src/integrations/backend/index.ts'
 import { signIn } from '../integrations/backend/support.ts'
 import { hasPart } from '../support/optional.ts'
 import { startService } from '../support/service.ts'
 import { trustedAuthority } from '../support/tls.ts'
+import { listen } from './listen.ts'
 import { hasBrowser, useBrowser } from './support.ts'
 
 const withParts = hasBrowser && hasPart('openssl')
@@ -16,13 +16,7 @@ const authority = withParts ? await trustedAuthority() : undefined
 /** A host of a site by https until the test ends. Resolves with its port. */
 async function serveHost(name: string, listener: RequestListener): Promise<number> {
   const { cert, key } = await authority!.issue(name)
-  const server = createServer({ cert: readFileSync(cert), key: readFileSync(key) }, listener).listen(0, '127.0.0.1')
-  onTestFinished(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  await new Promise((resolve) => server.on('listening', resolve))
-  return (server.address() as AddressInfo).port
+  return await listen(createServer({ cert: readFileSync(cert), key: readFileSync(key) }, listener))
 }
 
 describe.skipIf(!withParts)('a neighbouring host of the same site', () => {

@@ -1,14 +1,13 @@
-import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { BrowserContextOptions, Page } from 'playwright-core'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { clientsFile, discover, fileWith, request, shop } from '../oidc/support.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet, proofOf } from '../support/wallet.ts'
 import { addressOf, expectHeading, signIn } from './flows.ts'
+import { listen } from './listen.ts'
 import { hasBrowser, look, provokes, useBrowser } from './support.ts'
 
 const permissions = ['clipboard-read', 'clipboard-write']
@@ -147,10 +146,8 @@ describe.skipIf(!hasBrowser)('an application for groups', () => {
 
   test.each(languages)('shows others a page, with ways to another wallet and back, %s', async (_, words) => {
     provokes(/403/)
-    const server = createServer((_, response) => response.end('the application')).listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    onTestFinished(() => void server.close())
-    const redirect = `http://127.0.0.1:${(server.address() as AddressInfo).port}/callback`
+    const server = createServer((_, response) => response.end('the application'))
+    const redirect = `http://127.0.0.1:${await listen(server)}/callback`
     const metadata = { ...shop.metadata, redirect_uris: [redirect] }
     const { url } = await startService({ oidc: { clients: clientsFile({ metadata, groups: ['staff'] }) } })
     const { page } = await browser.open({ permissions, locale: words.locale, ...words.device })

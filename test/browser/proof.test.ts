@@ -1,9 +1,9 @@
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { ProofArtifact, ProofOptions, verifyProofArtifact } from '../../src/integrations/proof/index.ts'
 import { bundleProof } from '../support/proof-bundle.ts'
 import { accepted, inCamelCase, refused } from '../support/proofs.ts'
+import { listen } from './listen.ts'
 import { expectNoFaults, hasBrowser, useBrowser } from './support.ts'
 
 /** The window in which functions run that a test hands to a page. */
@@ -23,12 +23,7 @@ async function servePage(script: string): Promise<string> {
       .setHeader('content-security-policy', "default-src 'none'; script-src 'self' 'unsafe-inline'")
       .end(isScript ? script : page)
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+  return `http://127.0.0.1:${await listen(server)}/`
 }
 
 describe.skipIf(!hasBrowser)('a page that verifies proofs, in Chromium', () => {

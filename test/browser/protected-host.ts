@@ -1,7 +1,8 @@
 import { createServer } from 'node:http'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { startService } from '../support/service.ts'
-import { listenAsProxy, passOn } from './forwarding.ts'
+import { passOn } from './forwarding.ts'
+import { listen } from './listen.ts'
 
 /** An application behind a proxy that passes the base path on to a service, which has another address. */
 export interface ProtectedHost {
@@ -34,7 +35,7 @@ export async function startProtectedHost(options: CountersignOptions = {}, delay
     await new Promise((resolve) => setTimeout(resolve, delayMs))
     passOn(from, to, target, 'http')
   })
-  const url = `http://localhost:${await listenAsProxy(proxy)}`
+  const url = `http://localhost:${await listen(proxy)}`
   target = (await startService({ ...options, trustedOrigins: [url], trustProxy: 1 })).url
   return {
     url,

@@ -1,15 +1,14 @@
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import type { Page } from 'playwright-core'
 import { createElement } from 'react'
 import { renderToString } from 'react-dom/server'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { startService } from '../support/service.ts'
 import { makeWallet, type TestWallet } from '../support/wallet.ts'
 import { phoneClient } from './client/phone.ts'
+import { listen } from './listen.ts'
 import { App } from './react-app.tsx'
 import { hasBrowser, provokes, scan, useBrowser } from './support.ts'
 
@@ -53,13 +52,8 @@ async function setUp() {
     const file = files.get(url)
     response.setHeader('content-type', file === undefined ? 'text/html; charset=utf-8' : 'text/javascript')
     response.end(file ?? rendered.html)
-  }).listen(0, 'localhost')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
   })
-  const origin = `http://localhost:${(server.address() as AddressInfo).port}`
+  const origin = `http://localhost:${await listen(server, 'localhost')}`
   const { url } = await startService({ trustedOrigins: [origin] })
   const root = renderToString(createElement(App, { service: url }))
   rendered.html = `<!doctype html><html lang="en"><title>Tally</title><script type="module" src="/page.js"></script><div id="root" data-service="${url}">${root}</div></html>`

@@ -16,7 +16,8 @@ import {
   signInCard,
   signInCode,
 } from './flows.ts'
-import { listenAsProxy, passOn } from './forwarding.ts'
+import { passOn } from './forwarding.ts'
+import { listen } from './listen.ts'
 import { expectUntranslated, hasBrowser, provokes, useBrowser } from './support.ts'
 
 /** Makes a page hidden or visible, as far as its scripts can tell. */
@@ -90,7 +91,7 @@ describe.skipIf(!hasBrowser)('a page and its session', () => {
 
   test('a browser that does not keep the cookie is told so, and is led nowhere', async () => {
     const target = { url: '' }
-    const port = await listenAsProxy(
+    const port = await listen(
       createServer((request, response) => {
         const { writeHead } = response
         response.writeHead = ((status: number, { 'set-cookie': _, ...headers }: Record<string, string>) =>

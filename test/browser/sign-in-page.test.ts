@@ -16,14 +16,12 @@ import {
   reviewOnPhone,
   signIn,
 } from './flows.ts'
+import { android } from './phones.ts'
 import { type ProtectedHost, startProtectedHost } from './protected-host.ts'
 import { expectAccessible, expectNoFaults, hasBrowser, look, provokes, useBrowser } from './support.ts'
 import { injectEthereum } from './wallets/ethereum.ts'
 
 const desktopSize: BrowserContextOptions = { viewport: { width: 1280, height: 900 } }
-
-const android =
-  'Mozilla/5.0 (Linux; Android 15; Pixel 9) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Mobile Safari/537.36'
 
 /** What a page's console says, and which of its requests fail, as the page's own developer sees it. */
 function followTroubles(page: Page): string[] {
@@ -429,7 +427,7 @@ describe.skipIf(!hasBrowser)('on the sign-in page,', () => {
 
   test('on a phone, the wallets that are on it come first, and nothing moves', async () => {
     const host = await startProtectedHost({ adapters: ['nimiq', 'ethereum'], pages: { logoUrl: logoUrl } }, 250)
-    const { page } = await browser.open({ viewport: { width: 390, height: 844 }, userAgent: android })
+    const { page } = await browser.open({ viewport: { width: 390, height: 844 }, userAgent: android.userAgent })
     const shifts = await watchShifts(page)
     await serveLogo(page)
     await page.goto(host.signInUrl('/welcome'))

@@ -17,11 +17,15 @@ import { expectNoFaults, hasBrowser, provokes, useBrowser } from './support.ts'
 describe.skipIf(!hasBrowser)('in a browser', () => {
   const browser = useBrowser()
 
+  /** A desktop with the demo of a service, and a phone that reviews its request. */
+  async function reviewing(url?: string) {
+    const [desktop, phone] = [await browser.open(), await browser.open()]
+    await reviewOnPhone(phone.page, await openForPhone(desktop.page, url ?? (await startService()).url))
+    return { desktop, phone }
+  }
+
   test('declined on the phone', async () => {
-    const { url } = await startService()
-    const desktop = await browser.open()
-    const phone = await browser.open()
-    await reviewOnPhone(phone.page, await openForPhone(desktop.page, url))
+    const { desktop, phone } = await reviewing()
     await phone.page.getByRole('button', { name: 'Decline' }).click()
     await expectHeading(phone.page, 'Declined')
     await signInCard(desktop.page).getByText('Declined on the phone').waitFor()
@@ -29,10 +33,7 @@ describe.skipIf(!hasBrowser)('in a browser', () => {
 
   test('cancelled on the desktop, the phone hears of it at its next tap', async () => {
     provokes(/409 .*approve/)
-    const { url } = await startService()
-    const desktop = await browser.open()
-    const phone = await browser.open()
-    await reviewOnPhone(phone.page, await openForPhone(desktop.page, url))
+    const { desktop, phone } = await reviewing()
     await signInCard(desktop.page).getByRole('button', { name: 'Cancel' }).click()
     await signInCard(desktop.page).getByText('Cancelled').waitFor()
     await phone.page.getByRole('button', { name: 'Approve' }).click()

@@ -1,13 +1,12 @@
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import type { BrowserContext, Page } from 'playwright-core'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { bundleClient } from '../../scripts/build-client.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet } from '../support/wallet.ts'
 import { phoneClient } from './client/phone.ts'
+import { listen } from './listen.ts'
 import { hasBrowser, scan, useBrowser } from './support.ts'
 
 const wallet = makeWallet()
@@ -46,13 +45,7 @@ async function setUp() {
       isScript ? code : '<!doctype html><title>Tab</title><main></main><script type="module" src="/page.js"></script>',
     )
   })
-  server.listen(0, 'localhost')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const origin = `http://localhost:${(server.address() as AddressInfo).port}`
+  const origin = `http://localhost:${await listen(server, 'localhost')}`
   const { url } = await startService({ trustedOrigins: [origin] })
 
   /** Opens a tab. `query` chooses the client that it has. */

@@ -25,6 +25,13 @@ const secret = 'a secret for tests and for nothing else'
 describe.skipIf(!hasBrowser)('when something comes between', () => {
   const browser = useBrowser()
 
+  /** A desktop with the demo of a service, and a phone that reviews its request. */
+  async function reviewing(url?: string) {
+    const [desktop, phone] = [await browser.open(), await browser.open()]
+    await reviewOnPhone(phone.page, await openForPhone(desktop.page, url ?? (await startService()).url))
+    return { desktop, phone }
+  }
+
   test('an order that expires makes way for a new code; the phones are told', async () => {
     const { url } = await startService({ orderTtlSeconds: 10 })
     const desktop = await browser.open()
@@ -47,10 +54,7 @@ describe.skipIf(!hasBrowser)('when something comes between', () => {
 
   test('the phone is offline for 5 s in the middle', async () => {
     provokes(/net::ERR/)
-    const { url } = await startService()
-    const desktop = await browser.open()
-    const phone = await browser.open()
-    await reviewOnPhone(phone.page, await openForPhone(desktop.page, url))
+    const { desktop, phone } = await reviewing()
     await phone.page.context().setOffline(true)
     await phone.page.getByRole('button', { name: 'Approve' }).click()
     await phone.page.getByText('You’re offline').waitFor()
@@ -62,10 +66,7 @@ describe.skipIf(!hasBrowser)('when something comes between', () => {
 
   test('a decline counts while an approval is held up', async () => {
     provokes(/net::ERR/)
-    const { url } = await startService()
-    const desktop = await browser.open()
-    const phone = await browser.open()
-    await reviewOnPhone(phone.page, await openForPhone(desktop.page, url))
+    const { desktop, phone } = await reviewing()
     await phone.page.context().setOffline(true)
     await phone.page.getByRole('button', { name: 'Approve' }).click()
     await phone.page.getByText('You’re offline').waitFor()
@@ -76,10 +77,7 @@ describe.skipIf(!hasBrowser)('when something comes between', () => {
   })
 
   test('the phone reloads the page in the middle', async () => {
-    const { url } = await startService()
-    const desktop = await browser.open()
-    const phone = await browser.open()
-    await reviewOnPhone(phone.page, await openForPhone(desktop.page, url))
+    const { desktop, phone } = await reviewing()
     await phone.page.reload()
     await phone.page.getByRole('button', { name: 'Approve' }).click()
     await expectHeading(phone.page, approvedHeading)
@@ -150,9 +148,7 @@ describe.skipIf(!hasBrowser)('when something comes between', () => {
       }
       const [one, two] = await Promise.all([spawnService(environment), spawnService(environment)])
       proxy.target = one.url
-      const desktop = await browser.open()
-      const phone = await browser.open()
-      await reviewOnPhone(phone.page, await openForPhone(desktop.page, proxy.url))
+      const { desktop, phone } = await reviewing(proxy.url)
       await expectAnswerAwaited(signInCard(desktop.page))
       const wallet = await addressOf(phone.page)
       await one.stop('SIGKILL')
@@ -168,9 +164,7 @@ describe.skipIf(!hasBrowser)('when something comes between', () => {
       const redis = await RedisServer.start()
       onTestFinished(() => redis[Symbol.asyncDispose]())
       const { url } = await startService({ store: redis.url, secret })
-      const desktop = await browser.open()
-      const phone = await browser.open()
-      await reviewOnPhone(phone.page, await openForPhone(desktop.page, url))
+      const { desktop, phone } = await reviewing(url)
       redis.freeze()
       await phone.page.getByRole('button', { name: 'Approve' }).click()
       await phone.page.getByText('Still trying').waitFor()

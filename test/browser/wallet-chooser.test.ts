@@ -2,20 +2,13 @@ import type { Locator, Page } from 'playwright-core'
 import nacl from 'tweetnacl'
 import { verifyMessage } from 'viem'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { iPhone } from './phones.ts'
 import { expectNoFaults, hasBrowser, look, tap, useBrowser } from './support.ts'
 import { type ChooserPage, serveChooser } from './wallet-chooser-page.ts'
 
 const text = 'Text zum Unterschreiben'
 const square = `data:image/svg+xml,${encodeURIComponent('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"><rect width="1" height="1" fill="orange"/></svg>')}`
 const fox = JSON.stringify({ name: 'Fox', rdns: 'io.example.fox', icon: square })
-
-const phone = {
-  viewport: { width: 390, height: 844 },
-  isMobile: true,
-  hasTouch: true,
-  userAgent:
-    'Mozilla/5.0 (iPhone; CPU iPhone OS 19_0 like Mac OS X) AppleWebKit/605.1.15 Version/19.0 Mobile Safari/604.1',
-}
 
 const status = (page: Page): Locator => page.locator('[part=status]')
 const hint = (page: Page): Locator => page.locator('[part=hint]')
@@ -115,7 +108,7 @@ describe.runIf(hasBrowser)('<countersign-wallets> in Chromium', () => {
       "{ id: 'demo', name: 'Demo wallet', adapterId: 'nimiq', kind: 'demo', connect: () => ({ sign: () => ({}) }) }"
     for (const [device, said] of [
       [{}, 'No wallet extension found. You can still use:'],
-      [phone, 'Choose your wallet.'],
+      [iPhone, 'Choose your wallet.'],
     ] as const) {
       const { page } = await open('', `{ finder: { extra: [${demo}] } }`, device)
       await status(page).filter({ hasText: said }).waitFor()
@@ -126,7 +119,7 @@ describe.runIf(hasBrowser)('<countersign-wallets> in Chromium', () => {
   })
 
   test('in Nimiq Pay waits for the provider, which comes late', async () => {
-    const { page } = await browser.open(phone)
+    const { page } = await browser.open(iPhone)
     await page.clock.install()
     await site.inject(page.context(), 'globalThis.nimiqPay = { language: "en" }')
     await site.open(page, '{ address: "https://auth.example/cross-device/continue/csh_1" }')
@@ -144,7 +137,7 @@ describe.runIf(hasBrowser)('<countersign-wallets> in Chromium', () => {
   })
 
   test('in a Nimiq Pay without a provider stops saying that it looks', async () => {
-    const { page } = await browser.open(phone)
+    const { page } = await browser.open(iPhone)
     await page.clock.install()
     await site.inject(page.context(), 'globalThis.nimiqPay = {}')
     await site.open(page)
@@ -232,7 +225,7 @@ describe.runIf(hasBrowser)('<countersign-wallets> in Chromium', () => {
     const address = 'https://auth.example/cross-device/continue/csh_1'
 
     test('links to wallet apps that the service can verify', async () => {
-      const { page } = await open('', `{ address: '${address}', adapterIds: ['solana'] }`, phone)
+      const { page } = await open('', `{ address: '${address}', adapterIds: ['solana'] }`, iPhone)
       await expect
         .poll(() => page.locator('[part=app]').allTextContents())
         .toEqual(['Open in Phantom', 'Open in Solflare'])
@@ -246,7 +239,7 @@ describe.runIf(hasBrowser)('<countersign-wallets> in Chromium', () => {
     })
 
     test('makes the address when the user taps, and offers it for a second tap for a while', async () => {
-      const { page } = await browser.open(phone)
+      const { page } = await browser.open(iPhone)
       await page.clock.install()
       await site.inject(page.context(), '')
       // As when the app opens: the browser stays where it is.
@@ -271,14 +264,14 @@ describe.runIf(hasBrowser)('<countersign-wallets> in Chromium', () => {
     })
 
     test('says that the address could not be made', async () => {
-      const { page } = await open('', "{ address: () => Promise.reject(new Error('gone')) }", phone)
+      const { page } = await open('', "{ address: () => Promise.reject(new Error('gone')) }", iPhone)
       await tap(page.getByRole('button', { name: 'Open in Trust Wallet' }))
       expect(await kept(page, 'failed')).toEqual({ failed: 'trust' })
       await page.getByText('Something went wrong. Try again.').waitFor()
     })
 
     test('has no links without an address; on a computer there are none either', async () => {
-      const onPhone = await open(`announce(${fox})`, '{}', phone)
+      const onPhone = await open(`announce(${fox})`, '{}', iPhone)
       await wallet(onPhone.page, 'Fox').waitFor()
       expect(await onPhone.page.locator('[part=app]').count()).toBe(0)
       const onComputer = await open(`announce(${fox})`, `{ address: '${address}' }`)
@@ -295,7 +288,7 @@ describe.runIf(hasBrowser)('<countersign-wallets> in Chromium', () => {
        announce({ name: 'محفظة الاختبار (ETH)', rdns: 'b', icon: '' })
        register()`,
       `{ language: 'de', address: 'https://auth.example/x', selected: 'wallet-standard:Test Solana', finder: { extra: [${demo}] } }`,
-      phone,
+      iPhone,
     )
     await status(page).filter({ hasText: 'Wähle deine Wallet.' }).waitFor()
     await page.getByRole('link', { name: 'In Phantom öffnen' }).waitFor()

@@ -4,17 +4,14 @@ import type { CountersignOptions } from '../../src/service/config.ts'
 import { startService } from '../support/service.ts'
 import { Desktop } from './desktop.ts'
 import { expectHeading, showWallets } from './flows.ts'
+import { android, belowBars } from './phones.ts'
 import { hasBrowser, inFirefox, look, screenshot, useBrowser } from './support.ts'
 import { injectEthereum } from './wallets/ethereum.ts'
 import { injectSolana } from './wallets/solana.ts'
 
 const settings: CountersignOptions = { adapters: ['nimiq', 'ethereum', 'solana'], pages: { demoWallet: false } }
 
-const phone: BrowserContextOptions = {
-  viewport: { width: 390, height: 664 },
-  userAgent:
-    'Mozilla/5.0 (Linux; Android 15; Pixel 9) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Mobile Safari/537.36',
-}
+const phone: BrowserContextOptions = { ...belowBars, userAgent: android.userAgent }
 
 async function review(page: Page, { order }: Desktop, button = 'Review the request'): Promise<void> {
   await page.goto(order.claimUrl)

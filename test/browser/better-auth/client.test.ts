@@ -1,6 +1,4 @@
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { createAuthClient } from 'better-auth/client'
 import { describe, expect, expectTypeOf, onTestFinished, test } from 'vitest'
 import { openStore } from '../../../src/better-auth/index.ts'
@@ -13,6 +11,7 @@ import { type AuthServerOptions, startAuth } from '../../better-auth/support.ts'
 import { makeComputer } from '../../support/computer.ts'
 import { makeWallet } from '../../support/wallet.ts'
 import { fetchFrom, MapStorage, pageWallet } from '../client/support.ts'
+import { listen } from '../listen.ts'
 
 /** A page of the server's own origin with Better Auth's client and the plugins. */
 async function openPage(url: string, options: { autoPersistToken?: boolean; origin?: string } = {}) {
@@ -98,14 +97,7 @@ describe('walletSignInClient', () => {
     const elsewhere = createServer((request, response) => {
       response.end(JSON.stringify({ authorization: request.headers.authorization ?? null }))
     })
-    elsewhere.listen(0, '127.0.0.1')
-    await once(elsewhere, 'listening')
-    onTestFinished(() => {
-      elsewhere.closeAllConnections()
-      elsewhere.close()
-    })
-    const { port } = elsewhere.address() as AddressInfo
-    expect((await client.$fetch(`http://127.0.0.1:${port}/`)).data).toEqual({ authorization: null })
+    expect((await client.$fetch(`http://127.0.0.1:${await listen(elsewhere)}/`)).data).toEqual({ authorization: null })
   })
 
   test('links another wallet', async () => {
@@ -314,15 +306,8 @@ describe('crossDeviceClient', () => {
   })
 
   test('a call that is not answered in time is one that got no answer, and one that was aborted is aborted', async () => {
-    const silent = createServer(() => {})
-    silent.listen(0, '127.0.0.1')
-    await once(silent, 'listening')
-    onTestFinished(() => {
-      silent.closeAllConnections()
-      silent.close()
-    })
     const client = createAuthClient({
-      baseURL: `http://127.0.0.1:${(silent.address() as AddressInfo).port}`,
+      baseURL: `http://127.0.0.1:${await listen(createServer(() => {}))}`,
       plugins: [crossDeviceClient({ timeoutMs: 200 })],
     })
     expect(await codeOf(client.startOrder({ kind: 'login' }))).toBe('NETWORK')

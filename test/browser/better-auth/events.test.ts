@@ -1,9 +1,8 @@
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { createAuthClient } from 'better-auth/client'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { crossDeviceClient, type OrderEvent } from '../../../src/browser/better-auth/index.ts'
+import { listen } from '../listen.ts'
 
 const created = { sequence: 1, status: 'created', kind: 'login', at: 1 }
 const rejected = { sequence: 2, status: 'rejected', kind: 'login', at: 2 }
@@ -17,14 +16,8 @@ async function watchOf(...pieces: string[]): Promise<AsyncGenerator<OrderEvent>>
       await new Promise((resolve) => setTimeout(resolve, 5))
     }
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const { port } = server.address() as AddressInfo
-  const client = createAuthClient({ baseURL: `http://127.0.0.1:${port}`, plugins: [crossDeviceClient()] })
+  const baseURL = `http://127.0.0.1:${await listen(server)}`
+  const client = createAuthClient({ baseURL, plugins: [crossDeviceClient()] })
   return client.watchOrder({ orderId: 'order', desktopToken: 'token' })
 }
 

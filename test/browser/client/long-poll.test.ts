@@ -1,7 +1,5 @@
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import {
   type CountersignClientOptions,
   createCountersignClient,
@@ -9,6 +7,7 @@ import {
 } from '../../../src/browser/client/index.ts'
 import { startService } from '../../support/service.ts'
 import { makeWallet } from '../../support/wallet.ts'
+import { listen } from '../listen.ts'
 import { codeOf, fetchFrom, MapStorage, pageWallet } from './support.ts'
 
 const all = ['created', 'claimed', 'waiting_user', 'approved', 'cancelled']
@@ -100,13 +99,7 @@ test('a watch polls behind a proxy that holds answers back until they are comple
       response.destroy()
     }
   })
-  proxy.listen(0, '127.0.0.1')
-  await once(proxy, 'listening')
-  onTestFinished(() => {
-    proxy.closeAllConnections()
-    proxy.close()
-  })
-  const through = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
+  const through = `http://127.0.0.1:${await listen(proxy)}`
   const parts = await setUp((input, init) => fetch(String(input).replace(target, through), init), {
     // The first event is waited for 0.4 s, and a poll is held for 2 s.
     heartbeatTimeoutMs: 3200,

@@ -7,6 +7,7 @@ import {
   type OrderEvent,
   type Wallet,
 } from '../../../src/browser/client/index.ts'
+import type { CountersignOptions } from '../../../src/service/config.ts'
 import { rest } from '../../support/rest.ts'
 import { startService } from '../../support/service.ts'
 import { makeWallet } from '../../support/wallet.ts'
@@ -21,6 +22,12 @@ function device(baseUrl: string, origin = baseUrl) {
   return { storage, ...createCountersignClient({ baseUrl, storage, fetch, wallet: pageWallet(wallet) }) }
 }
 
+/** A service, and two devices with its client. */
+async function setUp(settings?: CountersignOptions) {
+  const { url } = await startService(settings)
+  return { url, desktop: device(url), phone: device(url) }
+}
+
 /** Claims, reads and approves an order, as a phone does. */
 async function approve(phone: ReturnType<typeof device>, claimUrl: string): Promise<void> {
   const claim = await phone.claimOrder(claimUrl)
@@ -29,8 +36,7 @@ async function approve(phone: ReturnType<typeof device>, claimUrl: string): Prom
 
 describe('an order from start to finish', () => {
   test('login: the desktop gets a session and keeps its token', async () => {
-    const { url } = await startService()
-    const [desktop, phone] = [device(url), device(url)]
+    const { url, desktop, phone } = await setUp()
     const order = await desktop.startOrder({ kind: 'login', returnTo: '/welcome', displayTitle: 'Sign in to Tally' })
     expect(order).toMatchObject({ kind: 'login', status: 'created', confirmationCode: expect.stringMatching(/^\d\d$/) })
     const seen: OrderEvent[] = []
@@ -70,8 +76,7 @@ describe('an order from start to finish', () => {
   })
 
   test('sign: the desktop gets a proof and no session', async () => {
-    const { url } = await startService()
-    const [desktop, phone] = [device(url), device(url)]
+    const { desktop, phone } = await setUp()
     const order = await desktop.startOrder({ kind: 'sign', payloadHash: 'sha256:abc', adapterId: 'nimiq' })
     await approve(phone, order.claimUrl)
     expect(await desktop.finalizeOrder(order)).toMatchObject({
@@ -82,8 +87,7 @@ describe('an order from start to finish', () => {
   })
 
   test('login with autoPersistToken false: the token is handed out and not kept', async () => {
-    const { url } = await startService()
-    const [desktop, phone] = [device(url), device(url)]
+    const { desktop, phone } = await setUp()
     const order = await desktop.startOrder({ kind: 'login' })
     await approve(phone, order.claimUrl)
     const finalized = await desktop.finalizeOrder(order, { autoPersistToken: false })
@@ -92,8 +96,7 @@ describe('an order from start to finish', () => {
   })
 
   test('reject and cancel', async () => {
-    const { url } = await startService()
-    const [desktop, phone] = [device(url), device(url)]
+    const { desktop, phone } = await setUp()
     const rejected = await desktop.startOrder({ kind: 'login' })
     expect(await phone.rejectOrder(await phone.claimOrder(rejected.claimUrl))).toMatchObject({ status: 'rejected' })
     expect(await codeOf(desktop.finalizeOrder(rejected))).toBe('ORDER_REJECTED')
@@ -104,8 +107,7 @@ describe('an order from start to finish', () => {
   })
 
   test('the wallet is asked before anything is waited for', async () => {
-    const { url } = await startService()
-    const [desktop, phone] = [device(url), device(url)]
+    const { desktop, phone } = await setUp()
     const order = await desktop.startOrder({ kind: 'login' })
     const claim = await phone.claimOrder(order.claimUrl)
     const challenge = await phone.getOrderChallenge(claim)
@@ -140,8 +142,7 @@ describe('a return code', () => {
   }
 
   test('is taken from the phone: the event asks for it, a wrong one says what is left', async () => {
-    const { url } = await startService({ confirmationCode: 'return' })
-    const [desktop, phone] = [device(url), device(url)]
+    const { desktop, phone } = await setUp({ confirmationCode: 'return' })
     const order = await desktop.startOrder({ kind: 'login' })
     expect(order.confirmationCode).toBe('')
     const returnCode = await approveForCode(phone, order.claimUrl)
@@ -159,8 +160,7 @@ describe('a return code', () => {
   })
 
   test('a return code that is wrong three times ends the order', async () => {
-    const { url } = await startService({ confirmationCode: 'return' })
-    const [desktop, phone] = [device(url), device(url)]
+    const { desktop, phone } = await setUp({ confirmationCode: 'return' })
     const order = await desktop.startOrder({ kind: 'login' })
     const returnCode = await approveForCode(phone, order.claimUrl)
     const tried = [2, 1, 0].map((left) => [left, wrong(returnCode)] as const)
@@ -171,8 +171,7 @@ describe('a return code', () => {
   })
 
   test('is sent again if the answer is lost, and the session is the same', async () => {
-    const { url } = await startService({ confirmationCode: 'return' })
-    const [desktop, phone] = [device(url), device(url)]
+    const { url, desktop, phone } = await setUp({ confirmationCode: 'return' })
     const proxy = await CuttableProxy.start(url)
     const far = device(proxy.url, url)
     const order = await desktop.startOrder({ kind: 'login' })
@@ -185,8 +184,7 @@ describe('a return code', () => {
   })
 
   test('is not needed by a computer that has become known, which the user can forget', async () => {
-    const { url } = await startService({ confirmationCode: 'return' })
-    const [desktop, phone] = [device(url), device(url)]
+    const { desktop, phone } = await setUp({ confirmationCode: 'return' })
     const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
     const computerKey = publicKey.export({ format: 'der', type: 'spki' }).toString('base64url')
     const prove = ({ orderId, desktopToken }: { orderId: string; desktopToken: string }): string => {
@@ -249,8 +247,7 @@ describe('an answer that is lost', () => {
   })
 
   test('claim after a reload: the page keeps the key', async () => {
-    const { url } = await startService()
-    const [desktop, phone] = [device(url), device(url)]
+    const { desktop, phone } = await setUp()
     const { claimUrl } = await desktop.startOrder({ kind: 'login' })
     const claimKey = newClaimKey()
     expect(await phone.claimOrder(claimUrl, { claimKey })).toEqual(await phone.claimOrder(claimUrl, { claimKey }))
@@ -259,8 +256,7 @@ describe('an answer that is lost', () => {
   })
 
   test('finalize: made again, it is the same session', async () => {
-    const { url } = await startService()
-    const [desktop, phone] = [device(url), device(url)]
+    const { url, desktop, phone } = await setUp()
     const proxy = await CuttableProxy.start(url)
     const far = device(proxy.url, url)
     const order = await desktop.startOrder({ kind: 'login' })

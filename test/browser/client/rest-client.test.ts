@@ -1,7 +1,5 @@
-import { once } from 'node:events'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { createServer } from 'node:http'
+import { describe, expect, test } from 'vitest'
 import {
   type ClientCalls,
   type CountersignClient,
@@ -11,6 +9,7 @@ import {
 import type { CountersignOptions } from '../../../src/service/config.ts'
 import { startService } from '../../support/service.ts'
 import { makeWallet } from '../../support/wallet.ts'
+import { listen } from '../listen.ts'
 import { codeOf, connectClient, fetchFrom, MapStorage, pageWallet } from './support.ts'
 
 const wallet = makeWallet()
@@ -155,24 +154,17 @@ test.each([302, 307, 308])('a service that answers %i sends neither client elsew
   const target = createServer((request, response) => {
     asked.push(String(request.url))
     response.end('{}')
-  }).listen(0, '127.0.0.1')
-  const { url } = await startRedirecting(status, target)
+  })
+  const url = await startRedirecting(status, await listen(target))
   for (const client of [createCountersignClient({ baseUrl: url }), connectClient({ baseUrl: url })]) {
     expect(await codeOf(client.issueNonce())).toBe('UNEXPECTED_ANSWER')
   }
   expect(asked).toEqual([])
 })
 
-async function startRedirecting(status: number, target: Server): Promise<{ readonly url: string }> {
-  await once(target, 'listening')
-  const addressOf = (server: Server): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+async function startRedirecting(status: number, port: number): Promise<string> {
   const server = createServer((request, response) => {
-    response.writeHead(status, { location: addressOf(target) + request.url }).end()
-  }).listen(0, '127.0.0.1')
-  onTestFinished(() => {
-    server.close()
-    target.close()
+    response.writeHead(status, { location: `http://127.0.0.1:${port}${request.url}` }).end()
   })
-  await once(server, 'listening')
-  return { url: addressOf(server) }
+  return `http://127.0.0.1:${await listen(server)}`
 }

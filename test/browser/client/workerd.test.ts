@@ -2,7 +2,6 @@ import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -12,6 +11,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { signIn } from '../../integrations/backend/support.ts'
 import { freePort } from '../../support/redis-server.ts'
 import { startService } from '../../support/service.ts'
+import { listen } from '../listen.ts'
 
 /** A folder with workerd, which npm installs without running its script: its program is a package of its own. */
 let folder = ''
@@ -114,10 +114,8 @@ test.each(['2023-01-01', '2025-01-01'])(
     const redirecting = createServer((request, response) => {
       elsewhere.push(String(request.url))
       response.writeHead(307, { location: `${url}${request.url}` }).end()
-    }).listen(0, '127.0.0.1')
-    onTestFinished(() => void redirecting.close())
-    await once(redirecting, 'listening')
-    const service = `http://127.0.0.1:${(redirecting.address() as AddressInfo).port}`
+    })
+    const service = `http://127.0.0.1:${await listen(redirecting)}`
     const refused = await ask({ service, token, cookie })
     expect(refused).toMatchObject({
       connect: expect.stringMatching(/^UNEXPECTED_ANSWER /),

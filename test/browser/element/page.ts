@@ -1,9 +1,7 @@
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { Page } from 'playwright-core'
-import { onTestFinished } from 'vitest'
 import { bundleClient, clientEntries } from '../../../scripts/build-client.ts'
+import { listen } from '../listen.ts'
 
 /** What the test pages do with the element: they keep its events. */
 const pageScript = `
@@ -51,14 +49,8 @@ export async function servePage(further: Readonly<Record<string, string>> = {}):
       <script type="module" src="/page.js"></script><script type="module" src="${from}/countersign-sign-in.js"></script>
       <main><h1>Tally</h1>${html}</main></html>`)
   })
-  server.listen(0, 'localhost')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
   // Of the service's own site, so that browsers take its cookie.
-  const origin = `http://localhost:${(server.address() as AddressInfo).port}`
+  const origin = `http://localhost:${await listen(server, 'localhost')}`
   return {
     origin,
     files,

@@ -3,7 +3,8 @@ import type { CountersignOptions } from '../../../src/service/config.ts'
 import { rest } from '../../support/rest.ts'
 import { makeWallet, proofOf } from '../../support/wallet.ts'
 import { Desktop } from '../desktop.ts'
-import { noWallet, phone, type StateParts, type States } from './order-states.ts'
+import { android } from '../phones.ts'
+import { noWallet, type StateParts, type States } from './order-states.ts'
 
 const windows =
   'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36'
@@ -42,7 +43,7 @@ async function signedIn(url: string): Promise<Record<string, string>> {
 const tap = (page: Page, id: string): Promise<void> => page.locator(`#${id}`).click()
 
 async function first({ serve, open }: StateParts, settings?: CountersignOptions, order?: object) {
-  const [url, page] = [await serve(settings), await open(phone)]
+  const [url, page] = [await serve(settings), await open(android)]
   const desktop = await start(url, order)
   await page.goto(desktop.order.claimUrl)
   await page.locator('#request:not([aria-busy])').waitFor()
@@ -60,7 +61,7 @@ async function review(parts: StateParts, settings?: CountersignOptions, order?: 
 async function handOver(parts: StateParts) {
   const { page } = await review(parts)
   await tap(page, 'hand-over-button')
-  const other = await parts.open(phone)
+  const other = await parts.open(android)
   await page.locator('#hand-over').waitFor()
   const link = await page.locator('#hand-over-input').inputValue()
   await other.goto(link)
@@ -83,7 +84,7 @@ async function ended(page: Page): Promise<Page> {
 export const approvalStates: States = {
   start: async (parts) => (await first(parts)).page,
   async waiting({ serve, open }) {
-    const [url, page] = [await serve(), await open(phone)]
+    const [url, page] = [await serve(), await open(android)]
     await page.route('**/cross-device/preview**', () => {})
     await page.goto((await start(url)).order.claimUrl)
     await page.locator('#request[aria-busy]').waitFor()
@@ -140,7 +141,7 @@ export const approvalStates: States = {
     const { other, link } = await handOver(parts)
     await tap(other, 'continue-button')
     await other.locator('#review').waitFor()
-    const third = await parts.open(phone)
+    const third = await parts.open(android)
     await third.goto(link)
     await tap(third, 'continue-button')
     return await ended(third)
@@ -174,14 +175,14 @@ export const approvalStates: States = {
   },
   async 'claimed elsewhere'(parts) {
     const { desktop } = await review(parts)
-    const other = await parts.open(phone)
+    const other = await parts.open(android)
     await other.goto(desktop.order.claimUrl)
     return await ended(other)
   },
   async used(parts) {
     const { desktop } = await approve(parts)
     await desktop.finalize()
-    const other = await parts.open(phone)
+    const other = await parts.open(android)
     await other.goto(desktop.order.claimUrl)
     return await ended(other)
   },
@@ -195,12 +196,12 @@ export const approvalStates: States = {
     return await ended(page)
   },
   async incomplete({ serve, open }) {
-    const [url, page] = [await serve(), await open(phone)]
+    const [url, page] = [await serve(), await open(android)]
     await page.goto((await start(url)).order.claimUrl.split('#')[0]!)
     return await ended(page)
   },
   async 'not found'({ serve, open }) {
-    const [url, page] = [await serve(), await open(phone)]
+    const [url, page] = [await serve(), await open(android)]
     const { claimUrl, orderId } = (await start(url)).order
     await page.goto(claimUrl.replace(orderId, orderId.split('').reverse().join('')))
     return await ended(page)

@@ -3,7 +3,8 @@ import type { CountersignOptions } from '../../../src/service/config.ts'
 import { rest } from '../../support/rest.ts'
 import { makeWallet } from '../../support/wallet.ts'
 import { signIn } from '../flows.ts'
-import { claim, code, phone, type StateParts, type States, withoutScripts } from './order-states.ts'
+import { android } from '../phones.ts'
+import { claim, code, type StateParts, type States, withoutScripts } from './order-states.ts'
 
 async function opened(
   { serve, open }: StateParts,
@@ -37,7 +38,7 @@ async function withProof(parts: StateParts): Promise<Page> {
 export const demoStates: States = {
   'signed out': async (parts) => await code(await opened(parts)),
   async 'link on a phone'(parts) {
-    const page = await opened(parts, {}, phone)
+    const page = await opened(parts, {}, android)
     await page.locator('[part=other-device]').click()
     await page.locator('.claim-notes a').waitFor()
     return page

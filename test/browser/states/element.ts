@@ -2,6 +2,7 @@ import type { BrowserContextOptions, Page } from 'playwright-core'
 import type { CountersignOptions } from '../../../src/service/config.ts'
 import { freePort } from '../../support/redis-server.ts'
 import { servePage } from '../element/page.ts'
+import { android } from '../phones.ts'
 import {
   claim,
   code,
@@ -9,7 +10,6 @@ import {
   noWallet,
   orderEnded,
   orderStates,
-  phone,
   type StateParts,
   type States,
   wallets,
@@ -39,7 +39,7 @@ export const elementStates: States = {
   ...orderStates((parts, settings) => opened(parts, settings === undefined ? {} : { settings })),
   'no wallet': async (parts) => await wallets(await code(await opened(parts, { settings: noWallet }))),
   async 'on a phone'(parts) {
-    const page = await opened(parts, { device: phone, settings: noWallet })
+    const page = await opened(parts, { device: android, settings: noWallet })
     return await foundWallets(page)
   },
   async done(parts) {

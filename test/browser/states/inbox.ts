@@ -4,8 +4,9 @@ import { phoneClient } from '../client/phone.ts'
 import { Desktop } from '../desktop.ts'
 import { keepCookie } from '../flows.ts'
 import { Ask, asking, signInUser, signInWithDemoWallet } from '../inbox-steps.ts'
+import { android } from '../phones.ts'
 import { tap } from '../support.ts'
-import { phone, type StateParts, type States, withoutScripts } from './order-states.ts'
+import { type StateParts, type States, withoutScripts } from './order-states.ts'
 
 const long = {
   displayTitle:
@@ -27,7 +28,7 @@ async function show(page: Page, url: string, query = ''): Promise<Page> {
 
 /** The inbox of a user whom these requests are for. */
 async function opened({ serve, open }: StateParts, ...orders: readonly object[]) {
-  const [url, page] = [await serve({ ...asking, pages: { textsFile } }), await open(phone)]
+  const [url, page] = [await serve({ ...asking, pages: { textsFile } }), await open(android)]
   const userId = await signInUser(page, url)
   for (const order of orders) await Ask.start(url, userId, order)
   return { url, userId, page: await show(page, url) }
@@ -37,7 +38,7 @@ const textsFile = new URL('./texts.json', import.meta.url).pathname
 
 /** A request as the phone's user, signed in with the demo wallet, reviews it. */
 async function reviewed({ serve, open }: StateParts, order: object = {}) {
-  const [url, page] = [await serve({ ...asking, pages: { demoWallet: true, textsFile } }), await open(phone)]
+  const [url, page] = [await serve({ ...asking, pages: { demoWallet: true, textsFile } }), await open(android)]
   const userId = await signInWithDemoWallet(page, url)
   const ask = await Ask.start(url, userId, order)
   await page.goto(ask.order.approvalUrl)
@@ -60,7 +61,7 @@ export const inboxStates: States = {
     return await show(page, url, '?order=zzzzzzzzzzzzzzzzzzzzzz')
   },
   async 'signed in with a phone'({ serve, open }) {
-    const [url, page] = [await serve(), await open(phone)]
+    const [url, page] = [await serve(), await open(android)]
     const desktop = await Desktop.start(url)
     const client = phoneClient(url, makeWallet())
     const order = await client.claimOrder(desktop.order.claimUrl)

@@ -17,14 +17,6 @@ export interface StateParts {
 /** The states of a page that people see, by name: each brings a page into it, in any language, and returns the page. */
 export type States = Readonly<Record<string, (parts: StateParts) => Promise<Page>>>
 
-export const phone: BrowserContextOptions = {
-  viewport: { width: 390, height: 844 },
-  isMobile: true,
-  hasTouch: true,
-  userAgent:
-    'Mozilla/5.0 (Linux; Android 15; Pixel 9) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Mobile Safari/537.36',
-}
-
 /**
  * The states of an order on the computer that has started it, each in a page that `opened` has brought to show its code.
  */

@@ -3,6 +3,7 @@ import type { CountersignOptions } from '../../../src/service/config.ts'
 import { freePort } from '../../support/redis-server.ts'
 import { makeWallet } from '../../support/wallet.ts'
 import { signIn } from '../flows.ts'
+import { android } from '../phones.ts'
 import {
   claim,
   code,
@@ -11,7 +12,6 @@ import {
   noWallet,
   orderEnded,
   orderStates,
-  phone,
   type StateParts,
   type States,
   wallets,
@@ -51,11 +51,11 @@ export const signInStates: States = {
   wallets: async (parts) => await wallets(await code(await opened(parts))),
   'no wallet': async (parts) => await wallets(await code(await opened(parts, noWallet))),
   async 'on a phone'(parts) {
-    const page = await opened(parts, {}, phone)
+    const page = await opened(parts, {}, android)
     return await foundWallets(page)
   },
   async 'code on a phone'(parts) {
-    const page = await opened(parts, {}, phone)
+    const page = await opened(parts, {}, android)
     await page.locator('[part=other-device]').click()
     return await code(page)
   },
