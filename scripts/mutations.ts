@@ -482,7 +482,7 @@ const rows: Readonly<
     ],
     ['readClient', 'rotates || hasSecret', 'true', 'oidc/start'],
     ['give', '(await host.findSession(sessionId)) !== undefined', 'true', 'oidc/adapter'],
-    ['isIssuedTo', 'token.clientId === client.clientId', 'true', 'oidc/security'],
+    ['isIssuedTo', 'token.clientId === client.clientId', 'true', 'oidc/confusion'],
     ['sessionOf', 'await host.findSession(sessionUid)', '{ userId: token.accountId }', 'oidc/ends', 1],
     ['isInGrace', 'usedAt + graceSeconds', 'Number.POSITIVE_INFINITY', 'oidc/adapter', 12],
     [

@@ -168,19 +168,3 @@ test('oauth4webapi with a clock that is an hour slow is told a nonce, with which
   const tokens = await signIn(started, DPoP)
   expect(await userinfo(started, tokens.access_token, { DPoP })).toMatchObject({ sub: session.userId })
 })
-
-test('oauth4webapi leads the user to the sign-out, which ends what it got', async () => {
-  const started = await start()
-  const { as, browser, client } = started
-  const tokens = await signIn(started)
-  const query = new URLSearchParams({
-    id_token_hint: String(tokens.id_token),
-    post_logout_redirect_uri: 'https://shop.example/bye',
-    client_id: client.client_id,
-  })
-  const page = await browser.open(`${as.end_session_endpoint}?${query}`)
-  const { json } = await browser.post(page.address.pathname, { ticket: contentOf(page.text).ticket })
-  expect(json.redirectTo).toBe('https://shop.example/bye')
-  await expect(userinfo(started, tokens.access_token)).rejects.toMatchObject({ status: 401 })
-  await expect(refresh(started, tokens.refresh_token)).rejects.toMatchObject({ error: 'invalid_grant' })
-})

@@ -332,15 +332,6 @@ describe('connected applications', () => {
     expect((await disconnect(user.url)).status).toBe(200)
   })
 
-  test('get nothing back that ended with a disconnection when they are connected again in the same session', async () => {
-    const user = await connected()
-    await rest(user.url, '/apps/disconnect', { clientId: 'shop' }, bearer(user.token))
-    const { address, redeem } = await request(user.config, offline)
-    const tokens = await redeem(await decide(user.browser, await user.browser.open(address)))
-    expect(await user.fates()).toEqual({ bound: 'invalid_grant', offline: 'invalid_grant' })
-    expect((await client.tokenIntrospection(user.config, tokens.access_token)).active).toBe(true)
-  })
-
   test('ask again once they are disconnected', async () => {
     const { url, token, config, browser, fates } = await connected()
     const open = async () => await browser.open((await request(config, { scope: 'openid' })).address)
@@ -348,9 +339,10 @@ describe('connected applications', () => {
     await rest(url, '/apps/disconnect', { clientId: 'shop' }, bearer(token))
     const page = await open()
     expect(contentOf(page.text).kind).toBe('consent')
-    // Tokens that ended with the disconnection stay dead, also in the same session.
-    await decide(browser, page)
+    // Tokens that ended with the disconnection stay dead, also once their application gets others in the same session.
+    const tokens = await allow({ browser, config }, offline)
     expect(await fates()).toEqual({ bound: 'invalid_grant', offline: 'invalid_grant' })
+    expect((await client.tokenIntrospection(config, tokens.access_token)).active).toBe(true)
   })
 
   test('connected applications that were connected directly are out of reach of a session that an order made, which ends its own', async () => {

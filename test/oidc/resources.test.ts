@@ -216,17 +216,6 @@ test('of several resources the client chooses one for each token', async () => {
   expect(await refusalOf(both.redeem(await decide(browser, page)))).toBe('invalid_target')
 })
 
-test('a refresh is for the same resource, and none is left when the session ends', async () => {
-  const { url } = await start()
-  const { tokens, config, token } = await connect(url, forOrders)
-  const next = await client.refreshTokenGrant(config, tokens.refresh_token ?? '')
-  expect(await verifyAccessToken(next.access_token, read(url))).toMatchObject({ scopes: ['orders:read'] })
-  const other = { resource: chat.resource }
-  expect(await refusalOf(client.refreshTokenGrant(config, next.refresh_token ?? '', other))).toBe('invalid_target')
-  await rest(url, '/sign-out', {}, { authorization: `Bearer ${token}` })
-  expect(await refusalOf(client.refreshTokenGrant(config, next.refresh_token ?? ''))).toBe('invalid_grant')
-})
-
 test('with offline access a token says no session, because that can be over', async () => {
   const { url } = await start()
   const scope = 'openid offline_access orders:read'

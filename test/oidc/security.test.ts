@@ -126,15 +126,6 @@ describe('an interaction', () => {
     await browser.signIn()
     await expect(decide(browser, page)).rejects.toThrow(/load the page again/)
   })
-
-  test('an interaction that the user declines tells the client so', async () => {
-    const { url } = await startIssuer()
-    const browser = new Browser(url)
-    await browser.signIn()
-    const { address } = await request(await discover(url))
-    const answer = await decide(browser, await browser.open(address), false)
-    expect(answer.searchParams.get('error')).toBe('access_denied')
-  })
 })
 
 describe('who is signed in', () => {
@@ -150,14 +141,6 @@ describe('who is signed in', () => {
       const response = await navigate(address, { headers: headers as Record<string, string> })
       expect(new URL(response.headers.get('location') ?? '').searchParams.get('error')).toBe('login_required')
     }
-  })
-
-  test('prompt=none without a consent is consent_required', async () => {
-    const { url } = await startIssuer()
-    const browser = new Browser(url)
-    await browser.signIn()
-    const { address } = await request(await discover(url), { prompt: 'none' })
-    expect((await browser.open(address)).address.searchParams.get('error')).toBe('consent_required')
   })
 
   test.each([[{ prompt: 'login' }], [{ max_age: '0' }]])('%o needs a sign-in after the request', async (parameters) => {
@@ -216,21 +199,6 @@ describe('consent', () => {
     const { address } = await request(config, { scope: 'openid groups' })
     expect(contentOf((await browser.open(address)).text)).toMatchObject({ kind: 'consent' })
   })
-})
-
-test('a token is looked up and revoked by the client that it was issued to, and by no other', async () => {
-  const other = { ...shop, metadata: { ...shop.metadata, client_id: 'other' } }
-  const { url } = await startIssuer([shop, other])
-  const { config, tokens, session } = await connect(url)
-  const foreign = await discover(url, other.metadata)
-  for (const token of [tokens.access_token, tokens.refresh_token ?? '']) {
-    expect(await client.tokenIntrospection(foreign, token)).toEqual({ active: false })
-    await client.tokenRevocation(foreign, token).catch(() => {})
-    expect(await client.tokenIntrospection(config, token)).toMatchObject({ active: true })
-  }
-  expect(await refusalOf(client.refreshTokenGrant(foreign, tokens.refresh_token ?? ''))).toBe('invalid_grant')
-  await client.tokenRevocation(config, tokens.refresh_token ?? '')
-  expect(await refusalOf(client.fetchUserInfo(config, tokens.access_token, session.userId))).toBe(401)
 })
 
 test('nothing in the store is a code, a token or a secret of a browser', async () => {

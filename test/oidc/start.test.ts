@@ -1,16 +1,12 @@
 import { execFile } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import * as client from 'openid-client'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { silentLogger } from '../../src/base/log.ts'
-import { AccessTokenError, createSessionVerifier, verifyAccessToken } from '../../src/integrations/backend/index.ts'
 import { navigate } from '../support/navigate.ts'
-import { rest } from '../support/rest.ts'
 import { spawnService, startService } from '../support/service.ts'
 import { makeWallet } from '../support/wallet.ts'
 import {
@@ -85,6 +81,11 @@ describe('a clients file stops the start with one line if it', () => {
       /refresh_rotation must be true or false/,
     ],
     [
+      'has a scope that is none',
+      [{ metadata: { ...metadata, scope: 'openid emial' } }],
+      /client shop: scope names "emial"/,
+    ],
+    [
       'has a typo that only the library sees',
       [{ metadata: { ...metadata, subject_type: 'x' } }],
       /client shop: subject_type/,
@@ -117,33 +118,15 @@ test('is not for applications that keep the sessions themselves', async () => {
   await expect(startIssuer([shop], { sessionHost: {} as never })).rejects.toThrow(TypeError)
 })
 
-test('no client has an audience as its id, and neither kind of token passes as the other', async () => {
+test('no client has an audience as its id', async () => {
   await expect(startIssuer([shop], { accessTokens: { audiences: ['shop'] } })).rejects.toThrow(/accessTokens.audiences/)
-  const { url } = await startIssuer([shop], { accessTokens: { audiences: ['api'] } })
-  const { config, tokens, token, session } = await connect(url)
-  const { json } = await rest(url, '/access-token', { audience: 'api' }, { authorization: `Bearer ${token}` })
-  const verify = (text: string, audience: string) => verifyAccessToken(text, { issuer: url, audience })
-  expect(await verify(json.accessToken, 'api')).toMatchObject({ userId: session.userId })
-  for (const text of [tokens.id_token ?? '', tokens.access_token, tokens.refresh_token ?? '']) {
-    await expect(verify(text, 'shop')).rejects.toThrow(AccessTokenError)
-    expect(await createSessionVerifier({ url }).verify(text)).toBeUndefined()
-  }
-  expect(await refusalOf(client.fetchUserInfo(config, json.accessToken, session.userId))).toBe(401)
-  expect(await client.tokenIntrospection(config, json.accessToken).catch(() => ({ active: false }))).toEqual({
-    active: false,
-  })
 })
 
 test('a clients file that is changed counts after a reload, all of it or nothing', async () => {
   const file = clientsFile(shop)
   const { url, service } = await startService({ oidc: { clients: file } })
   const status = async (id: string) => {
-    const query = new URLSearchParams({
-      client_id: id,
-      redirect_uri: redirectUri,
-      response_type: 'code',
-      scope: 'openid',
-    })
+    const query = new URLSearchParams({ ...asked, client_id: id })
     return (await navigate(`${url}/api/auth/oidc/authorize?${query}`)).status
   }
   const other = { metadata: { ...metadata, client_id: 'other' } }
@@ -191,24 +174,6 @@ test('the library writes nothing to the standard streams', async () => {
   expect(service.log()).not.toContain('oidc-provider')
 })
 
-test('an address that is not registered gets nothing: the mistake is shown here', async () => {
-  const { url } = await startIssuer()
-  const browser = new Browser(url)
-  for (const [id, uri] of [
-    ['shop', 'https://evil.example/callback'],
-    ['shop', `${redirectUri}/x`],
-    ['shop', ''],
-    ['unknown', redirectUri],
-    ['<script>', redirectUri],
-  ]) {
-    const query = new URLSearchParams({ client_id: id!, redirect_uri: uri!, response_type: 'code', scope: 'openid' })
-    const { response, text } = await browser.open(`/api/auth/oidc/authorize?${query}`)
-    expect(response.status).toBe(400)
-    expect(contentOf(text)).toMatchObject({ kind: 'error' })
-    expect(text).not.toContain('<script>"')
-  }
-})
-
 test('a client that takes its answer by a form gets it, under a policy that lets no other script run', async () => {
   const { url } = await startIssuer([{ ...shop, first_party: true }])
   const { browser, config } = await signedIn(url)
@@ -243,39 +208,12 @@ test('a client without PKCE is refused, unless the file says that it needs none'
   const browser = new Browser(url)
   await browser.signIn()
   const open = (id: string) => {
-    const query = new URLSearchParams({
-      client_id: id,
-      redirect_uri: redirectUri,
-      response_type: 'code',
-      scope: 'openid',
-    })
+    const { code_challenge: _, code_challenge_method: _method, ...others } = asked
+    const query = new URLSearchParams({ ...others, client_id: id })
     return browser.open(`/api/auth/oidc/authorize?${query}`)
   }
   expect((await open('shop')).address.searchParams.get('error')).toBe('invalid_request')
   expect((await decide(browser, await open('old'))).searchParams.has('code')).toBe(true)
-})
-
-test('claims are an e-mail address by a template and the application’s own, none of the protocol’s', async () => {
-  const { url } = await startIssuer([shop], {
-    oidc: {
-      email: '{user_id}@users.example',
-      claims: async ({ clientId }) => ({ groups: [clientId], sub: 'admin', aud: 'other', wallets: [], amr: ['pwd'] }),
-    },
-  })
-  const { session, config, tokens } = await connect(url, { scope: 'openid email groups wallet' })
-  const claims = tokens.claims()
-  expect(claims).toMatchObject({
-    sub: session.userId,
-    aud: 'shop',
-    email: `${session.userId}@users.example`,
-    email_verified: false,
-    groups: ['shop'],
-    amr: ['swk'],
-  })
-  expect(claims?.wallets).toHaveLength(1)
-  const userInfo = await client.fetchUserInfo(config, tokens.access_token, session.userId)
-  expect(userInfo).toMatchObject({ sub: session.userId, groups: ['shop'], wallets: claims?.wallets })
-  expect(userInfo).not.toHaveProperty('amr')
 })
 
 test('a request that comes as a form goes on as a navigation, with the same parameters', async () => {
@@ -299,12 +237,9 @@ test('a request that comes as a form goes on as a navigation, with the same para
 
 test('claims of a people file are those of the user’s id, else of the wallet, and are read again on a reload', async () => {
   const wallet = makeWallet()
-  const folder = mkdtempSync(join(tmpdir(), 'countersign-people-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  const people = join(folder, 'people.json')
-  const write = (json: unknown) => writeFileSync(people, typeof json === 'string' ? json : JSON.stringify(json))
   const compact = wallet.address.replaceAll(' ', '')
-  write({ [`nimiq:${compact}`]: { name: 'Ada', email: 'ada@company.example', groups: ['staff'] } })
+  const people = fileWith({ [`nimiq:${compact}`]: { name: 'Ada', email: 'ada@company.example', groups: ['staff'] } })
+  const write = (json: unknown) => writeFileSync(people, typeof json === 'string' ? json : JSON.stringify(json))
   const { url, service } = await startIssuer([shop], { people })
   const { browser, config, session } = await signedIn(url, wallet)
   const claims = async () => {
@@ -325,7 +260,7 @@ test('claims of a people file are those of the user’s id, else of the wallet, 
   expect(admin).not.toHaveProperty('email')
   for (const broken of ['{', '[]', { x: 1 }, { x: { sub: 'usr_other' } }]) {
     write(broken)
-    await expect(service.reload()).rejects.toThrow(/^people \(COUNTERSIGN_PEOPLE\), the file .*people.json, /)
+    await expect(service.reload()).rejects.toThrow(/^people \(COUNTERSIGN_PEOPLE\), the file .*file.json, /)
     expect(await claims()).toMatchObject({ groups: ['admins'] })
   }
 })

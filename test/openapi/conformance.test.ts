@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { readEventStream } from '../../src/browser/client/event-stream.ts'
 import type { CountersignOptions } from '../../src/service/config.ts'
+import { type ErrorReason, reasons } from '../../src/shared/errors.ts'
 import { OpenApiContract, packagedDocument } from '../support/openapi.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet, proofOf } from '../support/wallet.ts'
@@ -174,8 +175,7 @@ describe('orders, to their end', () => {
 
 /** A call that is refused. */
 interface Refusal {
-  readonly status: number
-  readonly code: string
+  readonly code: ErrorReason
   readonly options?: CountersignOptions
   act(call: Call): ReturnType<Call>
 }
@@ -184,17 +184,14 @@ const unknownOrder = { orderId: 'x'.repeat(22), desktopToken: 'x' }
 
 const refusals: readonly Refusal[] = [
   {
-    status: 400,
     code: 'ADAPTER_UNKNOWN',
     act: (call) => call('issueNonce', { body: { adapterId: 'ethereum', address: 'x', chainId: '1' } }),
   },
   {
-    status: 400,
     code: 'APP_NAME_MISMATCH',
     act: (call) => call('issueNonce', { body: { appName: 'Another' } }),
   },
   {
-    status: 401,
     code: 'NONCE_NOT_FOUND',
     async act(call) {
       const body = proofOf(makeWallet(), (await call('issueNonce', { body: {} })).body)
@@ -203,26 +200,22 @@ const refusals: readonly Refusal[] = [
     },
   },
   {
-    status: 401,
     code: 'SIGNATURE_INVALID',
     async act(call) {
       const { nonceId } = (await call('issueNonce', { body: {} })).body
       return await call('verifySignIn', { body: proofOf(makeWallet(), { nonceId, message: 'another text' }) })
     },
   },
-  { status: 401, code: 'SESSION_REQUIRED', act: (call) => call('getCurrentSession') },
+  { code: 'SESSION_REQUIRED', act: (call) => call('getCurrentSession') },
   {
-    status: 401,
     code: 'SESSION_INVALID',
     act: (call) => call('listSessions', { headers: { authorization: 'Bearer x' } }),
   },
   {
-    status: 403,
     code: 'ORIGIN_NOT_TRUSTED',
     act: (call) => call('startOrder', { body: signOrder, headers: { origin: 'https://evil.example' } }),
   },
   {
-    status: 403,
     code: 'SESSION_NOT_FRESH',
     async act(call) {
       const { orderId, desktopToken, returnCode } = await approved(call)
@@ -230,16 +223,14 @@ const refusals: readonly Refusal[] = [
       return await call('issueNonce', { body: { purpose: 'link' }, headers: { authorization: `Bearer ${token}` } })
     },
   },
-  { status: 403, code: 'LOGIN_REFUSED', options: { resolveLogin: () => null }, act: verifyNew },
-  { status: 404, code: 'ORDER_NOT_FOUND', act: (call) => call('cancelOrder', { body: unknownOrder }) },
+  { code: 'LOGIN_REFUSED', options: { resolveLogin: () => null }, act: verifyNew },
+  { code: 'ORDER_NOT_FOUND', act: (call) => call('cancelOrder', { body: unknownOrder }) },
   {
-    status: 404,
     code: 'NOT_ENABLED',
     options: { resolveLogin: ({ address }) => ({ id: address }) },
     act: async (call) => call('listWallets', { headers: await signedIn(call) }),
   },
   {
-    status: 404,
     code: 'WALLET_NOT_FOUND',
     act: async (call) =>
       call('unlinkWallet', {
@@ -248,7 +239,6 @@ const refusals: readonly Refusal[] = [
       }),
   },
   {
-    status: 409,
     code: 'ORDER_ALREADY_CLAIMED',
     async act(call) {
       const { orderId, claimToken } = await claimed(call)
@@ -256,7 +246,6 @@ const refusals: readonly Refusal[] = [
     },
   },
   {
-    status: 409,
     code: 'ORDER_CANCELLED',
     async act(call) {
       const { orderId, desktopToken, challengeToken } = await claimed(call)
@@ -265,7 +254,6 @@ const refusals: readonly Refusal[] = [
     },
   },
   {
-    status: 401,
     code: 'RETURN_CODE_WRONG',
     async act(call) {
       const { orderId, desktopToken, returnCode } = await approved(call)
@@ -274,12 +262,10 @@ const refusals: readonly Refusal[] = [
     },
   },
   {
-    status: 413,
     code: 'REQUEST_TOO_LARGE',
     act: (call) => call('issueNonce', { body: { appName: 'x'.repeat(70_000) } }),
   },
   {
-    status: 429,
     code: 'RATE_LIMITED',
     options: { rateLimit: true },
     async act(call) {
@@ -290,7 +276,6 @@ const refusals: readonly Refusal[] = [
     },
   },
   {
-    status: 503,
     code: 'HOST_UNAVAILABLE',
     options: {
       resolveLogin: () => {
@@ -305,9 +290,10 @@ async function verifyNew(call: Call): ReturnType<Call> {
   return await call('verifySignIn', { body: proofOf(makeWallet(), (await call('issueNonce', { body: {} })).body) })
 }
 
-test.each(refusals)('$code is answered as the document says', async ({ status, code, options, act }) => {
+test.each(refusals)('$code is answered as the document says', async ({ code, options, act }) => {
   const { call } = await startChecked(options)
   const answer = await act(call)
+  const status = reasons[code].http
   expect(answer).toMatchObject({ status, body: { code } })
   if (status === 429) expect(answer.headers.get('retry-after')).toMatch(/^\d+$/)
 })
