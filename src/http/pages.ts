@@ -257,12 +257,8 @@ export function fileRoute(file: ServedFile | ((exchange: Exchange) => Promise<Se
 function serveFile({ method, headers: sent, output }: Exchange, file: ServedFile): void {
   const { status, headers, body } = answerWithFile(file, {
     method,
-    acceptEncoding: headerText(sent['accept-encoding']),
+    acceptEncoding: sent['accept-encoding']?.toString(),
     ifNoneMatch: sent['if-none-match'],
   })
   output.send({ status, headers, body })
-}
-
-function headerText(value: string | string[] | undefined): string | undefined {
-  return value === undefined ? undefined : String(value)
 }

@@ -1,7 +1,7 @@
-import type { AuditEvent, AuditEventHook, AuditSink, AuditTrail } from '../base/audit.ts'
+import type { AuditEventHook, AuditSink, AuditTrail } from '../base/audit.ts'
 import { causeText, type LogFields, type Logger } from '../base/log.ts'
 import { Sampler } from '../base/timing/sampler.ts'
-import type { CallObserver, CallReport } from '../rpc/invoke.ts'
+import type { CallObserver } from '../rpc/invoke.ts'
 import { CallEnded, type CountersignError, type ErrorReason, reasons } from '../shared/errors.ts'
 
 /**
@@ -14,18 +14,17 @@ import { CallEnded, type CountersignError, type ErrorReason, reasons } from '../
  */
 export function callLog(log: Logger): CallObserver {
   const sampler = new Sampler()
-  return (report) => {
-    const { outcome } = report
+  return ({ method, protocol, httpMethod, path, request, named, outcome }) => {
     if (outcome === 'ok' || outcome instanceof CallEnded) return
     const { reason, metadata, cause } = outcome
     const { level } = reasons[reason]
-    const call = callFields(report)
+    const call = { method, protocol, httpMethod, path, ip: request.ip, ...named }
     if (level === 'error') {
       log.error('request failed', { reason, ...call, reference: metadata.reference, cause: causeText(cause) })
       return
     }
     // The server's limits and outages are the same for everyone.
-    const address = level === 'warn' ? '' : (report.request.ip ?? '')
+    const address = level === 'warn' ? '' : (request.ip ?? '')
     sampler.add(address, `${reason} ${metadata.limit}`, (repeated) => writeRefusal(log, outcome, { ...call, repeated }))
   }
 }
@@ -40,10 +39,6 @@ function writeRefusal(log: Logger, error: CountersignError, call: LogFields): vo
     ...call,
     cause: logged.includes('cause') && cause instanceof Error ? cause.message : undefined,
   })
-}
-
-function callFields({ method, protocol, httpMethod, path, request, named }: CallReport): LogFields {
-  return { method, protocol, httpMethod, path, ip: request.ip, ...named }
 }
 
 /** The calls that bring a signature over a challenge. */
@@ -87,8 +82,8 @@ function typeOf(reason: ErrorReason, method: string): 'challenge.refused' | 'lim
  */
 export function logSink(log: Logger): AuditSink {
   return (event) => {
-    if (isRefusal(event)) return
     const { type, time: _time, ...fields } = event
+    if (type === 'challenge.refused' || type === 'call.refused' || type === 'limit.hit') return
     log.info('audit', { type, ...(fields satisfies LogFields) })
   }
 }
@@ -104,8 +99,4 @@ export function hookSink(hook: AuditEventHook, log: Logger): AuditSink {
       failed(thrown)
     }
   }
-}
-
-function isRefusal({ type }: AuditEvent): boolean {
-  return type === 'challenge.refused' || type === 'call.refused' || type === 'limit.hit'
 }

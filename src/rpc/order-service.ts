@@ -1,3 +1,4 @@
+import type { InboxService } from '../../gen/server/countersign/v1/inbox_service_pb.ts'
 import {
   OrderKind,
   type OrderService,
@@ -78,6 +79,21 @@ export function orderHandlers(orders: Orders): ServiceHandlers<typeof OrderServi
   }
 }
 
+/** InboxService on the domain. */
+export function inboxHandlers(orders: Orders): ServiceHandlers<typeof InboxService> {
+  return {
+    // A page looks every few seconds. Without a live session, a look counts on the limit of sessions.
+    listInbox: limited('unlimited', async (_input, call) => ({
+      orders: (await orders.listInbox(call.request)).map((order) => withTimes(order, 'createdAt', 'expiresAt')),
+    })),
+    claimFromInbox: limited('order', async (input, call) => {
+      const { cookies, ...claimed } = await orders.claimFromInbox(input, call.request)
+      setCookies(call, cookies)
+      return done(claimed)
+    }),
+  }
+}
+
 /** Link orders count once the session is known: a call without one takes nothing from the users of its network. */
 function startLimitOf({ kind }: StartOrderRequest): CallLimit {
   return kind === OrderKind.LINK ? 'unlimited' : 'start-order'
@@ -91,7 +107,7 @@ function statusOf<State extends { readonly status: shared.OrderStatus }>(
 }
 
 /** The state that a call has brought about, as the protos have it. */
-export function done<State extends { readonly status: shared.OrderStatus }>(state: State) {
+function done<State extends { readonly status: shared.OrderStatus }>(state: State) {
   return { ok: true, ...statusOf(state) }
 }
 

@@ -65,16 +65,10 @@ export class ServiceAddress {
 
 type AddressSettings = Pick<Settings, 'publicUrl' | 'port' | 'tls' | 'enforceOrigin' | 'trustedOrigins'>
 
-/** The option. */
-type ConfirmationCodeSetting = Settings['confirmationCode']
+/** Where a service is. `publicUrl` is empty if it is not known. */
+type ServicePlace = Pick<ServiceAddress, 'publicUrl' | 'isLocal'>
 
-/** Where the service is. */
-interface ServicePlace {
-  /** Origin that people reach it by; empty if it is not known. */
-  readonly publicUrl: string
-  /** Whether it is for trying out: a loopback name, or `--lan`. */
-  readonly isLocal: boolean
-}
+type ConfirmationCodeSetting = Settings['confirmationCode']
 
 /** How orders use their code: as the option says, or else `return` wherever strangers could relay orders. */
 export function confirmationCodeAt(given: ConfirmationCodeSetting, { isLocal }: ServicePlace): 'compare' | 'return' {

@@ -33,18 +33,10 @@ export function wireOf(header: string | undefined): Wire | undefined {
   const match = header === undefined ? null : contentType.exec(header)
   if (match === null) return undefined
   const [, streaming, json, grpc, text, grpcJson] = match
-  if (grpc === undefined) {
-    return {
-      protocol: 'connect',
-      codec: json === undefined ? 'proto' : 'json',
-      enveloped: streaming !== undefined,
-      base64: false,
-    }
-  }
   return {
-    protocol: grpc.length === 'grpc'.length ? 'grpc' : 'grpc-web',
-    codec: grpcJson === undefined ? 'proto' : 'json',
-    enveloped: true,
+    protocol: grpc === undefined ? 'connect' : grpc.length === 'grpc'.length ? 'grpc' : 'grpc-web',
+    codec: (json ?? grpcJson) === undefined ? 'proto' : 'json',
+    enveloped: (grpc ?? streaming) !== undefined,
     base64: text !== undefined,
   }
 }

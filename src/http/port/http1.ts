@@ -114,7 +114,19 @@ export class Http1Connections {
 
   /** Serves a connection. Its first bytes must still be in the socket's buffer. */
   serve(socket: Socket, client: Client): void {
-    this.#add(socket, client)
+    const unread = new Unread()
+    this.#connections.set(socket, {
+      client,
+      unanswered: [],
+      ending: false,
+      ignored: 0,
+      bytesReadAtRest: undefined,
+      seenAtRest: undefined,
+      seenSince: 0,
+      unread,
+    })
+    socket.on('drain', () => unread.restart())
+    socket.once('close', () => this.#connections.delete(socket))
     this.server.emit('connection', socket)
   }
 
@@ -140,22 +152,6 @@ export class Http1Connections {
     for (const connection of this.#connections.values()) {
       if (connection.unanswered.length > 0) this.#endWhenAnswered(connection)
     }
-  }
-
-  #add(socket: Socket, client: Client): void {
-    const unread = new Unread()
-    this.#connections.set(socket, {
-      client,
-      unanswered: [],
-      ending: false,
-      ignored: 0,
-      bytesReadAtRest: undefined,
-      seenAtRest: undefined,
-      seenSince: 0,
-      unread,
-    })
-    socket.on('drain', () => unread.restart())
-    socket.once('close', () => this.#connections.delete(socket))
   }
 
   /** Serves a request, or refuses it; both count. */

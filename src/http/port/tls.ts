@@ -149,17 +149,14 @@ export class KeyFiles {
     try {
       await this.reload()
     } catch (error) {
-      this.#note(error instanceof Error ? error.message : String(error))
+      const cause = error instanceof Error ? error.message : String(error)
+      // Files are replaced one after the other: a problem is logged at its second check, once.
+      const isSecond = this.#problem?.cause === cause
+      if (isSecond && this.#problem?.logged !== true) {
+        this.#parts.log.error('TLS certificate not replaced: the one before stays in use', { cause })
+      }
+      this.#problem = { cause, logged: isSecond }
     }
-  }
-
-  /** Files are replaced one after the other: a problem is logged at its second check, once. */
-  #note(cause: string): void {
-    const isSecond = this.#problem?.cause === cause
-    if (isSecond && this.#problem?.logged !== true) {
-      this.#parts.log.error('TLS certificate not replaced: the one before stays in use', { cause })
-    }
-    this.#problem = { cause, logged: isSecond }
   }
 
   /**

@@ -209,19 +209,13 @@ function processMetrics(): Registry {
   if (shared !== undefined) return shared
   shared = new Registry()
   collectDefaultMetrics({ register: shared })
-  withoutLag(shared)
+  // The library's own delay of the event loop contains the time between two looks, so that an idle process has 10 ms,
+  // and without looks it is 292 years.
+  for (const { name } of shared.getMetricsAsArray()) {
+    if (name.startsWith('nodejs_eventloop_lag_')) shared.removeSingleMetric(name)
+  }
   addEventLoopDelay(shared)
   return shared
-}
-
-/**
- * Takes out the library's own delay of the event loop: it contains the time between two looks, so that an idle process
- * has 10 ms, and without looks it is 292 years.
- */
-function withoutLag(registry: Registry): void {
-  for (const { name } of registry.getMetricsAsArray()) {
-    if (name.startsWith('nodejs_eventloop_lag_')) registry.removeSingleMetric(name)
-  }
 }
 
 function addEventLoopDelay(registry: Registry): void {

@@ -85,13 +85,14 @@ export function openTelemetry({ callers = 'continue' }: OpenTelemetryOptions = {
   }
 }
 
-/** What the span of a call belongs to. */
-function originOf(request: RequestContext, callers: 'continue' | 'link'): Origin {
+/** What the span of a call belongs to: its parent, if the context has one, and what it links to. */
+function originOf(request: RequestContext, callers: 'continue' | 'link') {
   const here = context.active()
   const active = trace.getSpan(here)
   // Of the application, or of an instrumentation of HTTP, which has read the headers. One that has ended is a
   // left-over of the context that the server was started in.
-  if (active !== undefined && (active.isRecording() || !isSampled(active))) return { parent: here, links: [] }
+  const isSampled = active !== undefined && (active.spanContext().traceFlags & TraceFlags.SAMPLED) !== 0
+  if (active !== undefined && (active.isRecording() || !isSampled)) return { parent: here, links: [] }
   const root = trace.deleteSpan(here)
   const caller = trace.getSpanContext(propagation.extract(ROOT_CONTEXT, request, headerGetter))
   // Only the name of the trace is taken over. Baggage is the caller's text, and would travel on from here.
@@ -99,16 +100,6 @@ function originOf(request: RequestContext, callers: 'continue' | 'link'): Origin
   if (callers === 'continue') return { parent: trace.setSpanContext(root, caller), links: [] }
   const { traceId, spanId, traceFlags } = caller
   return { parent: root, links: [{ context: { traceId, spanId, traceFlags, isRemote: true } }] }
-}
-
-/** What a span belongs to: its parent, if the context has one, and what it links to. */
-interface Origin {
-  readonly parent: Context
-  readonly links: NonNullable<SpanOptions['links']>
-}
-
-function isSampled(span: Span): boolean {
-  return (span.spanContext().traceFlags & TraceFlags.SAMPLED) !== 0
 }
 
 const headerGetter: TextMapGetter<RequestContext> = {
@@ -168,16 +159,13 @@ const serverFaults: ReadonlySet<string> = new Set([
 /** The status that the caller sees, as its protocol writes it. */
 function statusOf(protocol: TracedCall['protocol'], outcome: 'ok' | TracedFailure): Attributes {
   if (protocol === 'grpc' || protocol === 'grpc-web') {
-    return { 'rpc.status_code': outcome === 'ok' ? 'OK' : grpcNameOf(outcome.code) }
+    if (outcome === 'ok') return { 'rpc.status_code': 'OK' }
+    // gRPC spells one word otherwise.
+    return { 'rpc.status_code': outcome.code === 'canceled' ? 'CANCELLED' : outcome.code.toUpperCase() }
   }
   if (outcome === 'ok') return {}
   if (protocol === 'connect') return { 'rpc.status_code': outcome.code }
   return outcome.httpStatus === undefined ? {} : { 'http.response.status_code': outcome.httpStatus }
-}
-
-/** gRPC's name of a code, which spells one word otherwise. */
-function grpcNameOf(code: string): string {
-  return code === 'canceled' ? 'CANCELLED' : code.toUpperCase()
 }
 
 /**

@@ -286,7 +286,8 @@ class RedisStore implements Store {
     // may lead to another server.
     if (cause instanceof ErrorReply) connection?.heard()
     if (cause instanceof TimeLimitError) connection?.closeIfSilent(answering)
-    if (isDeposed(cause)) connection?.client.destroy()
+    // A server that has become a replica, or has lost its master: that one may refuse even to read.
+    if (cause instanceof Error && /^(READONLY|MASTERDOWN)/.test(cause.message)) connection?.client.destroy()
     this.#servers.redirect(name, cause)
   }
 
@@ -303,11 +304,6 @@ function readEntry(entry: string | null): VersionedValue | undefined {
   const end = entry.search(/\D/)
   if (entry[end] === formerSeparator) throw new Error('an entry was written before version 0.1.0')
   return { value: entry.slice(end + 1), version: Number(entry.slice(0, end)) }
-}
-
-/** Whether a server has become a replica. One that has lost its master may refuse even to read. */
-function isDeposed(cause: unknown): boolean {
-  return cause instanceof Error && /^(READONLY|MASTERDOWN)/.test(cause.message)
 }
 
 function unavailable(cause: unknown): CountersignError {

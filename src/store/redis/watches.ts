@@ -35,7 +35,8 @@ export class RedisWatches {
 
   /** Watches a channel. Resolves once the subscription is in force; rejects, and watches nothing, if that fails. */
   async watch(name: string, onWake: () => void): Promise<() => void> {
-    const channel = this.#channels.get(name) ?? newChannel(name)
+    const unsubscribed: Channel = { name, connection: undefined, interrupted: false, settling: undefined }
+    const channel = this.#channels.get(name) ?? unsubscribed
     this.#channels.set(name, channel)
     const remove = this.#watchers.add(name, onWake)
     const unwatch = () => {
@@ -204,8 +205,4 @@ export class RedisWatches {
       ({ name, connection }) => connection === undefined || !this.#watchers.has(name),
     )
   }
-}
-
-function newChannel(name: string): Channel {
-  return { name, connection: undefined, interrupted: false, settling: undefined }
 }
