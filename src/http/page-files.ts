@@ -168,21 +168,14 @@ export function entityTag(body: Uint8Array): string {
 }
 
 /** What of a request decides on the answer. */
-export interface FileRequest {
+interface FileRequest {
   readonly method: string | undefined
   readonly acceptEncoding: string | undefined
   readonly ifNoneMatch: string | undefined
 }
 
 /** The answer to a GET or HEAD for a file. Without a body for HEAD, and if the client has the file already. */
-export interface FileAnswer {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: Buffer | undefined
-}
-
-/** Answers a GET or HEAD for a file. */
-export function answerWithFile(plain: ServedFile, { method, acceptEncoding, ifNoneMatch }: FileRequest): FileAnswer {
+export function answerWithFile(plain: ServedFile, { method, acceptEncoding, ifNoneMatch }: FileRequest) {
   const { status, headers, body } = takesGzip(acceptEncoding) ? (plain.gzipped ?? plain) : plain
   if (headers.etag !== undefined && hasTag(ifNoneMatch, headers.etag)) return { status: 304, headers, body: undefined }
   return {

@@ -347,13 +347,6 @@ interface ReportFields extends NamedInCall {
   readonly proof?: NamedInCall
 }
 
-/** RPCs with ceilings on calls and streams in progress. */
-export interface AdmittedMethods {
-  readonly methods: readonly Method[]
-  /** Present use of each ceiling. */
-  readonly ceilingUses: () => readonly CeilingUse[]
-}
-
 /** What calls in progress are held to. */
 export interface CallCeilings {
   readonly ceilings: CeilingLimits
@@ -376,13 +369,15 @@ export interface CallCeilings {
  * most as many reads as there are streams, and a refusal would end a working stream. One network has a share of each
  * ceiling.
  */
-export function withAdmission(methods: readonly Method[], { ceilings, limits, log }: CallCeilings): AdmittedMethods {
+export function withAdmission(methods: readonly Method[], { ceilings, limits, log }: CallCeilings) {
   const calls = new Concurrency('storeCalls', ceilings, log)
   const streams = new Concurrency('streams', ceilings, log)
   const watchers = limits && new WatcherCounts(limits)
   const admitted = (method: Method): Method =>
     isUnary(method) ? admittedUnary(method, calls) : admittedStream(method, calls, streams, watchers)
-  return { methods: methods.map(admitted), ceilingUses: () => [calls.use(), streams.use()] }
+  /** Present use of each ceiling. */
+  const ceilingUses = (): readonly CeilingUse[] => [calls.use(), streams.use()]
+  return { methods: methods.map(admitted), ceilingUses }
 }
 
 function admittedUnary(method: UnaryMethod, calls: Concurrency): UnaryMethod {

@@ -243,18 +243,12 @@ export function givenFor(options: CountersignOptions, { group, key }: NamedOptio
   return (values as Readonly<Record<string, unknown>> | undefined)?.[key]
 }
 
-/** An unknown variable with the prefix of settings. */
-export interface UnknownVariable {
-  readonly name: string
-  /** The setting that was probably meant. */
-  readonly similar: string | undefined
-}
-
 /**
- * Variables that look like settings but are not: most likely misspelt, so that a default is in force unnoticed.
+ * Variables that look like settings but are not, each with the setting that was probably meant: most likely misspelt,
+ * so that a default is in force unnoticed.
  * Variables that Kubernetes sets for a service named countersign are left out.
  */
-export function unknownVariables(environment: Environment): UnknownVariable[] {
+export function unknownVariables(environment: Environment) {
   const known = allOptions.flatMap(({ option: { variable, fromFile } }) =>
     variable === undefined ? [] : fromFile === true ? [variable, fileVariable(variable)] : [variable],
   )

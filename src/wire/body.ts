@@ -105,7 +105,7 @@ export function encodingOf(header: string | string[] | undefined, refusals: Refu
 }
 
 /** Bytes with their compression. */
-export interface Compressed {
+interface Compressed {
   readonly bytes: Uint8Array
   readonly encoding: Compression | undefined
   readonly refusals: Refusals
