@@ -235,12 +235,15 @@ export class ConnectedApps {
 
   /** Ends all connections of a user who is erased, and for ten minutes connects no other. */
   async erase(userId: string): Promise<void> {
-    const { names } = await changeRecord(this.#store, listKeyOf(userId), readList, (found) => {
-      const { names = [] } = found ?? {}
-      const value = recordText({ names, isErased: true } satisfies AppList)
-      return { value, life: erasedLife, names }
-    })
+    const mark = (life: Life) =>
+      changeRecord(this.#store, listKeyOf(userId), readList, (found) => {
+        const { names = [] } = found ?? {}
+        return { value: recordText({ names, isErased: true } satisfies AppList), life, names }
+      })
+    // The names last as long as their records can: a call that was interrupted may come again after any time.
+    const { names } = await mark('forever')
     for (const name of names) await this.#store.take(keyOf(userId, name))
+    await mark(erasedLife)
   }
 
   /** Keys of the records of a user's applications. */

@@ -213,7 +213,7 @@ const events: readonly Event[] = [
   },
   {
     name: 'the erasure of a user',
-    writes: ['apps-of', 'app'],
+    writes: ['apps-of', 'app', 'apps-of'],
     act: (store) => eraseUser(store, userId),
     holds: ({ bound, offline }) => bound === offline,
     ends: isOver,
@@ -347,6 +347,19 @@ test('the erasure of a user leaves nothing of a consent in flight', async () => 
     expect([look, kept]).toEqual([look, []])
     expect(look < 3 ? given : undefined).toBeUndefined()
   }
+})
+
+test('a user whose erasure was interrupted is erased by a retry, however late', async () => {
+  const store = await open()
+  await consented(store)
+  const crash = crashing(store, 1, false)
+  await expect(eraseUser(crash.store, userId)).rejects.toThrow()
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 86_400_000 })
+  onTestFinished(() => void vi.useRealTimers())
+  await eraseUser(store, userId)
+  const kept: string[] = []
+  for await (const { key } of store.scan!('app:')) kept.push(key)
+  expect(kept).toEqual([])
 })
 
 test('a consent in flight ends the offline access of no other session, and is forgotten after a minute', async () => {
