@@ -317,20 +317,6 @@ test.each([
   expect(await pollError(url, second.deviceCode)).toBe(error)
 })
 
-test('a code whose application was disconnected before the poll is worth nothing', async () => {
-  const { url } = await startDevices()
-  const { userCode, deviceCode } = await askCode(url, { scope: 'openid offline_access' })
-  const { token } = await allowCode(url, userCode)
-  const authorization = `Bearer ${token}`
-  const { json } = await rest(url, '/apps', undefined, { authorization })
-  expect(json.apps).toMatchObject([
-    { clientId: 'tulip-cli', name: 'Tulip CLI', host: '', scopes: ['openid', 'offline_access'] },
-  ])
-  const { status } = await rest(url, '/apps/disconnect', { clientId: 'tulip-cli' }, { authorization })
-  expect(status).toBe(200)
-  expect(await pollError(url, deviceCode)).toBe('invalid_grant')
-})
-
 test('a session from before the code was typed decides nothing', async () => {
   const { url } = await startDevices()
   const { userCode, deviceCode } = await askCode(url)
@@ -580,19 +566,4 @@ test('parameters for a sign-in by redirect do nothing, and a request for nothing
     const { status, json } = await postForm(url, 'device/auth', { client_id: 'tulip-cli', scope })
     expect([status, json.error], scope).toEqual([400, 'invalid_scope'])
   }
-})
-
-test('two instances serve one code', async () => {
-  const port = await freePort()
-  const shared = { secret: 'one secret for both of the instances', publicUrl: `http://localhost:${port}` }
-  const store = await openStore('sqlite::memory:')
-  onTestFinished(() => store.close())
-  const { url } = await startDevices({ ...shared, store, port })
-  const second = await startDevices({ ...shared, store })
-  const { userCode, deviceCode } = await askCode(second.url)
-  expect(await pollError(second.url, deviceCode)).toBe('authorization_pending')
-  expect(await pollError(url, deviceCode)).toBe('slow_down')
-  await allowCode(url, userCode)
-  pass(5)
-  expect((await poll(second.url, deviceCode)).status).toBe(200)
 })

@@ -137,19 +137,6 @@ test.each<[string, (user: Connected) => Promise<unknown>]>([
   }
 })
 
-test('what is bound to a session outlives a restart, and is dead when the session ends after it', async () => {
-  const { url, service, store, config, tokens, session, wallet } = await connected()
-  await service.close(500)
-  await startIssuer([shop], { store, secret, port: Number(new URL(url).port) })
-  const next = await client.refreshTokenGrant(config, tokens.refresh_token ?? '')
-  const { token } = await new Browser(url).signIn(wallet)
-  const sessions = createClient(SessionService, createConnectTransport({ baseUrl: url }))
-  await sessions.revokeSession({ sessionId: session.id }, { headers: bearer(token) })
-  expect(await refusalOf(client.fetchUserInfo(config, next.access_token, session.userId))).toBe(401)
-  expect(await client.tokenIntrospection(config, next.access_token)).toEqual({ active: false })
-  expect(await refusalOf(client.refreshTokenGrant(config, next.refresh_token ?? ''))).toBe('invalid_grant')
-})
-
 test('what is bound to a session stays its user’s when another user signs in in the same browser', async () => {
   const { url, browser, config, tokens, session, redeemLater } = await connected()
   const { json } = await rest(url, '/wallet/nonce', {})

@@ -50,15 +50,6 @@ test('a refresh token that is used a second time takes with it what the first us
   expect(await refusalOf(client.fetchUserInfo(config, next.access_token, session.userId))).toBe(401)
 })
 
-test('of 50 uses of a pushed request one gets a code', async () => {
-  const { url } = await startIssuer([shop])
-  const { browser, config } = await connect(url)
-  const { address } = await request(config)
-  const pushed = await client.buildAuthorizationUrlWithPAR(config, new URL(address).searchParams)
-  const all = await Promise.all(Array.from({ length: 50 }, () => browser.open(pushed.href)))
-  expect(all.filter((each) => each.address.searchParams.has('code'))).toHaveLength(1)
-})
-
 describe('an interaction', () => {
   test('ends only in the browser that began it', async () => {
     const { url } = await startIssuer()
@@ -73,17 +64,6 @@ describe('an interaction', () => {
       if (!name.startsWith('countersign_oidc_browser')) victim.cookies.set(name, cookie)
     }
     expect(contentOf((await victim.open(path)).text)).toEqual({ kind: 'over' })
-  })
-
-  test('does not go on in another browser', async () => {
-    const { url } = await startIssuer([{ ...shop, first_party: true }])
-    const [attacker, victim, config] = [new Browser(url), new Browser(url), await discover(url)]
-    await victim.signIn()
-    const { address } = await attacker.open((await request(config)).address)
-    const { pathname } = new URL(address.searchParams.get('returnTo') ?? '', url)
-    const resumed = await victim.open(pathname.replace('/interaction/', '/authorize/'))
-    expect(resumed.address.origin).toBe(url)
-    expect(contentOf(resumed.text)).toMatchObject({ kind: 'over' })
   })
 
   test('is of the browser with a cookie that no other host can set', async () => {

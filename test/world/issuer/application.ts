@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto'
-import type { Session } from '../../../src/core/users/host.ts'
 import type { Random } from '../random.ts'
 import type { Flow } from './browser.ts'
 import { type Facts, type Holding, type Secret, tolerance } from './facts.ts'
@@ -68,6 +67,8 @@ export class Application {
   readonly kind: ApplicationKind
   readonly received: Received[] = []
   readonly connections: Connection[] = []
+  /** Connections that were refused, newest last. */
+  readonly refused: Connection[] = []
   readonly #scene: () => Scene
 
   constructor(kind: ApplicationKind, scene: () => Scene) {
@@ -117,10 +118,11 @@ export class Application {
   }
 
   /** Takes a code. */
-  receive(text: string, flow: Flow, { session, began }: { readonly session: Session; readonly began: number }): void {
+  receive(text: string, flow: Flow, { session, since, began }: Pick<Holding, 'session' | 'since' | 'began'>): void {
     const { facts, world } = this.#scene()
     const holding = {
       session,
+      since,
       clientId: this.clientId,
       isOffline: flow.asked.includes('offline_access'),
       began,
@@ -232,8 +234,11 @@ function checkAllowed(facts: Facts, { kind, userId, scope, resource, words, bega
     const permission = resource === undefined ? each : `${each} ${resource}`
     const isOffered =
       resource === undefined
-        ? kind.scopes.includes(each)
-        : kind.resource?.address === resource && kind.resource.scopes.includes(each)
+        ? kind.scopes.includes(each) &&
+          (each === 'openid' || facts.filesSince(began).some(({ narrow }) => narrow !== kind.clientId))
+        : kind.resource?.address === resource &&
+          kind.resource.scopes.includes(each) &&
+          facts.filesSince(began).some(({ narrow }) => narrow !== kind.clientId)
     facts.require(isOffered, `${words}: it gets ${permission}, which it may not have`)
     const isGiven = kind.isFirstParty || allowed.has(permission)
     facts.require(isGiven, `${words}: it gets ${permission}, which its user has not allowed`)
@@ -248,6 +253,8 @@ function claimsOf(token: string): any {
 /** A window or process of an application. Several share what the application has. */
 export class Window extends Party {
   readonly application: Application
+  /** Connections that were refreshed at the end. */
+  readonly #finished = new Set<Connection>()
 
   constructor(name: string, scene: Scene, application: Application) {
     super(name, scene)
@@ -260,6 +267,9 @@ export class Window extends Party {
     if (fresh !== undefined) return this.#redeem(random, fresh)
     // The page that takes codes is loaded again.
     if (received.length > 0 && random.permille(40)) return this.#redeem(random, random.pick(received))
+    const known = [...connections, ...this.application.refused]
+    if (known.length > 0 && this.application.kind.secret !== undefined && random.permille(250))
+      return this.#introspect(random, random.pick(known))
     if (connections.length === 0) return
     const connection = random.pick(connections)
     if (random.permille(400)) return this.#use(random, connection)
@@ -269,10 +279,19 @@ export class Window extends Party {
   }
 
   override finish(random: Random): boolean {
-    const fresh = this.application.received.find(({ code }) => code.uses.length === 0)
-    if (fresh === undefined) return this.retry(random)
-    this.#redeem(random, fresh)
-    return true
+    if (this.retry(random)) return true
+    const { received, connections } = this.application
+    const fresh = received.find(({ code }) => code.uses.length === 0)
+    if (fresh !== undefined) {
+      this.#redeem(random, fresh)
+      return true
+    }
+    // What still counts, counts at the end.
+    const connection = connections.find((each) => !this.#finished.has(each))
+    const refresh = connection?.refreshes.at(-1)
+    if (connection !== undefined) this.#finished.add(connection)
+    if (connection !== undefined && refresh !== undefined) this.refresh(random, connection, refresh)
+    return connection !== undefined
   }
 
   #redeem(random: Random, received: Received): void {
@@ -321,8 +340,43 @@ export class Window extends Party {
   }
 
   #forget(connection: Connection): void {
-    const { connections } = this.application
-    if (connections.includes(connection)) connections.splice(connections.indexOf(connection), 1)
+    const { connections, refused } = this.application
+    if (!connections.includes(connection)) return
+    connections.splice(connections.indexOf(connection), 1)
+    refused.push(connection)
+    if (refused.length > 2) refused.shift()
+  }
+
+  /** Asks the issuer whether a token counts. */
+  #introspect(random: Random, { access, holding, resource, refreshes }: Connection): void {
+    const { application, scene } = this
+    const { facts, world } = scene
+    const refresh = refreshes.at(-1)
+    const isRefresh = refresh !== undefined && random.permille(700)
+    const token = isRefresh ? refresh.text : resource === undefined ? access?.text : undefined
+    if (token === undefined) return
+    const words = `asks about ${isRefresh ? 'a refresh' : 'an access'} token`
+    const [givenAt, lifeMs] = isRefresh ? [refresh.givenAt, refresh.lifeMs] : [access?.at ?? 0, 900_000]
+    let [began, beganAt] = [0, 0]
+    this.do(
+      random,
+      words,
+      (running) => {
+        ;[began, beganAt] = [facts.tick(), world.now]
+        return ask(running, application.posts('introspect', { token }))
+      },
+      (outcome) => {
+        if (outcome.kind !== 'answered' || outcome.value.status !== 200) return
+        // Groups are asked about when a token is used.
+        const { session } = holding
+        const over = facts.endedBefore(holding, began, beganAt) ?? facts.notListed({ session }, began)
+        if (outcome.value.json.active)
+          return facts.require(over === undefined, `${this.name} ${words}: it counts although ${over}`)
+        const isUsed = isRefresh && refresh.uses.length > 0
+        const isExplained = isUsed || world.now > givenAt + lifeMs - tolerance || facts.mayBeOver(holding, began)
+        facts.require(isExplained, `${this.name} ${words}, which does not count`)
+      },
+    )
   }
 
   /** Asks who the user is. */
@@ -348,7 +402,7 @@ export class Window extends Party {
           facts.require(beganAt < access.at + 900_000 + tolerance, `${words}: an access token counts for too long`)
           return facts.require(json.sub === holding.session.userId, `${words}: it is of another user`)
         }
-        const isExplained = world.now > access.at + 900_000 - tolerance || facts.mayBeOver(holding)
+        const isExplained = world.now > access.at + 900_000 - tolerance || facts.mayBeOver(holding, began)
         facts.require(isExplained, `${words}: an access token is refused: ${status} ${JSON.stringify(json)}`)
       },
     )

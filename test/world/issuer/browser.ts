@@ -1,4 +1,5 @@
-import type { Session } from '../../../src/core/users/host.ts'
+import type { IssuedSession, Session } from '../../../src/core/users/host.ts'
+import { given } from '../../../src/shared/defined-fields.ts'
 import type { Random } from '../random.ts'
 import { ownOrigin, request } from '../service.ts'
 import type { Wallet } from '../wallets.ts'
@@ -13,6 +14,14 @@ const base = '/api/auth/oidc'
 export interface KnownSession extends Holding {
   readonly session: Session
   readonly token: string
+  /** What the phone has that approved it, if an order made the session. */
+  readonly phone?: PhoneOrder | undefined
+}
+
+/** What a phone has of an order. */
+interface PhoneOrder {
+  readonly orderId: string
+  readonly challengeToken: string
 }
 
 /** Cookies, which all tabs of a browser share. */
@@ -56,10 +65,22 @@ export class Browser {
     return { method: 'POST', address, headers, body: JSON.stringify(input) }
   }
 
-  /** Signs its wallet in, at once. */
-  async signIn({ domain }: Running): Promise<Awaited<ReturnType<typeof domain.signIn.verify>>> {
-    const { nonceId, message } = await domain.signIn.issueNonce(undefined, {}, request(ownOrigin))
-    return await domain.signIn.verify(nonceId, this.wallet.prove(message), request(ownOrigin))
+  /** Signs its wallet in, at once: directly, or by an order that a phone with the wallet approves. */
+  async signIn({ domain }: Running, byOrder: boolean): Promise<{ issued: IssuedSession; phone?: PhoneOrder }> {
+    const from = request(ownOrigin)
+    const { signIn, orders } = domain
+    if (!byOrder) {
+      const { nonceId, message } = await signIn.issueNonce(undefined, {}, from)
+      return { issued: await signIn.verify(nonceId, this.wallet.prove(message), from) }
+    }
+    const { orderId, claimToken, desktopToken } = await orders.start({ kind: 'login' }, from)
+    const { challengeToken } = await orders.claim({ orderId, claimToken, claimKey: 'key of a phone' }, from)
+    const { message } = await orders.readChallenge({ orderId, challengeToken }, from)
+    const proof = this.wallet.prove(message)
+    const { returnCode } = await orders.approve({ orderId, challengeToken, proof }, from)
+    const finalized = await orders.finalize({ orderId, desktopToken, ...given({ returnCode }) }, from)
+    if (finalized.kind !== 'login') throw new TypeError('an order to sign in makes no session')
+    return { issued: finalized.issued, phone: { orderId, challengeToken } }
   }
 }
 
@@ -160,7 +181,7 @@ export class Tab extends Party {
         return ask(running, { address, headers: browser.headers() })
       },
       (outcome) => {
-        facts.asked(session, flow.application.clientId)
+        facts.asked(session, flow.application.clientId, began)
         if (outcome.kind !== 'answered') return
         const answer = outcome.value
         browser.keep(answer.cookies)
@@ -195,12 +216,15 @@ export class Tab extends Party {
       facts.require(session !== undefined, `${this.name}: a code is given without a session`)
       const over = facts.overBefore(session as KnownSession, began, Number.NEGATIVE_INFINITY)
       facts.require(over === undefined, `${this.name}: a code is given although ${over}`)
+      const { clientId } = application
+      const notListed = facts.notListed({ ...(session as KnownSession), clientId }, began)
+      facts.require(notListed === undefined, `${this.name}: a code is given although ${notListed}`)
       if (application.asksEachTime)
         facts.require(flow.allowed !== undefined, `${this.name}: a code is given without a question`)
       if (flow.pushed !== undefined) facts.goesOn(flow.state, `${this.name}: a pushed request gives a code`)
       // What was allowed can have ended before the code was given.
       const since = Math.min(began, flow.allowed ?? began)
-      application.receive(code, flow, { session: (session as KnownSession).session, began: since })
+      application.receive(code, flow, { ...(session as KnownSession), began: since })
       return
     }
     if (status === 303) {
@@ -230,19 +254,24 @@ export class Tab extends Party {
     if (this.browser.current !== undefined && random.permille(300)) {
       this.scene.world.note(`${this.name} goes back without a sign-in`)
       next()
-    } else signIn(this, this.browser, random, next)
+    } else
+      signIn(this, this.browser, random, (isSignedIn) => {
+        if (isSignedIn) next()
+        else this.#at = undefined
+      })
   }
 
   #decide(random: Random, flow: Flow, shown: Shown & { kind: 'consent' }, allow: boolean): void {
     const { browser, scene } = this
     const { facts } = scene
     const { path, sessionId, scopes } = shown
-    let done = (): void => {}
+    let [done, began] = [(): void => {}, 0]
     const words = `${allow ? 'allows' : 'declines'} request ${flow.number}`
     this.do(
       random,
       words,
       (running) => {
+        began = facts.tick()
         const shownTo = browser.sessions.find(({ session }) => session.id === sessionId)
         facts.require(shownTo !== undefined, `${this.name}: a page of consent is for another browser's session`)
         if (allow && shownTo !== undefined) {
@@ -254,14 +283,14 @@ export class Tab extends Party {
               `${this.name}: the page of consent has ${each}, which is not asked for`,
             )
           }
-          done = facts.consent(shownTo.session.userId, clientId, scopes)
+          done = facts.consent(shownTo.session, clientId, scopes)
         }
         return ask(running, browser.post(path, { allow, sessionId }))
       },
       (outcome) => {
         done()
         const shownTo = browser.sessions.find(({ session }) => session.id === sessionId)
-        facts.asked(shownTo, flow.application.clientId)
+        facts.asked(shownTo, flow.application.clientId, began)
         if (outcome.kind === 'answered' && outcome.value.status === 200) {
           const { redirectTo } = outcome.value.json
           const { application } = flow
@@ -283,24 +312,35 @@ export class Tab extends Party {
 }
 
 /** Signs a browser's wallet in. */
-export function signIn(party: Party, browser: Browser, random: Random, done: () => void): void {
+export function signIn(
+  party: Party,
+  browser: Browser,
+  random: Random,
+  done: (isSignedIn: boolean) => void = () => {},
+): void {
   const { facts } = party.scene
+  const byOrder = random.permille(250)
   let began = 0
   party.do(
     random,
-    `signs ${browser.wallet.name} in`,
+    `signs ${browser.wallet.name} in${byOrder ? ' by an order' : ''}`,
     (running) => {
       began = facts.tick()
-      return browser.signIn(running)
+      return browser.signIn(running, byOrder)
     },
     (outcome) => {
+      if (outcome.kind === 'refused') done(false)
       if (outcome.kind !== 'answered') return
-      const { session, token, cookies } = outcome.value
-      const known = { session, token, isOffline: false, began, given: facts.tick() }
+      const { issued, phone } = outcome.value
+      const { session, token, cookies } = issued
+      const given = facts.tick()
+      const known: KnownSession = { session, token, phone, isOffline: false, began, given, since: given }
+      const over = facts.overBefore(known, began, Number.NEGATIVE_INFINITY)
+      facts.require(over === undefined, `${party.name} signs in although ${over}`)
       browser.keep(cookies)
       browser.current = known
       browser.sessions.push(known)
-      done()
+      done(true)
     },
   )
 }

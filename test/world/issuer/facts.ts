@@ -1,10 +1,13 @@
 import type { Session } from '../../../src/core/users/host.ts'
 import { maxOffsetMs, Violation, type World } from '../world.ts'
+import { allows, type Files } from './files.ts'
 import { type Answer, sessionLife } from './service.ts'
 
 /** What something that a browser or an application has goes by. Moments are counts of what has happened. */
 export interface Holding {
   readonly session: Session
+  /** When the session was given. */
+  readonly since: number
   /** Absent for the session itself. */
   readonly clientId?: string
   /** Whether it outlives the session. */
@@ -15,8 +18,18 @@ export interface Holding {
   readonly given: number
 }
 
+/** What an end is, beside what it ends. */
+interface EndOptions {
+  /** Whether it can end something at all. Default: yes. */
+  readonly isPossible?: () => boolean
+  /** Whether it takes sessions away, so that nothing of them counts that is given later either. Default: no. */
+  readonly takesSessions?: boolean
+  /** Whether it keeps what fits from coming back. Default: no. */
+  readonly lasts?: () => boolean
+}
+
 /** Something that ends holdings. */
-interface End {
+interface End extends Required<Omit<EndOptions, 'isPossible'>> {
   readonly words: string
   readonly fits: (holding: Holding) => boolean
   readonly began: number
@@ -29,9 +42,10 @@ interface End {
 
 /** What a user allowed an application, on a page of consent. */
 interface Consent {
-  readonly userId: string
+  readonly session: Session
   readonly clientId: string
   readonly scopes: readonly string[]
+  readonly began: number
   ended: number
   /** When it was taken back. */
   over: number
@@ -62,11 +76,14 @@ interface Used {
   readonly done: (answer: Answer | undefined) => void
 }
 
+const never = Number.POSITIVE_INFINITY
+
 /** What the clocks of two instances can differ by, and what the issuer tolerates of a difference, in ms. */
 export const tolerance = 2 * maxOffsetMs + 5000
 
 /** What was answered, and whether it may be so. */
 export class Facts {
+  /** Distinct states in which codes and tokens were used. */
   readonly states = new Set<string>()
   /** Number of codes and tokens that were given. */
   given = 0
@@ -74,6 +91,8 @@ export class Facts {
   readonly #ends: End[] = []
   readonly #consents: Consent[] = []
   readonly #onward = new Map<string, number>()
+  /** Files of each edit, and when no process had older ones any more. */
+  readonly #edits: { readonly files: Files; inForce: number }[] = []
   #moment = 0
 
   constructor(world: World) {
@@ -82,6 +101,28 @@ export class Facts {
 
   require(holds: boolean, words: string): void {
     if (!holds) throw new Violation(words)
+  }
+
+  /** Notes an edit of the files, or those of the start. */
+  edited(files: Files): void {
+    this.#edits.push({ files, inForce: this.#edits.length === 0 ? 0 : never })
+  }
+
+  /** Notes that each process has the files of an edit, or later ones. */
+  inForce(edit: number): void {
+    for (const each of this.#edits.slice(0, edit + 1)) if (each.inForce === never) each.inForce = this.tick()
+  }
+
+  /** Files that a call of this beginning may have been answered by. */
+  filesSince(moment: number): readonly Files[] {
+    const first = this.#edits.findLastIndex(({ inForce }) => inForce < moment)
+    return this.#edits.slice(Math.max(0, first)).map(({ files }) => files)
+  }
+
+  /** Why the files do not let a holding count at a call; `undefined` if some of those in force do. */
+  notListed({ session, clientId }: Pick<Holding, 'session' | 'clientId'>, moment: number): string | undefined {
+    const isAllowed = this.filesSince(moment).some((files) => allows(files, session, clientId))
+    return isAllowed ? undefined : 'its user is not listed for it'
   }
 
   /** The next moment. */
@@ -93,10 +134,10 @@ export class Facts {
   end(
     words: string,
     fits: (holding: Holding) => boolean,
-    isPossible: () => boolean = () => true,
+    { isPossible = () => true, takesSessions = false, lasts = () => false }: EndOptions = {},
   ): (isCertain: boolean) => void {
-    const never = Number.POSITIVE_INFINITY
-    const end: End = { words, fits, began: this.tick(), ended: never, isCertain: false, isPossible }
+    const state = { began: this.tick(), ended: never, isCertain: false }
+    const end: End = { words, fits, ...state, isPossible, takesSessions, lasts }
     this.#ends.push(end)
     return (isCertain) => {
       const wasPossible = isPossible()
@@ -106,9 +147,10 @@ export class Facts {
     }
   }
 
-  /** Whether something may have ended a holding. */
-  mayBeOver(holding: Holding): boolean {
+  /** Whether something may have ended a holding, or lets it not count at a call of this beginning. */
+  mayBeOver(holding: Holding, moment = this.#moment): boolean {
     const { createdAt } = holding.session
+    if (this.filesSince(moment).some((files) => !allows(files, holding.session, holding.clientId))) return true
     const isOld = this.#world.now > createdAt + sessionLife.idle * 1000 - tolerance
     if (isOld && !holding.isOffline) return true
     return this.#ends.some((end) => end.ended >= holding.began && end.fits(holding) && end.isPossible())
@@ -118,27 +160,32 @@ export class Facts {
    * Notes that a session has asked for something for an application. If the session ends meanwhile, all that the
    * application has of it may end, offline access included.
    */
-  asked(session: Holding | undefined, clientId: string): void {
-    if (session === undefined || !this.mayBeOver(session)) return
+  asked(session: Holding | undefined, clientId: string, began: number): void {
+    if (session === undefined || !this.mayBeOver(session, began)) return
     const { id } = session.session
     this.end('a request too late', (each) => each.session.id === id && each.clientId === clientId)(false)
   }
 
-  /** What had ended a holding for certain before a moment; `undefined` if nothing had. */
+  /** Why a holding must not count at a call of this beginning; `undefined` if it may. */
   overBefore(holding: Holding, moment: number, at: number): string | undefined {
+    return this.endedBefore(holding, moment, at) ?? this.notListed(holding, moment)
+  }
+
+  /** What had ended a holding for certain before a moment; `undefined` if nothing had. */
+  endedBefore(holding: Holding, moment: number, at: number): string | undefined {
     const { expiresAt, createdAt } = holding.session
     if (!holding.isOffline && at > Math.max(expiresAt, createdAt + sessionLife.most * 1000) + tolerance) {
       return 'its session has expired'
     }
-    return this.#ends.find(
-      (end) => end.isCertain && end.ended < moment && end.began > holding.given && end.fits(holding),
-    )?.words
+    return this.#ends.find((end) => {
+      const isAfter = end.began > (end.takesSessions ? holding.since : holding.given)
+      return end.isCertain && end.ended < moment && (isAfter || end.lasts()) && end.fits(holding)
+    })?.words
   }
 
   /** Notes that a user allows something. The returned function says that the call has ended. */
-  consent(userId: string, clientId: string, scopes: readonly string[]): () => void {
-    const never = Number.POSITIVE_INFINITY
-    const consent = { userId, clientId, scopes, ended: never, over: never }
+  consent(session: Session, clientId: string, scopes: readonly string[]): () => void {
+    const consent = { session, clientId, scopes, began: this.tick(), ended: never, over: never }
     this.#consents.push(consent)
     return () => {
       consent.ended = this.tick()
@@ -146,17 +193,24 @@ export class Facts {
   }
 
   /** Notes that what a user had allowed before a moment is taken back. */
-  takeBackConsents(userId: string, clientId: string | undefined, before: number): void {
+  takeBackConsents(fits: (consent: Pick<Consent, 'session' | 'clientId'>) => boolean, before: number): void {
     for (const each of this.#consents) {
-      const isIts = each.userId === userId && (clientId === undefined || each.clientId === clientId)
-      if (isIts && each.ended < before) each.over = Math.min(each.over, this.tick())
+      if (fits(each) && each.ended < before) each.over = Math.min(each.over, this.tick())
+    }
+  }
+
+  /** Notes that a copy of a moment was restored: what users had allowed by then is allowed, and nothing else. */
+  restored(moment: number): void {
+    for (const each of this.#consents) {
+      if (each.began > moment) each.over = Math.min(each.over, this.tick())
+      else if (each.over > moment) each.over = never
     }
   }
 
   /** All that a user had allowed an application at a moment. */
   allowed(userId: string, clientId: string, moment: number): ReadonlySet<string> {
     const its = this.#consents.filter(
-      (each) => each.userId === userId && each.clientId === clientId && each.over > moment,
+      (each) => each.session.userId === userId && each.clientId === clientId && each.over > moment,
     )
     return new Set(its.flatMap(({ scopes }) => scopes))
   }
@@ -176,15 +230,16 @@ export class Facts {
     const isRepeated = uses.length > 1 && graceMs !== Number.POSITIVE_INFINITY
     const { session, clientId } = holding
     // What goes by a grant that has ended ends no other.
-    const wasHeld = !this.mayBeOver(holding)
+    const wasHeld = !this.mayBeOver(holding, use.began)
     const firstAt = Math.min(...uses.map(({ beganAt }) => beganAt))
     // Within the grace time, a second use ends nothing.
     const isLateOrSo = (): boolean => this.#world.now >= firstAt + graceMs - 2 * maxOffsetMs
     const fits = (each: Holding): boolean => each.session.id === session.id && each.clientId === clientId
-    const end = isRepeated ? this.end('a second use', fits, isLateOrSo) : undefined
+    const end = isRepeated ? this.end('a second use', fits, { isPossible: isLateOrSo }) : undefined
     const { began } = use
     const done = (answer: Answer | undefined): void => {
       const { now } = this.#world
+      this.#note(secret, answer)
       // Of the other uses, the first that was granted.
       const granted = uses.flatMap((each) => (each !== use && each.granted ? [each.granted] : []))
       const isLate = granted.some(({ at, moment }) => {
@@ -212,15 +267,32 @@ export class Facts {
       const isInvalid = answer.json.error === 'invalid_grant'
       const mayHaveExpired = now > secret.givenAt + secret.lifeMs - tolerance
       // A code of a device that comes again ends nothing; neither does what is forgotten.
-      end?.(isInvalid && isLate && wasHeld && kind !== 'device code' && !mayHaveExpired)
+      end?.(
+        isInvalid &&
+          isLate &&
+          wasHeld &&
+          this.notListed(holding, use.began) === undefined &&
+          kind !== 'device code' &&
+          !mayHaveExpired,
+      )
       if (!isInvalid) return
       const mayBeUsed = uses.length > 1 && isLateOrSo()
-      const isExplained = mayBeUsed || mayHaveExpired || this.mayBeOver(holding)
+      const isExplained = mayBeUsed || mayHaveExpired || this.mayBeOver(holding, use.began)
       this.require(
         isExplained,
         `${words}: a ${kind} is refused that has not been used: ${answer.json.error_description}`,
       )
     }
     return { began, done }
+  }
+
+  /** Counts what a secret is at an answer: what it is, what its session is and has come to, and how often it was used. */
+  #note({ kind, holding, uses, graceMs }: Secret, answer: Answer | undefined): void {
+    const { session, isOffline, clientId } = holding
+    const granted = uses.filter((each) => each.granted).length
+    const ends = this.#ends.filter((end) => end.ended >= holding.began && end.fits(holding)).map(({ words }) => words)
+    const result = answer === undefined ? 'lost' : (answer.json.error ?? answer.status)
+    const state = [kind, clientId, isOffline, session.orderId !== undefined, graceMs, granted, result]
+    this.states.add([...state, ...new Set(ends)].join('|'))
   }
 }

@@ -5,6 +5,7 @@ import type { Application } from './application.ts'
 import type { Browser } from './browser.ts'
 import type { Facts } from './facts.ts'
 import type { Running, Service } from './service.ts'
+import type { Terminal } from './terminal.ts'
 
 /** What the actors of a world with an issuer share. */
 export interface Scene {
@@ -14,6 +15,7 @@ export interface Scene {
   readonly wallets: readonly Wallet[]
   readonly browsers: Browser[]
   readonly applications: readonly Application[]
+  readonly terminals: Terminal[]
   /** Counts what gets a name. */
   count: number
 }

@@ -1,4 +1,3 @@
-import { People } from '../../../src/core/users/people.ts'
 import { Random } from '../random.ts'
 import type { Ran, Run } from '../run.ts'
 import { Wallet } from '../wallets.ts'
@@ -6,6 +5,8 @@ import { type Faults, noFaults, Violation, World } from '../world.ts'
 import { Application, type ApplicationKind, Window } from './application.ts'
 import { Browser, Tab } from './browser.ts'
 import { Facts } from './facts.ts'
+import { wholeFiles } from './files.ts'
+import { Operator } from './operator.ts'
 import type { Party, Scene } from './party.ts'
 import { Person } from './person.ts'
 import { Service, storeWithKeys } from './service.ts'
@@ -16,11 +17,6 @@ import { Thief } from './thief.ts'
 export const stepsOfIssuerWorld = 1500
 
 const wallets = [1, 2, 3].map((number) => new Wallet(number))
-/** Wallets of the staff. */
-const staff = wallets.slice(0, 2)
-const people = new People({
-  byWallet: new Map(staff.map(({ listedAs }) => [listedAs, { groups: ['staff'] }] as const)),
-})
 
 const all = ['openid', 'profile', 'wallet', 'offline_access', 'groups']
 const orders = { address: 'https://orders.example', scopes: ['orders:read', 'orders:write'] }
@@ -68,6 +64,7 @@ function faultsOf(random: Random): Faults {
     crash: some(4),
     clockJump: some(10),
     leap: some(4),
+    slow: some(60),
   }
 }
 
@@ -78,7 +75,7 @@ export async function runIssuerWorld(run: Run, numbers: readonly number[]): Prom
   world.idle = new Set(run.idle)
   const facts = new Facts(world)
   const played = await world.play(numbers, async (steps) => {
-    world.store.restore(await storeWithKeys(people))
+    world.store.restore(await storeWithKeys(wholeFiles(wallets, false)))
     const parties = peopled(world, facts, random)
     await steps()
     if (run.liveness) await comeToAnEnd(world, parties)
@@ -87,10 +84,13 @@ export async function runIssuerWorld(run: Run, numbers: readonly number[]): Prom
 }
 
 function peopled(world: World, facts: Facts, random: Random): readonly Party[] {
-  const service = new Service(world, 2, () => people)
+  const files = wholeFiles(wallets, random.permille(400))
+  const service = new Service(world, 2, files)
+  service.onReload = () => facts.inForce(service.oldestEdit)
+  facts.edited(files)
   const used = kinds.filter(() => random.permille(600))
   const applications = (used.length === 0 ? kinds.slice(0, 1) : used).map((kind) => new Application(kind, () => scene))
-  const scene: Scene = { world, service, facts, wallets, browsers: [], applications, count: 0 }
+  const scene: Scene = { world, service, facts, wallets, browsers: [], applications, terminals: [], count: 0 }
   const parties: Party[] = []
   for (const number of [1, 2]) {
     if (number > 1 && !random.permille(400)) continue
@@ -107,11 +107,13 @@ function peopled(world: World, facts: Facts, random: Random): readonly Party[] {
     const application = new Application(terminal, () => scene)
     const device = new Terminal('the terminal', scene, application)
     const browser = scene.browsers[0] as Browser
+    scene.terminals.push(device)
     parties.push(device, new TerminalUser('its user', scene, { browser, terminal: device }))
     parties.push(new Window('the program of the terminal', scene, application))
   }
   if (random.permille(300)) parties.push(new Thief('the thief', scene))
   parties.push(new Person('the person', scene))
+  if (random.permille(500)) parties.push(new Operator('the operator', scene))
   return parties
 }
 
@@ -122,7 +124,40 @@ async function comeToAnEnd(world: World, parties: readonly Party[]): Promise<voi
     if (rounds > 60) throw new Violation('what was begun does not come to its end')
     for (const process of parties[0]?.scene.service.processes ?? []) process.act()
     await world.drain()
-    if (parties.filter((party) => party.finish(random)).length === 0) return
+    if (parties.filter((party) => party.finish(random)).length === 0) break
     await world.drain()
   }
+  await endLives(world, parties, random)
+}
+
+/** What begun requests, sessions and applications leave is gone once its life is over. */
+async function endLives(world: World, parties: readonly Party[], random: Random): Promise<void> {
+  const { store } = world
+  const minuteMs = 60_000
+  const require = (holds: boolean, words: string): void => {
+    if (!holds) throw new Violation(words)
+  }
+  const found = (pattern: RegExp) => [...store.found('')].filter(({ key }) => pattern.test(key))
+  const begun = /^oidc:(Interaction|PushedAuthorizationRequest|AuthorizationCode|DeviceCode|DeviceUserCode):/
+  // A process that starts works through the ends of sessions.
+  world.crashAll(random)
+  for (const process of parties[0]?.scene.service.processes ?? []) process.act()
+  await world.drain()
+  for (const member of store.membersOf('ended-sessions')) {
+    const [id, , , connection] = JSON.parse(member)
+    const lives = connection ? found(/^app:/).some(({ value }) => value.includes(`"${connection}"`)) : undefined
+    require(lives ?? store.read(`session:${id}`)?.includes('"tokenHash"') === true, 'the end of a session stays noted')
+  }
+  await world.pass(22 * minuteMs)
+  require(found(begun).length === 0, `a request or code outlives its time: ${found(begun)[0]?.key}`)
+  await world.pass(60 * minuteMs)
+  for (const { key, value } of found(/^app:/)) {
+    const [, user, name] = key.split(':')
+    require(value.includes('"connection"'), 'the record of an application without a connection is kept')
+    require(store.read(`apps-of:${user}`)?.includes(`"${name}"`) === true, 'an application is in no list of its user')
+  }
+  await world.pass(91 * 24 * 60 * minuteMs)
+  const left = found(/^(?!user:|wallet:|app:|apps-of:|oidc:signing-keys:)/)
+  require(left.length === 0, `${left[0]?.key} outlives everything`)
+  require(store.membersOf('ended-sessions').length === 0, 'the end of a session is noted for ever')
 }

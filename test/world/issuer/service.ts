@@ -1,10 +1,9 @@
 import { EventEmitter } from 'node:events'
 import type { OutgoingHttpHeaders } from 'node:http'
-import { fileURLToPath } from 'node:url'
 import { silentLogger } from '../../../src/base/log.ts'
 import { readRequest } from '../../../src/base/request.ts'
 import { Keyring } from '../../../src/base/token.ts'
-import { Membership, type People } from '../../../src/core/users/people.ts'
+import { Membership } from '../../../src/core/users/people.ts'
 import { walletAdapters } from '../../../src/core/wallet/adapters.ts'
 import { nativeVerifier } from '../../../src/core/wallet/native.ts'
 import type { Exchange } from '../../../src/http/exchange.ts'
@@ -21,6 +20,7 @@ import type { Random } from '../random.ts'
 import { ownOrigin } from '../service.ts'
 import { MapStore, type Step } from '../store.ts'
 import type { Actor, Instance, World } from '../world.ts'
+import type { Files } from './files.ts'
 
 /** Lives of sessions in seconds: without a use, and at most. */
 export const sessionLife = { idle: 3600, most: 7200 } as const
@@ -32,7 +32,7 @@ const settings = resolveSettings({
   rateLimit: false,
   sessionTtlSeconds: sessionLife.idle,
   sessionAbsoluteTtlSeconds: sessionLife.most,
-  oidc: { clients: fileURLToPath(new URL('clients.json', import.meta.url)), device: true },
+  oidc: { device: true },
 })
 
 /** Pages, of which each is the values that its script reads. */
@@ -70,10 +70,13 @@ export interface Running {
   readonly domain: ServiceDomain
   readonly issuer: Issuer
   readonly sessionEnds: ReturnType<typeof sessionEnds>
+  /** Reads the files, and puts them in force. */
+  readonly reload: (files: Files) => Promise<void>
 }
 
-async function start(store: Store, people: People): Promise<Running> {
-  const membership = new Membership(people, false)
+async function start(store: Store, { people, admitsPeople, clients }: Files): Promise<Running> {
+  const membership = new Membership(people, admitsPeople)
+  const oidc = { ...settings.oidc, clients }
   const keyring = new Keyring(['a secret of this world, long enough'])
   const domain = makeDomain(settings, store, {
     address: new ServiceAddress(settings, undefined),
@@ -91,7 +94,7 @@ async function start(store: Store, people: People): Promise<Running> {
     log: silentLogger,
   })
   const issuer = await createIssuer({
-    settings,
+    settings: { ...settings, oidc },
     publicUrl: () => ownOrigin,
     store,
     keyring,
@@ -105,13 +108,19 @@ async function start(store: Store, people: People): Promise<Running> {
     readWallet: () => undefined,
     log: silentLogger,
   })
-  return { domain, issuer, sessionEnds: sessionEnds(store) }
+  const reload = async (files: Files): Promise<void> => {
+    oidc.clients = files.clients
+    const apply = await issuer.prepare(files.people)
+    membership.replace(files.people)
+    apply()
+  }
+  return { domain, issuer, sessionEnds: sessionEnds(store), reload }
 }
 
 /** A store with the issuer's keys, which take long to make: once in a process. */
 let prepared: Promise<ReturnType<MapStore['copy']>> | undefined
 
-export async function storeWithKeys(people: People): Promise<ReturnType<MapStore['copy']>> {
+export async function storeWithKeys(files: Files): Promise<ReturnType<MapStore['copy']>> {
   const prepare = async () => {
     const map = new MapStore(
       () => 0,
@@ -123,7 +132,7 @@ export async function storeWithKeys(people: People): Promise<ReturnType<MapStore
         map.do({ operation, args })
     const operations = ['get', 'create', 'take', 'compareAndSet', 'addMember', 'removeMember', 'members'] as const
     const store = { now: () => 0, ...Object.fromEntries(operations.map((each) => [each, step(each)])) }
-    const { issuer } = await start(store as unknown as Store, people)
+    const { issuer } = await start(store as unknown as Store, files)
     await issuer.close(0)
     return map.copy()
   }
@@ -136,34 +145,62 @@ export class Process implements Actor {
   readonly name: string
   readonly instance: Instance
   running: Running | undefined
+  /** Number of the edit whose files it has read, or those of a later one; `Infinity` while it is down. */
+  edit = Number.POSITIVE_INFINITY
   readonly #world: World
-  readonly #people: () => People
+  readonly #service: Service
 
-  constructor(name: string, world: World, people: () => People) {
+  constructor(name: string, world: World, service: Service) {
     this.name = name
     this.#world = world
-    this.#people = people
+    this.#service = service
     this.instance = world.addInstance(name, () => {
       this.running = undefined
+      this.edit = Number.POSITIVE_INFINITY
     })
     world.add(this)
   }
 
   act(): void {
-    if (this.running !== undefined) return
-    const begin = () => start(this.#world.handle(this.instance), this.#people())
-    this.#world.call(this, 'starts', this.instance, begin, (outcome) => {
-      if (outcome.kind === 'answered') this.running = outcome.value
-    })
+    const { files, edit, isStopped } = this.#service
+    const { running } = this
+    if (isStopped || (running !== undefined && this.edit >= edit)) return
+    if (running === undefined) {
+      this.edit = edit
+      const begin = () => start(this.#world.handle(this.instance), files)
+      this.#world.call(this, 'starts', this.instance, begin, (outcome) => {
+        if (outcome.kind === 'answered') this.running = outcome.value
+        this.#service.onReload()
+      })
+      return
+    }
+    const reload = async () => {
+      await running.reload(files)
+      this.edit = edit
+    }
+    this.#world.call(this, 'reads its files again', this.instance, reload, () => this.#service.onReload())
   }
 }
 
 /** Several processes on one store. */
 export class Service {
   readonly processes: readonly Process[]
+  /** Whether it waits for a copy to be restored. */
+  isStopped = false
+  files: Files
+  /** Number of edits of the files. */
+  edit = 0
+  /** Called once a process has read the files of an edit. */
+  onReload: () => void = () => {}
 
-  constructor(world: World, size: number, people: () => People) {
-    this.processes = Array.from({ length: size }, (_, index) => new Process(`instance ${index + 1}`, world, people))
+  constructor(world: World, size: number, files: Files) {
+    this.files = files
+    this.processes = Array.from({ length: size }, (_, index) => new Process(`instance ${index + 1}`, world, this))
+  }
+
+  /** Number of an edit before which no process has its files any more. */
+  get oldestEdit(): number {
+    return Math.min(this.edit, ...this.processes.map(({ edit }) => edit))
   }
 
   /** One of the processes that run. */

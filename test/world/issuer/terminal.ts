@@ -34,7 +34,7 @@ export class Terminal extends Party {
     if (shown === undefined || world.now > shown.since + 1_200_000) return this.#start(random)
     // A person starts again, or the program asks in two places.
     if (world.now < this.#next && !random.permille(100)) return
-    return this.#poll(random, shown)
+    return this.poll(random, this, shown)
   }
 
   #start(random: Random): void {
@@ -52,30 +52,33 @@ export class Terminal extends Party {
     )
   }
 
-  #poll(random: Random, shown: Shown): void {
+  /** Who has a code asks for its tokens: this terminal, or a thief. */
+  poll(random: Random, by: Party, shown: Shown): void {
     const { facts, world } = this.scene
     const fields = { grant_type: deviceGrant, device_code: shown.code }
+    const words = `${by.name} asks for the tokens of a terminal`
     let use: ReturnType<typeof facts.use> | undefined
-    this.do(
+    by.do(
       random,
-      'asks for its tokens',
+      'asks for the tokens of a terminal',
       (running) => {
-        use = shown.secret && facts.use(shown.secret, `${this.name} asks for its tokens`)
+        use = shown.secret && facts.use(shown.secret, words)
         return ask(running, this.application.tokens(fields))
       },
       (outcome) => {
-        this.#next = world.now + 5000
+        if (by === this) this.#next = world.now + 5000
         const answer = outcome.kind === 'answered' ? outcome.value : undefined
+        if (answer?.status === 200) use ??= shown.secret && facts.use(shown.secret, words)
         use?.done(answer?.json.error === 'invalid_grant' ? { ...answer, json: {} } : answer)
         if (answer === undefined) return
         if (answer.status !== 200) {
           // It has been used, by an answer that was lost, or is over.
-          if (!['authorization_pending', 'slow_down'].includes(answer.json.error)) this.shown = undefined
+          if (by === this && !['authorization_pending', 'slow_down'].includes(answer.json.error)) this.shown = undefined
           return
         }
         const { secret } = shown
-        facts.require(secret !== undefined, `${this.name} gets tokens for a code that has not been allowed`)
-        if (secret === undefined) return
+        facts.require(secret !== undefined, `${by.name} gets tokens for a code that has not been allowed`)
+        if (secret === undefined || by !== this) return
         this.application.connect(answer, { code: secret }, { words: this.name, began: use?.began ?? 0 })
       },
     )
@@ -108,8 +111,8 @@ export class TerminalUser extends Party {
     if (step === 'type') return this.#type(random, shown.userCode)
     if (step === 'look') return this.#look(random)
     if (step !== 'sign-in') return this.#decide(random, step, shown)
-    return signIn(this, this.#browser, random, () => {
-      this.#step = 'look'
+    return signIn(this, this.#browser, random, (isSignedIn) => {
+      if (isSignedIn) this.#step = 'look'
     })
   }
 
@@ -135,6 +138,9 @@ export class TerminalUser extends Party {
       (outcome) => {
         if (outcome.kind !== 'answered') return
         const { kind, sessionId, scopes } = outcome.value.json
+        const known = this.#browser.sessions.find(({ session }) => session.id === sessionId)
+        const isDirect = kind !== 'consent' || known?.session.orderId === undefined
+        this.scene.facts.require(isDirect, `${this.name} is asked by a session that an order made`)
         this.#step = kind === 'consent' ? { sessionId, scopes } : 'type'
       },
     )
@@ -148,17 +154,19 @@ export class TerminalUser extends Party {
     const { facts, world } = this.scene
     const { sessionId, scopes } = step
     const allow = random.permille(900)
-    let done = (): void => {}
+    let [done, began] = [(): void => {}, 0]
     this.do(
       random,
       `${allow ? 'allows' : 'declines'} what a terminal asks for`,
       (running) => {
+        began = facts.tick()
         const known = this.#browser.sessions.find(({ session }) => session.id === sessionId)
         if (allow && known !== undefined) {
           const { clientId } = this.#terminal.application
-          done = facts.consent(known.session.userId, clientId, scopes)
+          done = facts.consent(known.session, clientId, scopes)
           const holding = {
             session: known.session,
+            since: known.since,
             clientId,
             isOffline: scopes.includes('offline_access'),
             began: facts.tick(),
@@ -175,6 +183,7 @@ export class TerminalUser extends Party {
         facts.asked(
           this.#browser.sessions.find(({ session }) => session.id === sessionId),
           this.#terminal.application.clientId,
+          began,
         )
         world.note(`${this.name} has decided`)
         this.#step = 'type'

@@ -5,7 +5,7 @@ import type { Secret } from './facts.ts'
 import { Party, type Scene } from './party.ts'
 import { type Asked, ask } from './service.ts'
 
-/** Has come by codes, refresh tokens and addresses of others, and has a browser with a session of its own. */
+/** Has come by codes, those of devices included, refresh tokens and addresses of others, and has a browser with a session of its own. */
 export class Thief extends Party {
   readonly #browser: Browser
 
@@ -15,10 +15,13 @@ export class Thief extends Party {
   }
 
   protected begin(random: Random): unknown {
+    const { browsers, applications, terminals } = this.scene
+    // A stolen code of a device is tried at once, and again and again.
+    const terminal = terminals.find(({ shown }) => shown?.secret !== undefined)
+    if (terminal?.shown !== undefined && random.permille(700)) return terminal.poll(random, this, terminal.shown)
     if (!random.permille(300)) return
-    const { browsers, applications } = this.scene
     const choice = random.below(100)
-    if (choice < 10) return signIn(this, this.#browser, random, () => {})
+    if (choice < 10) return signIn(this, this.#browser, random)
     const application = random.pick(applications)
     if (choice < 45) {
       const { opened } = random.pick(browsers)
