@@ -106,17 +106,13 @@ function restore({ file: given, store, switched: keepSessions }: FileArguments):
 }
 
 /** Arguments of a command on a store's file, read. */
-interface FileArguments {
-  /** The one FILE, as an absolute path. */
-  readonly file: string
-  /** Path of the store, links followed if it is there. */
-  readonly store: string
-  /** Whether the command's own switch is there. */
-  readonly switched: boolean
-}
+type FileArguments = Exclude<ReturnType<typeof readFileArguments>, 'help'>
 
-/** Reads the arguments of a command. Throws a `UsageError` if they are wrong, or the store is not a file. */
-function readFileArguments(args: readonly string[], ownSwitch: string): FileArguments | 'help' {
+/**
+ * Reads the arguments of a command: the one FILE and the store, as absolute paths, and whether the command's own switch
+ * is there. Throws a `UsageError` if they are wrong, or the store is not a file.
+ */
+function readFileArguments(args: readonly string[], ownSwitch: string) {
   const help = { type: 'boolean', short: 'h' } as const
   const { values, words } = readArguments(args, { store: { type: 'string' }, [ownSwitch]: { type: 'boolean' }, help })
   if (values.help) return 'help'

@@ -268,9 +268,7 @@ const options = {
 type Values = Arguments<typeof options>['values']
 
 /** The arguments, read. */
-interface AdminArguments extends Arguments<typeof options> {
-  readonly command: Command
-}
+type AdminArguments = Exclude<ReturnType<typeof readAdminArguments>, 'help'>
 
 /**
  * Runs the command `admin` with the arguments behind its name. Resolves with the exit code: 0 if it was done, 1 if it
@@ -314,7 +312,7 @@ async function queueEvent(store: Store, facts: AuditFacts): Promise<void> {
   for (const event of events) await queue.add(event, false)
 }
 
-function readAdminArguments(args: readonly string[]): AdminArguments | 'help' {
+function readAdminArguments(args: readonly string[]) {
   // Behind "--", nothing is taken for an option. The id of a session comes last of what a command takes.
   const isId = (arg: string): boolean => idWithHyphen.test(arg)
   const separated = args.includes('--') ? args : [...args.filter((arg) => !isId(arg)), '--', ...args.filter(isId)]

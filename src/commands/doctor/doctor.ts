@@ -7,14 +7,13 @@ import {
   counted,
   readArguments,
   readServiceArguments,
-  type ServiceArguments,
   type Streams,
   serviceOptions,
   UsageError,
 } from '../command-line.ts'
 import { ok, type Result, runChecks, type Status, skipped } from './check.ts'
 import { checks } from './checks.ts'
-import { readSetup, type Sources } from './setup.ts'
+import { readSetup } from './setup.ts'
 
 const helpText = `Usage: countersign doctor [options]
 
@@ -37,10 +36,7 @@ change it.
 `
 
 /** Arguments of `doctor`, read. */
-interface DoctorArguments extends ServiceArguments, Pick<Sources, 'urls' | 'origins'> {
-  readonly json: boolean
-  readonly sql: boolean
-}
+type DoctorArguments = ReturnType<typeof readDoctorArguments>
 
 /**
  * Runs the command `doctor` with the arguments behind its name. Resolves with the exit code: 0 without problems, 1 with
@@ -70,7 +66,7 @@ const options = {
   origin: { type: 'string', multiple: true },
 } as const
 
-function readDoctorArguments(args: readonly string[]): DoctorArguments {
+function readDoctorArguments(args: readonly string[]) {
   const given = readArguments(args, options)
   const { json = false, sql = false, url = [], origin = [] } = given.values
   const urls = url.map((text) => httpOrigin.check(text, () => refuse('url', httpOrigin.expected)))

@@ -1,15 +1,10 @@
 import { base64urlnopad } from '@scure/base'
 import { ApprovalError } from './error.ts'
+import type { AskedOrder } from './service.ts'
 import type { ApprovalWallet } from './wallets.ts'
 
 /** What an approval needs to go on in another process. Contains the desktop token, and no key to finalize with. */
-export interface OpenOrder {
-  readonly id: string
-  readonly desktopToken: string
-  /** Address of the page on which the user approves. */
-  readonly url: string
-  /** Epoch milliseconds, by the service's clock. */
-  readonly expiresAt: number
+export interface OpenOrder extends AskedOrder {
   /** End of the time in which the answer may be given out, in epoch milliseconds, by the clock of the backend. */
   readonly until: number
   readonly payload: string

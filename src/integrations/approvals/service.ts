@@ -8,7 +8,9 @@ import { ApprovalError } from './error.ts'
 export interface AskedOrder {
   readonly id: string
   readonly desktopToken: string
+  /** Address of the page on which the user approves. */
   readonly url: string
+  /** Epoch milliseconds, by the service's clock. */
   readonly expiresAt: number
 }
 
@@ -19,10 +21,7 @@ export interface OrderStep {
 }
 
 /** Names an order, with the token of its desktop. */
-interface Holder {
-  readonly id: string
-  readonly desktopToken: string
-}
+type Holder = Pick<AskedOrder, 'id' | 'desktopToken'>
 
 /** Longest wait of a long poll, in seconds, which the service bounds at 25. */
 const waitSeconds = 25

@@ -92,7 +92,8 @@ function read({ status, headers }: Response, text: string): LiveSession | undefi
     const retryAfterMs = seconds === undefined ? undefined : Number(seconds) * 1000
     throw unavailable(`The service cannot answer at the moment: HTTP ${status}`, { retryAfterMs })
   }
-  const answer = status === 200 && isJson(headers) ? parseObject(text) : undefined
+  const isJson = /^application\/json\b/i.test(headers.get('content-type') ?? '')
+  const answer = status === 200 && isJson ? parseObject(text) : undefined
   if (answer === undefined) throw unexpected(`HTTP ${status}`)
   // JSON of protobuf messages leaves out what is false.
   const { active = false, session, groups } = answer
@@ -107,10 +108,6 @@ function sessionIn(fields: object): Session {
   const session = readSession(fields as Record<string, unknown>)
   if (session === undefined) throw unexpected('a malformed session')
   return session
-}
-
-function isJson(headers: Headers): boolean {
-  return /^application\/json\b/i.test(headers.get('content-type') ?? '')
 }
 
 function retryAfterOf(error: unknown): number | undefined {

@@ -93,13 +93,11 @@ function asProofError(error: unknown): unknown {
   const { cause, metadata, message } = error
   switch (error.reason) {
     case 'INVALID_REQUEST':
-      return metadata.field === 'address'
-        ? new ProofError('ADDRESS_MISMATCH', 'The artifact has no address that such a wallet can have', {
-            cause: error,
-          })
-        : new ProofError('SIGNATURE_INVALID', message, { cause: error })
-    case 'SIGNATURE_INVALID':
-      return new ProofError('SIGNATURE_INVALID', message, { cause: error })
+    case 'SIGNATURE_INVALID': {
+      if (metadata.field !== 'address') return new ProofError('SIGNATURE_INVALID', message, { cause: error })
+      const problem = 'The artifact has no address that such a wallet can have'
+      return new ProofError('ADDRESS_MISMATCH', problem, { cause: error })
+    }
     case 'ADDRESS_MISMATCH':
       return otherAddress()
     case 'CONTRACT_WALLET_NEEDS_RPC':

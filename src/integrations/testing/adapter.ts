@@ -308,16 +308,10 @@ export function describeAdapterContract({ describe, test }: TestRunner, options:
       }
     })
 
-    describeAdapterTexts(
-      { describe, test },
-      {
-        ...options,
-        async judge(wallet, { address, chainId }, signed, text) {
-          const claim = { ...(await claimOf(wallet, signed)), message: text, address, chainId }
-          return (await judge(claim)).proven
-        },
-      },
-    )
+    describeAdapterTexts(test, options, async (wallet, { address, chainId }, signed, text) => {
+      const claim = { ...(await claimOf(wallet, signed)), message: text, address, chainId }
+      return (await judge(claim)).proven
+    })
   })
 }
 
@@ -359,14 +353,6 @@ function noise(length: number, seed: string): Uint8Array {
   ).subarray(0, length)
 }
 
-/** What the tests of an adapter's texts need. */
-interface AdapterTexts extends Pick<AdapterContractOptions, 'adapter' | 'makeWallet' | 'chainId'> {
-  /** What a wallet's signature over `signed` proves if `text` is the one that counts. `undefined`: nothing. */
-  readonly judge: (wallet: TestWallet, account: WalletAccount, signed: string, text: string) => Promise<Judged>
-}
-
-type Judged = ProvenIdentity | undefined
-
 const origin = 'https://app.example:8443'
 const form: SignInForm = {
   domain: 'app.example:8443',
@@ -394,9 +380,20 @@ const changedForms: readonly (readonly [what: string, form: SignInForm])[] = [
 /** What is no address or chain, and what would add a line to a text. */
 const forged = '\nURI: https://evil.example'
 
-/** Declares tests of an adapter's own texts, if it has them: the sign-in form and the account of a sign order. */
-function describeAdapterTexts({ test }: TestRunner, options: AdapterTexts): void {
-  const { adapter, makeWallet, chainId, judge } = options
+/**
+ * Declares tests of an adapter's own texts, if it has them: the sign-in form and the account of a sign order. `judge`
+ * resolves with what a wallet's signature over `signed` proves if `text` is the one that counts.
+ */
+function describeAdapterTexts(
+  test: TestRunner['test'],
+  { adapter, makeWallet, chainId }: AdapterContractOptions,
+  judge: (
+    wallet: TestWallet,
+    account: WalletAccount,
+    signed: string,
+    text: string,
+  ) => Promise<ProvenIdentity | undefined>,
+): void {
   const { signInText, accountId } = adapter
   const accountOf = ({ address }: TestWallet): WalletAccount => ({ address, chainId })
 
