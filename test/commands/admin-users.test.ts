@@ -1,6 +1,5 @@
 import { hash, randomUUID } from 'node:crypto'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
@@ -13,14 +12,14 @@ import { misspelt } from '../support/evm.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { sharedStores } from '../support/stores.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { makeWallet, proofOf } from '../support/wallet.ts'
 
 afterEach(() => void vi.unstubAllEnvs())
 
 /** A store file, or that of the environment, and what runs the command on it. */
-function newStore(isFile = true) {
-  const folder = mkdtempSync(join(tmpdir(), 'countersign-admin-users-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+async function newStore(isFile = true) {
+  const folder = await temporaryFolder()
   const store = `sqlite:${join(folder, 'store.db')}`
   const file = (name: string, content: string) => {
     const path = join(folder, name)
@@ -54,7 +53,7 @@ async function start(store: string, options: CountersignOptions = {}) {
 }
 
 test('list has every user once, the newest first, page by page, with groups and the last sign-in', async () => {
-  const { store, file, run, json } = newStore()
+  const { store, file, run, json } = await newStore()
   const { signIn } = await start(store)
   const sessions = []
   const wallets = [makeWallet(), makeWallet(), makeWallet()]
@@ -97,14 +96,15 @@ test.each([
   [['count', '--limit', '5'], 'count takes no --limit'],
   [['import'], 'write: import FILE'],
   [['count', '--add'], 'count takes no --add'],
+  [['count', '--keep-sessions'], 'count takes no --keep-sessions'],
 ])('wrong usage: %j', async (args, problem) => {
-  const { store, run } = newStore()
+  const { store, run } = await newStore()
   await start(store)
   expect(await run(...args)).toMatchObject({ code: 2, stderr: expect.stringContaining(problem) })
 })
 
 test('users of an application are the application’s to list and to import', async () => {
-  const { store, file, run } = newStore()
+  const { store, file, run } = await newStore()
   const { signIn } = await start(store, { resolveLogin: () => ({ id: 'user-1' }) })
   await signIn()
   for (const args of [['list'], ['count'], ['import', file('users.jsonl', '')]]) {
@@ -123,7 +123,7 @@ describe('import', () => {
 
   test('gives wallets to users, who sign in as these from then on, and changes nothing when it is repeated', async () => {
     vi.stubEnv('COUNTERSIGN_ADAPTERS', 'nimiq,ed25519,ethereum')
-    const { store, file, json } = newStore()
+    const { store, file, json } = await newStore()
     const { signIn, signInEthereum } = await start(store)
     const users = file(
       'users.jsonl',
@@ -177,7 +177,7 @@ describe('import', () => {
     ],
   ])('refuses the whole file for %s', async (_what, lines, problem) => {
     vi.stubEnv('COUNTERSIGN_ADAPTERS', 'nimiq,ed25519,ethereum')
-    const { store, file, run, json } = newStore()
+    const { store, file, run, json } = await newStore()
     await start(store)
     const good = line(`nimiq:${makeWallet().publicKeyHex}`, 'b')
     const { code, stderr } = await run('import', file('users.jsonl', [...lines, good].join('\n')))
@@ -187,7 +187,7 @@ describe('import', () => {
   })
 
   test('an id that is made here is taken for the wallet that it follows from, and no other', async () => {
-    const { store, file, run } = newStore()
+    const { store, file, run } = await newStore()
     const { signIn } = await start(store)
     const victim = makeWallet()
     const { publicKeyHex } = victim
@@ -201,7 +201,7 @@ describe('import', () => {
   })
 
   test('a user who exists gets another wallet with --add only, which says whose wallets they had', async () => {
-    const { file, run, json, store } = newStore()
+    const { file, run, json, store } = await newStore()
     const [first, second] = [makeWallet(), makeWallet()]
     const one = line(`nimiq:${first.publicKeyHex}`, '42')
     // Made before the service has started.
@@ -223,7 +223,7 @@ describe('import', () => {
   })
 
   test('refuses a wallet of another user, one that is blocked, and a file that is not there', async () => {
-    const { store, file, run, json } = newStore()
+    const { store, file, run, json } = await newStore()
     const { signIn } = await start(store)
     const { session } = await signIn(nimiq)
     const taken = file(
@@ -250,7 +250,7 @@ describe.each(sharedStores)('a user whose id is no plain ASCII, on %s', (_name, 
   test('is listed, counted, found, blocked and deleted as any other', async () => {
     vi.stubEnv('COUNTERSIGN_KEY_PREFIX', `ids-${randomUUID()}`)
     vi.stubEnv('COUNTERSIGN_STORE', await address())
-    const { file, run } = newStore(false)
+    const { file, run } = await newStore(false)
     const wallets = ids.map(() => makeWallet())
     const lines = ids.map((id, i) => JSON.stringify({ wallet: `nimiq:${wallets[i]!.publicKeyHex}`, user_id: id }))
     expect((await run('import', file('users.jsonl', lines.join('\n')))).code).toBe(0)

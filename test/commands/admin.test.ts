@@ -1,23 +1,21 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { adminCommand, adminCommands } from '../../src/commands/admin/admin.ts'
 import type { CountersignOptions } from '../../src/service/config.ts'
-import { type Ran, runHere, runMain } from '../support/command.ts'
+import { type Ran, runHere } from '../support/command.ts'
 import { makeComputer } from '../support/computer.ts'
 import { hasPart } from '../support/optional.ts'
 import { onPostgres, ordinaryStore } from '../support/ordinary-store.ts'
 import { freePort, RedisServer } from '../support/redis-server.ts'
-import { type RestAnswer, rest } from '../support/rest.ts'
+import { bearer, type RestAnswer, rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { dumpStore } from '../support/store-dump.ts'
+import { temporaryFolder, temporaryStore } from '../support/temporary-folder.ts'
 import { makeWallet, proofOf, type TestWallet } from '../support/wallet.ts'
 
 const secret = 'a secret for tests and for nothing else'
 const userAgent = 'Telltale browser/7.7'
-const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 const refusal = ({ status, json }: RestAnswer): [number, string] => [status, json.code]
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look at fields that they name.
@@ -94,14 +92,7 @@ const postgres: [name: string, open: () => Promise<string>] = ['PostgreSQL', asy
 const stores: [name: string, open: () => Promise<string>][] = onPostgres
   ? [postgres]
   : [
-      [
-        'an SQLite file',
-        async () => {
-          const folder = await mkdtemp(join(tmpdir(), 'countersign-admin-'))
-          onTestFinished(() => rm(folder, { recursive: true, force: true }))
-          return `sqlite:${join(folder, 'a.db')}`
-        },
-      ],
+      ['an SQLite file', temporaryStore],
       ...(hasPart('redis-server')
         ? ([
             [
@@ -339,35 +330,18 @@ describe.each(stores)('operators on %s', (_name, open) => {
   })
 })
 
-test('as a process, it works beside the service on the file that the settings name', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'countersign-admin-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
-  const store = `sqlite:${join(folder, 'a.db')}`
-  const { url } = await startService({ store })
-  const clients = new Clients(url)
+test('deleting a user lifts no block', async () => {
+  const store = await temporaryStore()
+  const clients = new Clients((await startService({ store })).url)
   const wallet = makeWallet()
   const { session } = await clients.signIn(wallet)
-  const options = { cwd: folder, env: { COUNTERSIGN_STORE: store } }
-  const spawned = (...args: string[]) => runMain(['admin', ...args], options)
-  expect(await spawned('find', wallet.address)).toMatchObject({
-    code: 0,
-    stdout: expect.stringContaining(session.userId),
-    stderr: '',
-  })
-  expect(await spawned('block', wallet.address)).toMatchObject({ code: 0, stderr: '' })
-  expect(refusal(await clients.trySignIn(wallet))).toEqual([403, 'LOGIN_REFUSED'])
-  expect(await spawned('delete', session.userId, '--yes')).toMatchObject({
-    code: 0,
-    stdout: `deleted ${session.userId}\n`,
-  })
-  // Deleting a user lifts no block.
+  await run(['block', wallet.address, '--store', store])
+  expect(await run(['delete', session.userId, '--yes', '--store', store])).toMatchObject({ code: 0, stderr: '' })
   expect(refusal(await clients.trySignIn(wallet))).toEqual([403, 'LOGIN_REFUSED'])
 })
 
 test('blocks hold with a session host of the application’s own, too', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'countersign-admin-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
-  const store = `sqlite:${join(folder, 'a.db')}`
+  const store = await temporaryStore()
   const unused = (): never => {
     throw new Error('not called')
   }
@@ -389,9 +363,7 @@ test('blocks hold with a session host of the application’s own, too', async ()
 })
 
 test('a session whose id begins with a hyphen, as one in 64 does, is ended like any other', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'countersign-admin-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
-  const store = `sqlite:${join(folder, 'a.db')}`
+  const store = await temporaryStore()
   const { url } = await startService({ store })
   const [clients, wallet] = [new Clients(url), makeWallet()]
   let { token, session } = await clients.signIn(wallet)
@@ -421,8 +393,7 @@ describe('the usage is wrong', () => {
     ['unknown argument "--force"', ['delete', 'a', '--force']],
     ['cannot be undone. Add --yes', ['delete', 'a']],
   ])('%s', async (message, args) => {
-    const folder = await mkdtemp(join(tmpdir(), 'countersign-admin-'))
-    onTestFinished(() => rm(folder, { recursive: true, force: true }))
+    const folder = await temporaryFolder()
     const store = `sqlite:${join(folder, 'a.db')}`
     await startService({ store })
     const { code, stdout, stderr } = await run(args.includes('--store') ? args : [...args, '--store', store])

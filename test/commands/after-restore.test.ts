@@ -1,5 +1,4 @@
-import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { copyFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { runCommand } from '../../src/commands/command.ts'
@@ -9,9 +8,11 @@ import { makeComputer } from '../support/computer.ts'
 import { hasPart } from '../support/optional.ts'
 import { PostgresServer } from '../support/postgres-server.ts'
 import { freePort, RedisServer } from '../support/redis-server.ts'
-import { rest } from '../support/rest.ts'
+import { bearer, rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
-import { makeWallet, proofOf, type TestWallet } from '../support/wallet.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { makeWallet, proofOf } from '../support/wallet.ts'
+import { okay, signIn, waitingOrder } from './calls.ts'
 
 /** A store, a copy of it, and what brings the copy back as an operator does who knows of nothing else. */
 interface Copied {
@@ -23,8 +24,7 @@ interface Copied {
 const run = (...args: string[]) => runHere(runCommand, args)
 
 async function inFile(): Promise<Copied> {
-  const folder = mkdtempSync(join(tmpdir(), 'countersign-past-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const folder = await temporaryFolder()
   const [file, copy] = [join(folder, 'store.db'), join(folder, 'copy.db')]
   return {
     store: `sqlite:${file}`,
@@ -67,12 +67,6 @@ const stores = [
   { name: 'PostgreSQL', open: inPostgres, isThere: hasPart('postgresql') },
 ]
 
-async function okay(...call: Parameters<typeof rest>) {
-  const answer = await rest(...call)
-  expect(answer.status, JSON.stringify(answer.json)).toBe(200)
-  return answer.json
-}
-
 /** Keys of what waits to be delivered. */
 async function queuedIn(url: string): Promise<string[]> {
   const store = await openStore(url)
@@ -80,17 +74,6 @@ async function queuedIn(url: string): Promise<string[]> {
   for await (const { key } of store.scan?.('webhook:') ?? []) keys.push(key)
   await store.close()
   return keys
-}
-
-const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
-
-async function waitingOrder(url: string, wallet: TestWallet, computerKey: string) {
-  const { orderId, claimToken, desktopToken } = await okay(url, '/cross-device/start', { kind: 'login', computerKey })
-  const { challengeToken } = await okay(url, '/cross-device/claim', { orderId, claimToken })
-  const challenge = await okay(url, `/cross-device/challenge?orderId=${orderId}`, undefined, bearer(challengeToken))
-  const { publicKeyHex, signatureHex } = proofOf(wallet, { nonceId: '', ...challenge })
-  const approval = { orderId, challengeToken, proof: { publicKeyHex, signatureHex }, rememberComputer: true }
-  return { holder: { orderId, desktopToken }, approval }
 }
 
 describe.each(stores)('a copy of the past in $name', ({ open, isThere }) => {
@@ -110,11 +93,11 @@ describe.each(stores)('a copy of the past in $name', ({ open, isThere }) => {
         const computerProof = await computer.prove(holder)
         return await okay(url, '/cross-device/finalize', { ...holder, returnCode, computerProof })
       }
-      const signedIn = await okay(url, '/wallet/verify', proofOf(wallet, await okay(url, '/wallet/nonce', {})))
-      await finalize(await waitingOrder(url, wallet, computer.key))
+      const signedIn = await signIn(url, wallet)
+      await finalize(await waitingOrder(url, wallet, { computerKey: computer.key }))
       expect((await okay(url, '/computers', undefined, bearer(signedIn.token))).computers).toHaveLength(1)
       const nonce = proofOf(wallet, await okay(url, '/wallet/nonce', {}))
-      const order = await waitingOrder(url, wallet, (await makeComputer()).key)
+      const order = await waitingOrder(url, wallet, { computerKey: (await makeComputer()).key })
       await copy()
       // After the copy was made.
       await okay(url, '/wallet/verify', nonce)
@@ -140,7 +123,7 @@ describe.each(stores)('a copy of the past in $name', ({ open, isThere }) => {
           json: { code: 'ORDER_NOT_FOUND' },
         })
         expect((await rest(restored, '/session', undefined, bearer(signedIn.token))).status).toBe(kept)
-        const anew = await okay(restored, '/wallet/verify', proofOf(wallet, await okay(restored, '/wallet/nonce', {})))
+        const anew = await signIn(restored, wallet)
         expect(anew.userId).toBe(signedIn.userId)
         expect((await okay(restored, '/computers', undefined, bearer(anew.token))).computers).toEqual([])
         await again.close(0)
@@ -151,10 +134,4 @@ describe.each(stores)('a copy of the past in $name', ({ open, isThere }) => {
       expect(once.stdout).toMatch(/^dropped 0 records; all sessions have ended\. Block, unlink and delete again /)
     },
   )
-})
-
-test('only after-restore keeps sessions', async () => {
-  const { store } = await inFile()
-  const { code, stderr } = await run('admin', 'count', '--store', store, '--keep-sessions')
-  expect([code, stderr]).toEqual([2, 'countersign admin: count takes no --keep-sessions; --help shows the usage\n'])
 })

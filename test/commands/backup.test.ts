@@ -1,36 +1,27 @@
 import { spawn } from 'node:child_process'
-import {
-  copyFileSync,
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  truncateSync,
-} from 'node:fs'
-import { tmpdir } from 'node:os'
+import { copyFileSync, existsSync, readdirSync, readFileSync, statSync, truncateSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
-import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { runCommand } from '../../src/commands/command.ts'
 import { makeFile } from '../store/formats.ts'
 import { endOf, type Ran, runHere } from '../support/command.ts'
 import { makeComputer } from '../support/computer.ts'
 import { hasPart } from '../support/optional.ts'
-import { rest } from '../support/rest.ts'
+import { bearer, rest } from '../support/rest.ts'
 import { type ServiceProcess, spawnService } from '../support/service.ts'
-import { makeWallet, proofOf, type TestWallet } from '../support/wallet.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { makeWallet, proofOf } from '../support/wallet.ts'
+import { okay, signIn, waitingOrder } from './calls.ts'
 
 const mainFile = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 
 let folder = ''
 let store = ''
 let copy = ''
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'countersign-backup-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+beforeEach(async () => {
+  folder = await temporaryFolder()
   store = join(folder, 'store.db')
   copy = join(folder, 'copy.db')
 })
@@ -53,28 +44,6 @@ async function spawned([program, ...wrapping]: readonly [string, ...string[]], a
 
 function serve(environment: Record<string, string> = {}): Promise<ServiceProcess> {
   return spawnService({ COUNTERSIGN_STORE: `sqlite:${store}`, COUNTERSIGN_CONFIRMATION_CODE: 'return', ...environment })
-}
-
-async function okay(...call: Parameters<typeof rest>) {
-  const answer = await rest(...call)
-  expect(answer.status, JSON.stringify(answer.json)).toBe(200)
-  return answer.json
-}
-
-async function signIn(url: string, wallet: TestWallet) {
-  return await okay(url, '/wallet/verify', proofOf(wallet, await okay(url, '/wallet/nonce', {})))
-}
-
-const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
-
-/** An order that waits for its approval, and that. */
-async function waitingOrder(url: string, wallet: TestWallet, details: object = {}) {
-  const { orderId, claimToken, desktopToken } = await okay(url, '/cross-device/start', { kind: 'login', ...details })
-  const { challengeToken } = await okay(url, '/cross-device/claim', { orderId, claimToken })
-  const challenge = await okay(url, `/cross-device/challenge?orderId=${orderId}`, undefined, bearer(challengeToken))
-  const { publicKeyHex, signatureHex } = proofOf(wallet, { nonceId: '', ...challenge })
-  const approval = { orderId, challengeToken, proof: { publicKeyHex, signatureHex }, rememberComputer: true }
-  return { orderId, desktopToken, approval }
 }
 
 const partials = (): string[] => readdirSync(folder).filter((name) => name.includes('.partial'))
@@ -181,9 +150,7 @@ describe('a restored store', () => {
     const computer = await makeComputer()
     const known = await waitingOrder(service.url, wallet, { computerKey: computer.key })
     const { returnCode } = await okay(service.url, '/cross-device/approve', known.approval)
-    const { orderId, desktopToken } = known
-    const holder = { orderId, desktopToken }
-    const finalized = { ...holder, returnCode, computerProof: await computer.prove(holder) }
+    const finalized = { ...known.holder, returnCode, computerProof: await computer.prove(known.holder) }
     const byOrder = await okay(service.url, '/cross-device/finalize', finalized)
     expect((await okay(service.url, '/computers', undefined, bearer(token))).computers).toHaveLength(1)
     const nonce = proofOf(wallet, await okay(service.url, '/wallet/nonce', {}))
@@ -191,7 +158,7 @@ describe('a restored store', () => {
     expect(await run(['backup', copy])).toMatchObject({ code: 0 })
     // After the copy was made.
     await okay(service.url, '/wallet/verify', nonce)
-    await okay(service.url, '/cross-device/cancel', { orderId: order.orderId, desktopToken: order.desktopToken })
+    await okay(service.url, '/cross-device/cancel', order.holder)
     await okay(service.url, '/sign-out', {}, bearer(token))
     expect(await service.stop()).toBe(0)
 

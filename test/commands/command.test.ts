@@ -1,13 +1,13 @@
-import { readFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { allOptions } from '../../src/service/config.ts'
 import { runMain } from '../support/command.ts'
+import { readFromRoot } from '../support/repository.ts'
 
 /** Runs the command as a process, with these environment variables only. */
 const run = (args: readonly string[], env: Record<string, string> = {}) => runMain(args, { env })
 
 test('--version prints the version of the package', async () => {
-  const { version } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8'))
+  const { version } = JSON.parse(await readFromRoot('package.json'))
   expect(await run(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' })
 })
 

@@ -7,7 +7,7 @@ import { runHereIn } from '../support/command.ts'
 import { freePort } from '../support/redis-server.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
-import { temporaryStore } from '../support/temporary-store.ts'
+import { temporaryStore } from '../support/temporary-folder.ts'
 
 /** All that a SQLite file has. */
 function dump(file: string): unknown {

@@ -21,6 +21,7 @@ import { clockAhead } from '../support/redis-clock.ts'
 import { freePort, RedisServer } from '../support/redis-server.ts'
 import { startService } from '../support/service.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const secret = 'a-secret-for-tests-and-for-nothing-else'
 
@@ -129,7 +130,7 @@ describe('usage', () => {
     const [code, stdout] = await run({ COUNTERSIGN_SECRET: 'short' })
     expect(stdout).toMatch(/^✓ ok {7}node {15}Node\.js \d/)
     expect(stdout).toMatch(
-      /\n✗ problem {2}configuration {6}secret [^\n]+\n {30}Correct that setting[^\n]+\n- skipped {2}/,
+      /\n✗ problem {2}configuration {6}secret \(COUNTERSIGN_SECRET\) must be text of 32 [^\n]+\n {30}Correct that setting[^\n]+\n- skipped {2}/,
     )
     expect(stdout).toMatch(/\n\n1 problem, 0 warnings, \d+ skipped\n$/)
     expect(code).toBe(1)
@@ -257,15 +258,6 @@ describe('a setup with SQLite', () => {
     expect(await readdir(folder)).toEqual(before)
   })
 
-  test('whose secret is too short', async () => {
-    expectOneProblem(
-      await doctor({ COUNTERSIGN_SECRET: 'not-32-characters' }),
-      'configuration',
-      /secret \(COUNTERSIGN_SECRET\) must be text of 32 characters/,
-      /Correct that setting/,
-    )
-  })
-
   test('whose file cannot be written, because its folder is a file', async () => {
     await writeFile(join(folder, 'a-file'), '')
     const report = await doctor({ COUNTERSIGN_STORE: `sqlite:${folder}/a-file/countersign.db` })
@@ -273,8 +265,7 @@ describe('a setup with SQLite', () => {
   })
 
   test.skipIf(process.getuid?.() !== 0)('whose file, or the folder of its file, is not the user’s own', async () => {
-    const foreign = await mkdtemp(join(tmpdir(), 'countersign-foreign-'))
-    onTestFinished(() => rm(foreign, { recursive: true }))
+    const foreign = await temporaryFolder()
     await mkdir(join(foreign, 'empty'))
     await startService({ store: `sqlite:${foreign}/there.db` }).then(({ service }) => service.close(0))
     await chmod(foreign, 0o755)
@@ -536,21 +527,13 @@ test('if everything hangs, it still comes to an end', { timeout: 20_000 }, async
 
 describe.skipIf(!hasPart('redis-server'))('a setup with Redis', () => {
   const persistent = ['--appendonly', 'yes']
+  const on = (store: string) => ({ COUNTERSIGN_STORE: store, COUNTERSIGN_SECRET: secret })
 
   test('a Redis that evicts is a problem', async () => {
-    await using redis = await RedisServer.start(
-      ...persistent,
-      '--maxmemory',
-      '100mb',
-      '--maxmemory-policy',
-      'allkeys-lru',
-    )
-    expectOneProblem(
-      await doctor({ COUNTERSIGN_STORE: redis.url, COUNTERSIGN_SECRET: secret }),
-      'redis',
-      /maxmemory-policy is allkeys-lru/,
-      /Set maxmemory-policy to noeviction/,
-    )
+    const evicting = ['--maxmemory', '100mb', '--maxmemory-policy', 'allkeys-lru']
+    await using redis = await RedisServer.start(...persistent, ...evicting)
+    const report = await doctor(on(redis.url))
+    expectOneProblem(report, 'redis', /maxmemory-policy is allkeys-lru/, /Set maxmemory-policy to noeviction/)
   })
 
   test('a Redis that is too old is a problem', async () => {
@@ -559,37 +542,24 @@ describe.skipIf(!hasPart('redis-server'))('a setup with Redis', () => {
     // There is no old one to install beside the new one.
     const version = /\b7\.\d+\.\d+\b/g
     proxy.answer = (chunk) => Buffer.from(chunk.toString('latin1').replace(version, asOld), 'latin1')
-    expectOneProblem(
-      await doctor({ COUNTERSIGN_STORE: `redis://127.0.0.1:${proxy.port}`, COUNTERSIGN_SECRET: secret }),
-      'store',
-      /is Redis 6\.[\d.]+, and .* needs Redis 7/,
-      /COUNTERSIGN_STORE/,
-    )
+    const report = await doctor(on(`redis://127.0.0.1:${proxy.port}`))
+    expectOneProblem(report, 'store', /is Redis 6\.[\d.]+, and .* needs Redis 7/, /COUNTERSIGN_STORE/)
   })
 
   test('whose clock is off', async () => {
     await using redis = await RedisServer.start(...persistent)
     const proxy = await startTcpProxy(redis.port)
     proxy.answer = clockAhead(-90)
-    expectOneProblem(
-      await doctor({ COUNTERSIGN_STORE: `redis://127.0.0.1:${proxy.port}`, COUNTERSIGN_SECRET: secret }),
-      'clock',
-      /the clock of Redis is (89|90|91)\.\d seconds behind/,
-      /time server/,
-    )
+    const report = await doctor(on(`redis://127.0.0.1:${proxy.port}`))
+    expectOneProblem(report, 'clock', /the clock of Redis is (89|90|91)\.\d seconds behind/, /time server/)
   })
 
   test('a Redis Cluster is checked on each node', async () => {
-    await using node = await RedisServer.start(
-      ...persistent,
-      '--cluster-enabled',
-      'yes',
-      '--maxmemory-policy',
-      'allkeys-lru',
-    )
+    const evicting = ['--cluster-enabled', 'yes', '--maxmemory-policy', 'allkeys-lru']
+    await using node = await RedisServer.start(...persistent, ...evicting)
     await node.cli('CLUSTER', 'ADDSLOTSRANGE', '0', '16383')
     await expect.poll(() => node.cli('CLUSTER', 'INFO'), { timeout: 15_000 }).toContain('cluster_state:ok')
-    const env = { COUNTERSIGN_STORE: `redis+cluster://127.0.0.1:${node.port}`, COUNTERSIGN_SECRET: secret }
+    const env = on(`redis+cluster://127.0.0.1:${node.port}`)
     expect(faults(await doctor(env))).toEqual([expect.stringMatching(/^warning of redis: .*allkeys-lru/)])
     await node.cli('CONFIG', 'SET', 'maxmemory', '100mb')
     expectOneProblem(await doctor(env), 'redis', /allkeys-lru/, /noeviction/)
@@ -603,8 +573,7 @@ describe.skipIf(!hasPart('redis-server'))('a setup with Redis', () => {
 
   test('a store in Redis that keeps nothing, or would evict if it had a bound, is warned of', async () => {
     await using redis = await RedisServer.start('--maxmemory-policy', 'volatile-ttl')
-    const env = { COUNTERSIGN_STORE: redis.url, COUNTERSIGN_SECRET: secret }
-    expect(faults(await doctor(env))).toEqual([
+    expect(faults(await doctor(on(redis.url)))).toEqual([
       expect.stringMatching(/^warning of redis: .*volatile-ttl, though it has no maxmemory yet/),
       expect.stringMatching(/^warning of redis: .*its restart signs all users out/),
     ])
@@ -643,7 +612,7 @@ describe.skipIf(!hasPart('redis-server'))('a setup with Redis', () => {
   test('a store in Redis that is in use is left as it was', async () => {
     await using redis = await RedisServer.start(...persistent)
     await redis.cli('SET', 'countersign:session:x', 'y')
-    expect((await doctor({ COUNTERSIGN_STORE: redis.url, COUNTERSIGN_SECRET: secret })).code).toBe(0)
+    expect((await doctor(on(redis.url))).code).toBe(0)
     expect(await redis.cli('KEYS', '*')).toBe('countersign:session:x')
   })
 })
@@ -654,15 +623,8 @@ function asOld(version: string): string {
 }
 
 describe.skipIf(!hasPart('redis-server') || !hasPart('nginx') || !hasPart('openssl'))('behind nginx with TLS', () => {
-  /** The ports of nginx: for each way to set it up, one. */
-  interface Ports {
-    readonly good: number
-    readonly bare: number
-    readonly plain: number
-    readonly untrusted: number
-    readonly expired: number
-    readonly foreign: number
-  }
+  /** The ways to set nginx up, each at a port of its own. */
+  const ways = ['good', 'bare', 'plain', 'untrusted', 'expired', 'foreign'] as const
 
   /** A service with Redis, behind nginx in all those ways, and the environment of both it and the command. */
   async function startAll(options: CountersignOptions = {}) {
@@ -674,14 +636,8 @@ describe.skipIf(!hasPart('redis-server') || !hasPart('nginx') || !hasPart('opens
       authority.issue('localhost', -1),
       authority.issue('auth.example', 60),
     ])
-    const ports: Ports = {
-      good: await freePort(),
-      bare: await freePort(),
-      plain: await freePort(),
-      untrusted: await freePort(),
-      expired: await freePort(),
-      foreign: await freePort(),
-    }
+    const found = await Promise.all(ways.map(async (way) => [way, await freePort()] as const))
+    const ports = Object.fromEntries(found) as Record<(typeof ways)[number], number>
     const upstream = await freePort()
     const trusted = (['good', 'bare', 'expired', 'foreign'] as const).map((name) => `https://localhost:${ports[name]}`)
     await startService({
@@ -749,7 +705,7 @@ describe.skipIf(!hasPart('redis-server') || !hasPart('nginx') || !hasPart('opens
     expect(good.code).toBe(0)
 
     const several = await spawned(at(ports.good), {
-      args: ['bare', 'untrusted'].flatMap((name) => ['--url', `https://localhost:${ports[name as keyof Ports]}`]),
+      args: (['bare', 'untrusted'] as const).flatMap((name) => ['--url', `https://localhost:${ports[name]}`]),
     })
     expect(faults(several)).toEqual([
       expect.stringMatching(

@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
@@ -15,6 +14,7 @@ import { PostgresServer } from '../support/postgres-server.ts'
 import { freePort } from '../support/redis-server.ts'
 import { startService } from '../support/service.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { makeWallet } from '../support/wallet.ts'
 
 /** Runs a command as a process, and resolves with its exit code and what it printed. */
@@ -48,8 +48,7 @@ describe.skipIf(!hasPart('postgresql'))('commands on a store in PostgreSQL', () 
   }
 
   test('take two connections for calls and one for watches unless the address says more, however far it is', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'countersign-commands-'))
-    onTestFinished(() => rm(folder, { recursive: true, force: true }))
+    const folder = await temporaryFolder()
     const file = join(folder, 'users')
     const users = Array.from({ length: 500 }, (_, i) => ({
       wallet: `nimiq:${makeWallet().publicKeyHex}`,
@@ -147,8 +146,7 @@ describe.skipIf(!hasPart('postgresql'))('doctor, with a store in PostgreSQL', ()
   })
 
   test('a standby that is not waited for is warned of, by the start of a service too', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'countersign-standby-'))
-    onTestFinished(() => rm(folder, { recursive: true, force: true }))
+    const folder = await temporaryFolder()
     const args = ['-D', folder, '-h', '127.0.0.1', '-p', `${server.port}`, '-U', 'postgres', '--synchronous']
     const standby = spawn(join(server.programs, 'pg_receivewal'), args, { stdio: 'ignore' })
     onTestFinished(() => void standby.kill('SIGKILL'))

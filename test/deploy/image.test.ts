@@ -1,7 +1,6 @@
-import { chown, cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { chown, cp, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { connect, shop } from '../oidc/support.ts'
 import { signInClients } from '../support/clients.ts'
@@ -9,9 +8,8 @@ import { buildImage, type Container, type Image, runContainer } from '../support
 import { signInWith } from '../support/flows.ts'
 import { hasPart } from '../support/optional.ts'
 import { freePort } from '../support/redis-server.ts'
+import { readFromRoot, root } from '../support/repository.ts'
 import { rest } from '../support/rest.ts'
-
-const root = fileURLToPath(new URL('../..', import.meta.url))
 
 describe.skipIf(!hasPart('overlay mounts') || !hasPart('npm registry'))('the image of the Dockerfile', () => {
   let folder: string
@@ -125,7 +123,7 @@ describe.skipIf(!hasPart('overlay mounts') || !hasPart('npm registry'))('the ima
 })
 
 test('the Dockerfile keeps to one major of Node.js that the package supports', async () => {
-  const [, major] = /NODE_IMAGE=node:(\d+)-slim$/m.exec(await readFile(join(root, 'Dockerfile'), 'utf8')) ?? []
-  const { engines } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
+  const [, major] = /NODE_IMAGE=node:(\d+)-slim$/m.exec(await readFromRoot('Dockerfile')) ?? []
+  const { engines } = JSON.parse(await readFromRoot('package.json'))
   expect(Number(major)).toBeGreaterThanOrEqual(Number(engines.node.replace('>=', '')))
 })

@@ -1,23 +1,20 @@
-import { execFile } from 'node:child_process'
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { resolveSettings, unknownVariables } from '../../src/service/config.ts'
 import { signInClients } from '../support/clients.ts'
+import { run } from '../support/command.ts'
 import { completeOrder, signInWith } from '../support/flows.ts'
 import { keptLog } from '../support/log-lines.ts'
 import { hasPart, systemPython } from '../support/optional.ts'
 import { orderClients } from '../support/orders.ts'
 import { freePort, redisCli, said, spawnRedis } from '../support/redis-server.ts'
+import { readFromRoot, root } from '../support/repository.ts'
 import { spawnService, startService } from '../support/service.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 
-const run = promisify(execFile)
-const root = fileURLToPath(new URL('../..', import.meta.url))
-const dockerfile = await readFile(join(root, 'Dockerfile'), 'utf8')
-const page = await readFile(join(root, 'docs/containers.md'), 'utf8')
+const dockerfile = await readFromRoot('Dockerfile')
+const page = await readFromRoot('docs/containers.md')
 
 /**
  * Time in seconds that a stop can take after its drain: requests in progress have ten, audit events on their way some
@@ -66,13 +63,12 @@ describe.skipIf(!hasPart('python3-yaml'))('the Compose file', () => {
   test.skipIf(!hasPart('redis-server'))(
     'runs a Redis that the service can use with the users of the page, and that keeps what it has acknowledged',
     async () => {
-      const folder = await mkdtemp(join(tmpdir(), 'countersign-compose-'))
-      onTestFinished(() => rm(folder, { recursive: true, force: true }))
+      const folder = await temporaryFolder()
       const [, snippet = ''] = /<!-- executed by test\/deploy -->\n\n```sh\n([\s\S]*?)```/.exec(page) ?? []
       await run('sh', ['-euc', snippet], { cwd: folder })
       expect((await stat(join(folder, 'secrets'))).mode & 0o777).toBe(0o700)
       const [{ services }] = await readYaml('compose/compose.yaml')
-      const configuration = await readFile(join(root, 'deploy/compose/redis.conf'), 'utf8')
+      const configuration = await readFromRoot('deploy/compose/redis.conf')
       const here = configuration.replace('dir /data', `dir ${folder}`).replace('/run/secrets', join(folder, 'secrets'))
       await writeFile(join(folder, 'redis.conf'), here)
       const port = await freePort()

@@ -1,24 +1,20 @@
-import { execFile } from 'node:child_process'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { adminCommands } from '../../src/commands/admin/admin.ts'
+import { run } from '../support/command.ts'
+import { readFromRoot, root } from '../support/repository.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
+import { executedSnippets } from '../support/snippets.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { makeWallet, proofOf, type TestWallet } from '../support/wallet.ts'
 
-const root = fileURLToPath(new URL('../..', import.meta.url))
-const page = await readFile(join(root, 'docs/admin.md'), 'utf8')
-const snippets = [...page.matchAll(/<!-- executed by test\/docs -->\n```sh\n([\s\S]*?)```/g)].map(
-  ([, code = '']) => code,
-)
+const page = await readFromRoot('docs/admin.md')
+const snippets = (await executedSnippets('docs/admin.md')).map(({ code }) => code)
 
 test('every command of docs/admin.md runs, and the page names every command', { timeout: 120_000 }, async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'countersign-admin-docs-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const folder = await temporaryFolder()
   const store = `sqlite:${join(folder, 'a.db')}`
   const { url } = await startService({ store })
   const wallet = makeWallet()
@@ -50,7 +46,7 @@ test('every command of docs/admin.md runs, and the page names every command', { 
   const [, users = ''] = /```json\n([\s\S]*?)```/.exec(page) ?? []
   await writeFile(join(folder, 'users.jsonl'), users)
   const script = ['set -e', 'countersign() { "$NODE" "$MAIN" "$@"; }', ...snippets].join('\n')
-  const { stdout, stderr } = await promisify(execFile)('sh', ['-c', script], { cwd: folder, env })
+  const { stdout, stderr } = await run('sh', ['-c', script], { cwd: folder, env })
   expect(stderr).toBe('')
   expect(stdout).toMatch(/ended 1 session\nended 1 session\n[\s\S]*blocked[\s\S]*unblocked\n[\s\S]*moved from/)
   expect(stdout).toContain('1 wallet of 1 user, 1 of them new\n')

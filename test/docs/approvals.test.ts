@@ -1,21 +1,21 @@
-import { execFile, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cp, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { DatabaseSync } from 'node:sqlite'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
 import { startApprovals, TestUser } from '../integrations/approvals/support.ts'
+import { run } from '../support/command.ts'
 import { hasPart, systemPython } from '../support/optional.ts'
 import { freePort } from '../support/redis-server.ts'
+import { readFromRoot, root } from '../support/repository.ts'
 import { spawnService } from '../support/service.ts'
+import { withSources } from '../support/snippets.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { blocksOf } from './blocks.ts'
 
-const root = fileURLToPath(new URL('../..', import.meta.url))
-const page = await readFile(join(root, 'docs/approvals.md'), 'utf8')
+const page = await readFromRoot('docs/approvals.md')
 const blocks = blocksOf(page)
 
 function codeIn(language: string, containing = ''): string {
@@ -25,8 +25,7 @@ function codeIn(language: string, containing = ''): string {
 }
 
 async function makeFolder(files: Readonly<Record<string, string>> = {}): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'countersign-approvals-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const folder = await temporaryFolder()
   for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text)
   return folder
 }
@@ -64,7 +63,7 @@ async function runWith(
 /** The environment that the settings of the page make, typed into a shell, for a service at this address. */
 async function settingsOf(url: string): Promise<Record<string, string>> {
   const settings = codeIn('sh').replaceAll('https://sign.example', url)
-  const { stdout } = await promisify(execFile)('sh', ['-c', `set -a\n${settings}\nenv`])
+  const { stdout } = await run('sh', ['-c', `set -a\n${settings}\nenv`])
   const entries = stdout.split('\n').map((line) => /^(START_KEY|COUNTERSIGN_\w+)=(.*)$/.exec(line)?.slice(1) ?? [])
   return Object.fromEntries(entries.filter(({ length }) => length > 0))
 }
@@ -90,9 +89,8 @@ test('the steps of the page, in their order, delete what was signed, and nothing
   }
   Object.assign(globalThis, { yourApplication: application })
   onTestFinished(() => void Reflect.deleteProperty(globalThis, 'yourApplication'))
-  const source = JSON.stringify(join(root, 'src/integrations/approvals/index.ts'))
   const folder = await makeFolder({
-    'tool.ts': codeIn('ts').replace("'countersign/approvals'", source),
+    'tool.ts': withSources(codeIn('ts')),
     'your-application.ts': 'export const { userOf, sendLink, deleteRepository } = globalThis.yourApplication',
   })
   process.env.SIGN_URL = url
@@ -128,9 +126,7 @@ test('the statement of the page gives an approval out once, to two backends with
   }
   Object.assign(globalThis, { yourDatabase: { query } })
   onTestFinished(() => void Reflect.deleteProperty(globalThis, 'yourDatabase'))
-  const source = JSON.stringify(join(root, 'src/integrations/approvals/index.ts'))
-  const text = code
-    .replace("'countersign/approvals'", source)
+  const text = withSources(code)
     .replace("process.env.SIGN_URL ?? 'https://sign.example'", JSON.stringify(url))
     .replace("process.env.START_KEY ?? ''", JSON.stringify(startKey))
   const folder = await makeFolder({
@@ -148,7 +144,7 @@ test('the statement of the page gives an approval out once, to two backends with
 })
 
 test('the page names every reason', async () => {
-  const source = await readFile(join(root, 'src/integrations/approvals/error.ts'), 'utf8')
+  const source = await readFromRoot('src/integrations/approvals/error.ts')
   const reasons = [...source.matchAll(/^ {2}\| '(\w+)'$/gm)].map(([, reason]) => reason)
   expect(reasons).toHaveLength(8)
   for (const reason of reasons) expect(page).toMatch(new RegExp(`^\\|[^|]*\`${reason}\``, 'm'))
@@ -172,7 +168,7 @@ test.skipIf(!hasPart('go'))(
     await cp(join(root, 'examples/go/proof.go'), join(folder, 'proof/proof.go'))
     const env = { GOFLAGS: '-mod=mod', GOPROXY: 'off', GOCACHE: join(folder, 'cache') }
     const options = { cwd: folder, env: { ...process.env, ...env }, timeout: 300_000 }
-    await promisify(execFile)('go', ['build', '-o', 'approve', '.'], options)
+    await run('go', ['build', '-o', 'approve', '.'], options)
     expect(await runWith([join(folder, 'approve')], { cwd: folder }, 'approve')).toBe('true <nil>')
     expect(await runWith([join(folder, 'approve')], { cwd: folder }, 'reject')).toBe('false <nil>')
   },

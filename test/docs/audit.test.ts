@@ -1,15 +1,15 @@
 import { spawn } from 'node:child_process'
-import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { signIn } from '../integrations/backend/support.ts'
 import { allTypes } from '../observe/audit/types.ts'
 import { freePort } from '../support/redis-server.ts'
+import { readFromRoot } from '../support/repository.ts'
 import { startService } from '../support/service.ts'
+import { workFolder } from '../support/snippets.ts'
 
-const page = await readFile(new URL('../../docs/audit.md', import.meta.url), 'utf8')
+const page = await readFromRoot('docs/audit.md')
 
 test('the table has each type of event, and no other', () => {
   const rows = [...page.matchAll(/^\| `([a-z_.]+)` \|/gm)].map(([, type]) => type)
@@ -18,10 +18,7 @@ test('the table has each type of event, and no other', () => {
 
 test('the receiver on the page takes an event and refuses a forged one', async () => {
   const [, code = ''] = /```ts\n([\s\S]*?)```/.exec(page) ?? []
-  const folder = await mkdtemp(join(tmpdir(), 'countersign-receiver-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
-  await symlink(fileURLToPath(new URL('../../node_modules', import.meta.url)), join(folder, 'node_modules'))
-  await writeFile(join(folder, 'package.json'), '{"type":"module"}')
+  const folder = await workFolder()
   await writeFile(join(folder, 'receiver.ts'), code)
   const secret = `whsec_${Buffer.from('a secret of the tests, and of no use').toString('base64')}`
   const port = await freePort()

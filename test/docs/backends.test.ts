@@ -1,15 +1,12 @@
-import { execFile } from 'node:child_process'
-import { readFile } from 'node:fs/promises'
-import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import type { RemoteSessionVerifierOptions } from '../../src/integrations/backend/index.ts'
 import { signIn } from '../integrations/backend/support.ts'
+import { run } from '../support/command.ts'
 import { hasPart, systemPython } from '../support/optional.ts'
+import { readFromRoot } from '../support/repository.ts'
 import { startService } from '../support/service.ts'
 
-const run = promisify(execFile)
-const read = (path: string): Promise<string> => readFile(new URL(`../../${path}`, import.meta.url), 'utf8')
-const page = await read('docs/backends.md')
+const page = await readFromRoot('docs/backends.md')
 
 /** The code blocks of a language that follow a text, the nearest first. */
 function blocksAfter(text: string, language: string): string[] {
@@ -34,7 +31,7 @@ test.each([
   const own = ownLines(snippet)
   expect(own.length).toBeGreaterThan(0)
   expect(own.length).toBeLessThanOrEqual(5)
-  const example = (await read(`examples/backend/${name}.ts`)).replace(/\s+/g, ' ')
+  const example = (await readFromRoot(`examples/backend/${name}.ts`)).replace(/\s+/g, ' ')
   for (const line of own) expect(example).toContain(line.trim())
 })
 

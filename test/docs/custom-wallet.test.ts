@@ -1,15 +1,10 @@
-import { execFile } from 'node:child_process'
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { run } from '../support/command.ts'
+import { readFromRoot, root } from '../support/repository.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { blocksOf } from './blocks.ts'
-
-const run = promisify(execFile)
-const root = fileURLToPath(new URL('../..', import.meta.url))
-const read = (path: string): Promise<string> => readFile(join(root, path), 'utf8')
 
 /** The subpaths of the package that the example imports, and where their sources are. */
 const sources: Readonly<Record<string, string>> = {
@@ -34,10 +29,9 @@ test.each([
 ])(
   "the guide's adapters keep the contract and sign in: %s",
   async (file, tests) => {
-    const folder = await mkdtemp(join(tmpdir(), 'countersign-custom-wallet-'))
-    onTestFinished(() => rm(folder, { recursive: true, force: true }))
+    const folder = await temporaryFolder()
     for (const name of await readdir(join(root, 'examples/custom-wallet'))) {
-      await writeFile(join(folder, name), withSources(await read(`examples/custom-wallet/${name}`)))
+      await writeFile(join(folder, name), withSources(await readFromRoot(`examples/custom-wallet/${name}`)))
     }
     // Without the variable that tells node:test that it runs within another test runner of Node's own.
     const { NODE_TEST_CONTEXT: _, ...env } = process.env
@@ -52,9 +46,9 @@ test.each([
 
 test('the guide shows parts of examples/custom-wallet, to the letter', async () => {
   const programs = await Promise.all(
-    ['ring', 'stellar', 'tron'].map((name) => read(`examples/custom-wallet/${name}.ts`)),
+    ['ring', 'stellar', 'tron'].map((name) => readFromRoot(`examples/custom-wallet/${name}.ts`)),
   )
-  const blocks = blocksOf(await read('docs/custom-wallet.md')).map(({ text }) => text)
+  const blocks = blocksOf(await readFromRoot('docs/custom-wallet.md')).map(({ text }) => text)
   const parts = blocks.filter((text) => /signedBytes|signatureAdapter\(/.test(text))
   expect(parts).toHaveLength(4)
   for (const part of parts)

@@ -1,27 +1,23 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { fileURLToPath } from 'node:url'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { checks } from '../../src/commands/doctor/checks.ts'
 import { freePort } from '../support/redis-server.ts'
+import { readFromRoot, root } from '../support/repository.ts'
+import { executedSnippets } from '../support/snippets.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 
-const root = fileURLToPath(new URL('../..', import.meta.url))
-const page = await readFile(join(root, 'docs/doctor.md'), 'utf8')
+const page = await readFromRoot('docs/doctor.md')
 
-/** The page's snippets that say they are executed. */
-const snippets = [...page.matchAll(/<!-- executed by test\/docs -->\n```sh\n([\s\S]*?)```/g)].map(
-  ([, code = '']) => code,
-)
+const snippets = (await executedSnippets('docs/doctor.md')).map(({ code }) => code)
 const [before = '', inJob = ''] = snippets
 
 /** Runs a snippet as a shell does that stops at the first failure, in a folder of its own. */
 async function runShell(code: string, env: Record<string, string> = {}) {
-  const folder = await mkdtemp(join(tmpdir(), 'countersign-snippet-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const folder = await temporaryFolder()
   const command = `countersign() { "$NODE" "$MAIN" "$@"; }\n${code}`
   const child = spawn('sh', ['-euc', command], {
     cwd: folder,

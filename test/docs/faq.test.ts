@@ -1,24 +1,21 @@
-import { execFile } from 'node:child_process'
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createCountersignClient } from '../../src/browser/client/index.ts'
 import { createCountersign } from '../../src/index.ts'
 import { optionsFromEnvironment } from '../../src/service/config.ts'
 import { MapStorage } from '../browser/client/support.ts'
+import { run } from '../support/command.ts'
+import { readFromRoot, root } from '../support/repository.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { makeWallet, proofOf, type TestWallet } from '../support/wallet.ts'
 import { blocksOf, type CodeBlock } from './blocks.ts'
 import { phone } from './phone.ts'
 
-const run = promisify(execFile)
-const root = fileURLToPath(new URL('../..', import.meta.url))
-const page = await readFile(join(root, 'docs/faq.md'), 'utf8')
+const page = await readFromRoot('docs/faq.md')
 
 /** What the page says under a heading. */
 function answer(heading: string): string {
@@ -110,22 +107,6 @@ describe('origins', () => {
   })
 })
 
-test('the cookie is of one host, HttpOnly and SameSite=Lax', async () => {
-  const { url } = await startService({ publicUrl: 'https://shop.example' })
-  const { headers } = await signIn(url, makeWallet(), { origin: 'https://shop.example' })
-  const [cookie = ''] = headers.getSetCookie()
-  expect(cookie).toMatch(/^__Host-/)
-  for (const attribute of ['HttpOnly', 'SameSite=Lax', 'Secure']) expect(cookie).toContain(attribute)
-  expect(cookie).not.toMatch(/Domain/i)
-})
-
-test('the pages refuse frames', async () => {
-  const { url } = await startService()
-  for (const path of ['/', '/api/auth/sign-in', '/c/0123456789abcdefABCDEF']) {
-    expect((await fetch(url + path)).headers.get('content-security-policy'), path).toContain("frame-ancestors 'none'")
-  }
-})
-
 test('a user signs out everywhere', async () => {
   const [{ text }] = blocks('How does a user sign out everywhere?')
   const { url } = await startService()
@@ -146,8 +127,7 @@ test('a user signs out everywhere', async () => {
 })
 
 test('the table names every field about a person that is stored after a sign-in by each way', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'countersign-faq-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const folder = await temporaryFolder()
   const file = join(folder, 'a.db')
   const { url } = await startService({ store: `sqlite:${file}` })
   await signIn(url, makeWallet(), { 'user-agent': 'A browser' })

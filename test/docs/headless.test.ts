@@ -1,12 +1,13 @@
 import { spawn } from 'node:child_process'
-import { readFile, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { makeTestWallet } from '../../src/integrations/testing/index.ts'
 import { freePort } from '../support/redis-server.ts'
+import { readFromRoot } from '../support/repository.ts'
 import { withSources, workFolder } from '../support/snippets.ts'
 
-const page = await readFile(new URL('../../docs/headless.md', import.meta.url), 'utf8')
+const page = await readFromRoot('docs/headless.md')
 const reasons = [...page.matchAll(/^\| (`[A-Z_`, ]+`) \|/gm)].flatMap(
   ([, names = '']) => names.match(/[A-Z_]{3,}/g) ?? [],
 )
@@ -50,7 +51,7 @@ test("the page's server signs a wallet in once, in the browser that began, from 
 })
 
 test('every reason that the page names is one of the protocol', async () => {
-  const proto = await readFile(new URL('../../proto/countersign/v1/error_reason.proto', import.meta.url), 'utf8')
+  const proto = await readFromRoot('proto/countersign/v1/error_reason.proto')
   expect(reasons.length).toBeGreaterThan(6)
   for (const reason of reasons) expect(proto).toMatch(new RegExp(`ERROR_REASON_${reason} = `))
 })

@@ -1,24 +1,25 @@
-import { type ChildProcessWithoutNullStreams, execFile, spawn } from 'node:child_process'
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { silentLogger } from '../../src/base/log.ts'
 import { createCountersign } from '../../src/index.ts'
+import { run } from '../support/command.ts'
 import { hasPart, systemPython } from '../support/optional.ts'
 import { freePort } from '../support/redis-server.ts'
+import { readFromRoot } from '../support/repository.ts'
 import { rest } from '../support/rest.ts'
 import { makeWallet, proofOf, type TestWallet } from '../support/wallet.ts'
 import { blocksOf } from './blocks.ts'
 
 /** What docs/inbox-messages.md has in it, run with its own servers: HTTP for ntfy and Slack, SMTP for mail. */
-const page = await readFile(new URL('../../docs/inbox-messages.md', import.meta.url), 'utf8')
+const page = await readFromRoot('docs/inbox-messages.md')
 const names = ['receiver.ts', 'account.ts', 'ntfy.ts', 'slack.ts', 'mail.ts']
 const key = Buffer.from('a secret of the tests, and of no use')
 const webhookSecret = `whsec_${key.toString('base64')}`
@@ -57,7 +58,7 @@ describe.skipIf(!hasPart('npm registry') || !hasPart('an SMTP server of Python')
     folder = await mkdtemp(join(tmpdir(), 'countersign-messages-'))
     const install = ['install', '--no-audit', '--no-fund', '--loglevel=error', 'standardwebhooks', 'nodemailer']
     await writeFile(join(folder, 'package.json'), '{"type":"module"}')
-    await promisify(execFile)('npm', install, { cwd: folder })
+    await run('npm', install, { cwd: folder })
     for (const [index, { text: code }] of blocksOf(page).entries()) {
       await writeFile(join(folder, String(names[index])), code)
     }

@@ -1,10 +1,8 @@
 import { existsSync } from 'node:fs'
 import { glob, readFile } from 'node:fs/promises'
 import { dirname, join, normalize } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-
-const root = fileURLToPath(new URL('../..', import.meta.url))
+import { root } from '../support/repository.ts'
 
 /** All Markdown files of the repository, by their paths. */
 const pages = new Map<string, string>()

@@ -1,21 +1,21 @@
-import { once } from 'node:events'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
-import { expect, onTestFinished } from 'vitest'
+import { pathToFileURL } from 'node:url'
+import { expect } from 'vitest'
 import type { AuthInfo, ProtectedResource } from '../../src/integrations/backend/index.ts'
 import { optionsFromEnvironment } from '../../src/service/config.ts'
 import { json } from '../oidc/documents.ts'
 import { fileWith } from '../oidc/support.ts'
 import type { Internet } from '../support/internet.ts'
+import { listening } from '../support/listening.ts'
+import { readFromRoot } from '../support/repository.ts'
 import { startService } from '../support/service.ts'
+import { withSources } from '../support/snippets.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { blocksOf } from './blocks.ts'
 
-const root = fileURLToPath(new URL('../..', import.meta.url))
-const blocks = blocksOf(await readFile(join(root, 'docs/mcp.md'), 'utf8'))
+const blocks = blocksOf(await readFromRoot('docs/mcp.md'))
 const textsIn = (name: string): string[] => blocks.filter(({ language }) => language === name).map(({ text }) => text)
 const [clients = '', document = ''] = textsIn('json')
 const [settings = ''] = textsIn('sh')
@@ -26,13 +26,8 @@ const [guarding = ''] = textsIn('js')
  * address, by default that of the server.
  */
 export async function startNotes(at?: string) {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const server = createServer()
+  const address = await listening(server)
   const resource = at ?? `${address}/mcp`
   const variables = Object.fromEntries(
     settings
@@ -43,13 +38,9 @@ export async function startNotes(at?: string) {
   const { publicUrl: _, ...options } = optionsFromEnvironment(variables)
   const file = fileWith(clients.replace('https://notes.example/mcp', resource))
   const { url } = await startService({ ...options, oidc: { ...options.oidc, clients: file } })
-  const folder = await mkdtemp(join(tmpdir(), 'countersign-mcp-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const folder = await temporaryFolder()
   const guardFile = join(folder, 'guard.mjs')
-  const code = guarding
-    .replace('https://auth.example', url)
-    .replace('https://notes.example/mcp', resource)
-    .replace("'countersign/backend'", JSON.stringify(join(root, 'src/integrations/backend/index.ts')))
+  const code = withSources(guarding).replace('https://auth.example', url).replace('https://notes.example/mcp', resource)
   await writeFile(guardFile, code)
   const { guard } = (await import(/* @vite-ignore */ pathToFileURL(guardFile).href)) as { guard: ProtectedResource }
   server.on('request', (request: IncomingMessage & { auth?: AuthInfo }, response) => {

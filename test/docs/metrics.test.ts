@@ -1,25 +1,17 @@
 import { spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { signInClients } from '../support/clients.ts'
 import { signInWith } from '../support/flows.ts'
 import { type Scrape, scrape, startMeasured } from '../support/metrics.ts'
 import { freePort } from '../support/redis-server.ts'
+import { readFromRoot } from '../support/repository.ts'
+import { executedSnippets, withSources, workFolder } from '../support/snippets.ts'
 
-const root = fileURLToPath(new URL('../..', import.meta.url))
-const page = await readFile(join(root, 'docs/metrics.md'), 'utf8')
+const page = await readFromRoot('docs/metrics.md')
 
-/** The page's snippets that say they are executed, by language. */
-const snippets = Object.fromEntries(
-  [...page.matchAll(/<!-- executed by test\/docs -->\n\n```(\w+)\n([\s\S]*?)```/g)].map(([, language, code]) => [
-    language as string,
-    code as string,
-  ]),
-)
+const [configuration, application] = await executedSnippets('docs/metrics.md')
 
 /** Names of the labels of a family, but for the bounds of a histogram. */
 function labelsOf(name: string, { text }: Scrape): string {
@@ -40,14 +32,13 @@ test('the table of docs/metrics.md has the metrics of a real scrape, all of them
 })
 
 test('the configuration of Prometheus is that of deploy/prometheus, to the letter', async () => {
-  expect(snippets.yaml).toBe(await readFile(join(root, 'deploy/prometheus/prometheus.yml'), 'utf8'))
+  expect(configuration?.code).toBe(await readFromRoot('deploy/prometheus/prometheus.yml'))
 })
 
 test('the application of docs/metrics.md serves its metrics, and not on its own port', async () => {
   const [port, metricsPort] = [await freePort(), await freePort()]
-  const folder = await mkdtemp(join(tmpdir(), 'countersign-metrics-'))
-  const program = (snippets.ts ?? '')
-    .replace("'countersign'", JSON.stringify(join(root, 'src/index.ts')))
+  const folder = await workFolder()
+  const program = withSources(application?.code ?? '')
     .replace('createCountersign({', "createCountersign({ store: 'sqlite::memory:', pages: false,")
     .replace('listen(3000)', `listen(${port}, '127.0.0.1')`)
     .replace('9464', String(metricsPort))
@@ -57,10 +48,7 @@ test('the application of docs/metrics.md serves its metrics, and not on its own 
   child.stderr.on('data', (chunk) => {
     errors += chunk
   })
-  onTestFinished(async () => {
-    child.kill('SIGKILL')
-    await rm(folder, { recursive: true, force: true })
-  })
+  onTestFinished(() => void child.kill('SIGKILL'))
   const health = async (): Promise<number> => {
     if (child.exitCode !== null) throw new Error(errors)
     return await fetch(`http://127.0.0.1:${port}/healthz`).then(
@@ -72,10 +60,4 @@ test('the application of docs/metrics.md serves its metrics, and not on its own 
   const counted = async () => (await scrape(`http://127.0.0.1:${metricsPort}`)).value('countersign_calls_total')
   await expect.poll(counted).toBeGreaterThan(0)
   expect((await fetch(`http://127.0.0.1:${port}/metrics`)).status).toBe(404)
-})
-
-test('its links lead somewhere', () => {
-  for (const [, target] of page.matchAll(/\]\((?!https?:)([^)#]+)\)/g)) {
-    expect(existsSync(new URL(target as string, new URL('../../docs/', import.meta.url))), target).toBe(true)
-  }
 })

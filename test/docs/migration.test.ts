@@ -1,9 +1,6 @@
-import { execFile } from 'node:child_process'
-import { readFile, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import type { BetterAuthPlugin } from 'better-auth'
 import { siwe } from 'better-auth/plugins'
 import { type Hex, verifyMessage } from 'viem'
@@ -13,16 +10,16 @@ import { expect, test } from 'vitest'
 import { endpoints } from '../../scripts/docs/services.ts'
 import { call } from '../better-auth/calls.ts'
 import { type Auth, makeAuth } from '../better-auth/support.ts'
+import { run } from '../support/command.ts'
 import { startChain } from '../support/evm.ts'
+import { readFromRoot, root } from '../support/repository.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { executedSnippets, withSources, workFolder } from '../support/snippets.ts'
 import vectors from '../vectors/ethereum.json' with { type: 'json' }
 import { blocksOf, type CodeBlock } from './blocks.ts'
 
-const run = promisify(execFile)
-const root = fileURLToPath(new URL('../..', import.meta.url))
-const page = await readFile(join(root, 'docs/migration.md'), 'utf8')
+const page = await readFromRoot('docs/migration.md')
 const blocks = blocksOf(page)
 const [exportWallets = '', moveAccounts = ''] = textsOf('sql')
 const [inPage = '', inBackend = '', inAuthJs = '', inBetterAuth = ''] = textsOf('diff').map(afterChange)
@@ -141,7 +138,7 @@ const server = app.listen(0, 'localhost', async () => {
 })
 
 test('the lines for Auth.js are those of the application that signs in at the issuer in test/oidc', async () => {
-  const application = await readFile(join(root, 'test/oidc/applications/auth-js.mjs'), 'utf8')
+  const application = await readFromRoot('test/oidc/applications/auth-js.mjs')
   const lines = inAuthJs.split('\n').map((line) => line.trim())
   expect(lines.length).toBeGreaterThan(10)
   for (const line of lines) expect(application).toContain(line)

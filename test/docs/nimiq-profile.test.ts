@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
 import { PublicKey, Signature } from '@nimiq/core'
 import { expect, test } from 'vitest'
 import { nativeVerifier } from '../../src/core/wallet/native.ts'
 import { nimiq } from '../../src/core/wallet/nimiq.ts'
+import { readFromRoot } from '../support/repository.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { blocksOf } from './blocks.ts'
 
-const blocks = blocksOf(await readFile(new URL('../../docs/nimiq-profile.md', import.meta.url), 'utf8'))
+const blocks = blocksOf(await readFromRoot('docs/nimiq-profile.md'))
 const message = blocks.find(({ language }) => language === 'text')!.text.replace(/\n$/, '')
 const { publicKeyHex, signatureHex } = JSON.parse(blocks.find(({ language }) => language === 'json')!.text)
 

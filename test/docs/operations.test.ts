@@ -1,35 +1,28 @@
-import { execFile } from 'node:child_process'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { defaultLimits } from '../../src/limits/limits.ts'
 import { optionsFromEnvironment, resolveSettings, unknownVariables } from '../../src/service/config.ts'
+import { run } from '../support/command.ts'
 import { hasPart } from '../support/optional.ts'
 import { freePort } from '../support/redis-server.ts'
+import { readFromRoot } from '../support/repository.ts'
 import { spawnService } from '../support/service.ts'
 import { redisUrl } from '../support/stores.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 
-const run = promisify(execFile)
-const page = await readFile(new URL('../../docs/operations.md', import.meta.url), 'utf8')
+const page = await readFromRoot('docs/operations.md')
 const unitFile = new URL('../../deploy/systemd/countersign.service', import.meta.url)
 const unit = await readFile(unitFile, 'utf8')
-const scaling = await readFile(new URL('../../docs/scaling.md', import.meta.url), 'utf8')
+const scaling = await readFromRoot('docs/scaling.md')
 const [, edit = ''] = /^sed '(.+)' \\$/m.exec(scaling) ?? []
-const template = (await promisify(execFile)('sed', [edit, fileURLToPath(unitFile)])).stdout
+const template = (await run('sed', [edit, fileURLToPath(unitFile)])).stdout
 
 function environmentOf(text: string): Record<string, string> {
   return Object.fromEntries(
     [...text.matchAll(/^Environment=(\w+)=(.*)$/gm)].map(([, name = '', value = '']) => [name, value]),
   )
-}
-
-async function newFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'countersign-unit-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
-  return folder
 }
 
 describe.each([
@@ -39,7 +32,7 @@ describe.each([
   test.skipIf(!hasPart('systemd-analyze'))(
     'is one to systemd, and leaves the service little to do harm with',
     async () => {
-      const file = join(await newFolder(), name)
+      const file = join(await temporaryFolder(), name)
       // The paths of the service are not those of this machine.
       await writeFile(file, text.replace('/usr/bin/node', process.execPath))
       const { stdout, stderr } = await run('systemd-analyze', ['verify', '--man=no', file])
@@ -54,7 +47,7 @@ describe.each([
 
 describe('the systemd unit for SQLite', () => {
   test('has settings with which a service starts and stops in time', async () => {
-    const folder = await newFolder()
+    const folder = await temporaryFolder()
     await writeFile(join(folder, 'secret'), 'the secret of this test and of nothing else\n')
     const given = Object.entries(environmentOf(unit)).map(([name, value]) => [
       name,
@@ -71,7 +64,7 @@ describe('the systemd unit for SQLite', () => {
 test.skipIf(redisUrl === undefined)(
   'the template of docs/scaling.md starts an instance for each name, which says when it is ready',
   async () => {
-    const folder = await newFolder()
+    const folder = await temporaryFolder()
     await writeFile(join(folder, 'secret'), 'the secret of this test and of nothing else\n')
     const COUNTERSIGN_STORE = (await redisUrl?.()) ?? ''
     for (const port of [await freePort(), await freePort()]) {

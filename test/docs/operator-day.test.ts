@@ -1,8 +1,6 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { packPackage } from '../../scripts/pack.ts'
 import type { Result } from '../../src/commands/doctor/check.ts'
@@ -11,8 +9,10 @@ import { proxyPorts, startDeployed } from '../support/deployed-proxies.ts'
 import { hasPart } from '../support/optional.ts'
 import { PostgresServer } from '../support/postgres-server.ts'
 import { freePort } from '../support/redis-server.ts'
-import { rest } from '../support/rest.ts'
+import { root } from '../support/repository.ts'
+import { bearer, rest } from '../support/rest.ts'
 import { executedSnippets } from '../support/snippets.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { type TrustedAuthority, trustedAuthority } from '../support/tls.ts'
 import { makeWallet, proofOf, type TestWallet } from '../support/wallet.ts'
 
@@ -21,7 +21,6 @@ import { makeWallet, proofOf, type TestWallet } from '../support/wallet.ts'
  * deploy/nginx: all commands are those of the pages, but for names, addresses and the password.
  */
 
-const root = fileURLToPath(new URL('../..', import.meta.url))
 const parts = ['postgresql', 'nginx', 'openssl', 'curl', 'npm registry']
 const canStart = parts.map(hasPart).every(Boolean)
 const authority = canStart ? await trustedAuthority() : undefined
@@ -43,14 +42,11 @@ async function lineOf(page: string, text: string): Promise<string> {
   return lines.find((line) => line.includes(text)) ?? ''
 }
 
-const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
-
 test.skipIf(!canStart)(
   'the pages bring up two instances on PostgreSQL behind nginx, and bring them back from a dump without its past',
   async () => {
     const server = await startServer(authority!)
-    const folder = await mkdtemp(join(tmpdir(), 'countersign-operator-'))
-    onTestFinished(() => rm(folder, { recursive: true, force: true }))
+    const folder = await temporaryFolder()
     await mkdir(join(folder, 'opt'))
     const shell = new Terminal(join(folder, 'opt'), dirname(process.execPath))
     await shell.type(

@@ -1,29 +1,15 @@
-import { execFile } from 'node:child_process'
-import { cp, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cp, readdir } from 'node:fs/promises'
 import { delimiter, dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { run } from '../support/command.ts'
 import { hasPart, systemPython } from '../support/optional.ts'
+import { root } from '../support/repository.ts'
 import { startService } from '../support/service.ts'
-import { runShell as runSnippet } from '../support/snippets.ts'
+import { executedSnippets, runShell as runSnippet } from '../support/snippets.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 
-const run = promisify(execFile)
-const root = fileURLToPath(new URL('../..', import.meta.url))
-const page = await readFile(join(root, 'docs/other-languages.md'), 'utf8')
-
-/** The page's snippets that say they are executed. */
-const snippets = [...page.matchAll(/<!-- executed by test\/docs -->\n```sh\n([\s\S]*?)```/g)].map(
-  ([, code = '']) => code,
-)
+const snippets = (await executedSnippets('docs/other-languages.md')).map(({ code }) => code)
 const [generate = '', curl = '', bufCurl = ''] = snippets
-
-async function workFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'countersign-languages-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
-  return folder
-}
 
 /** Runs a snippet as a shell does that stops at the first failure. */
 async function runShell(code: string, cwd: string): Promise<string> {
@@ -35,7 +21,7 @@ test('there are three', () => expect(snippets).toHaveLength(3))
 
 test('the order with curl goes to its end', { timeout: 30_000 }, async () => {
   const { url } = await startService()
-  const folder = await workFolder()
+  const folder = await temporaryFolder()
   await cp(join(root, 'examples/curl'), join(folder, 'examples/curl'), { recursive: true })
   const answers = await runShell(curl.replaceAll('http://localhost:8080', url), folder)
   // Answers have no line end.
@@ -62,7 +48,7 @@ test('buf curl lists the calls and makes one, by the protos of the package', { t
 const parts = ['protobuf-compiler-grpc', 'python3-protobuf', 'python3-grpcio', 'python3-cryptography']
 
 test.skipIf(!hasPart('protobuf-compiler-grpc'))('Java has a package, and a file for each message', async () => {
-  const folder = await workFolder()
+  const folder = await temporaryFolder()
   await runShell(`protoc -I ${root}/gen/proto --java_out=. ${root}/gen/proto/countersign/v1/*.proto`, folder)
   const files = await readdir(join(folder, 'com/countersign/v1'))
   expect(files).toEqual(expect.arrayContaining(['IssueNonceRequest.java', 'OrderStatus.java', 'Session.java']))
@@ -86,7 +72,7 @@ except grpc.RpcError as error:
 
 test.skipIf(!parts.every(hasPart))('the package has what the details of a failed gRPC call are read with', async () => {
   const { url } = await startService()
-  const folder = await workFolder()
+  const folder = await temporaryFolder()
   // Debian's compiler comes without google/protobuf; buf has them.
   const buf = join(root, 'node_modules/.bin/buf')
   const files = 'google/rpc/error_details.proto google/rpc/status.proto'
@@ -105,7 +91,7 @@ test.skipIf(!parts.every(hasPart))(
   },
   async () => {
     const { url } = await startService()
-    const folder = await workFolder()
+    const folder = await temporaryFolder()
     await runShell(generate.replace('node_modules/countersign', root), folder)
     const program = join(root, 'examples/python/order.py')
     const { stdout } = await run(systemPython, [program, new URL(url).host], {

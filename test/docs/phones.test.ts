@@ -1,7 +1,7 @@
 import { cp, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
+import { root } from '../support/repository.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { executedSnippets, runShell, workFolder } from '../support/snippets.ts'
@@ -11,8 +11,7 @@ const [signIn = '', approve = '', start = ''] = (await executedSnippets('docs/ph
 /** A folder with the toy wallet, as in a clone. */
 async function folderWithWallet(): Promise<string> {
   const folder = await workFolder()
-  const examples = fileURLToPath(new URL('../../examples/curl', import.meta.url))
-  await cp(examples, join(folder, 'examples/curl'), { recursive: true })
+  await cp(join(root, 'examples/curl'), join(folder, 'examples/curl'), { recursive: true })
   return folder
 }
 

@@ -1,13 +1,12 @@
-import { readFile } from 'node:fs/promises'
-import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { optionsFromEnvironment } from '../../src/service/config.ts'
 import { clientsFile, fileWith, shop } from '../oidc/support.ts'
+import { readFromRoot } from '../support/repository.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet, proofOf } from '../support/wallet.ts'
 
-const page = await readFile(fileURLToPath(new URL('../../docs/private-applications.md', import.meta.url)), 'utf8')
+const page = await readFromRoot('docs/private-applications.md')
 const blocks = (language: string): string[] =>
   [...page.matchAll(new RegExp(`\`\`\`${language}\n([^\`]*)\`\`\``, 'g'))].map(([, text = '']) => text)
 

@@ -1,10 +1,6 @@
-import { execFile } from 'node:child_process'
-import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cp, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { canonicalPayload } from '../../src/core/order/canonical-payload.ts'
 import {
   type ProofArtifact,
@@ -13,12 +9,14 @@ import {
   verifyProofArtifact,
 } from '../../src/integrations/proof/index.ts'
 import { given } from '../../src/shared/defined-fields.ts'
+import { run } from '../support/command.ts'
 import { hasPart, systemPython } from '../support/optional.ts'
 import { accepted, inCamelCase, refused } from '../support/proofs.ts'
+import { readFromRoot, root } from '../support/repository.ts'
+import { withSources } from '../support/snippets.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 
-const root = fileURLToPath(new URL('../..', import.meta.url))
-const page = await readFile(join(root, 'docs/proofs.md'), 'utf8')
-const run = promisify(execFile)
+const page = await readFromRoot('docs/proofs.md')
 
 /** The page's piece of code in a language. */
 function codeIn(language: string): string {
@@ -27,16 +25,9 @@ function codeIn(language: string): string {
   return code
 }
 
-async function makeFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'countersign-proofs-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
-  return folder
-}
-
 test("the page's function returns what the payer signed, and nothing for another invoice", async () => {
-  const file = join(await makeFolder(), 'approval.ts')
-  const source = JSON.stringify(join(root, 'src/integrations/proof/index.ts'))
-  await writeFile(file, codeIn('ts').replace("'countersign/proof'", source))
+  const file = join(await temporaryFolder(), 'approval.ts')
+  await writeFile(file, withSources(codeIn('ts')))
   const { approvalOf } = await import(file)
   const { artifact, owner } = accepted[0]!
   const payer = { adapterId: owner.adapterId, address: owner.address }
@@ -47,14 +38,14 @@ test("the page's function returns what the payer signed, and nothing for another
 })
 
 test('the page names every reason', async () => {
-  const source = await readFile(join(root, 'src/integrations/proof/artifact.ts'), 'utf8')
+  const source = await readFromRoot('src/integrations/proof/artifact.ts')
   const reasons = [...source.matchAll(/^ {2}\| '(\w+)'$/gm)].map(([, reason]) => reason)
   expect(reasons).toHaveLength(11)
   for (const reason of reasons) expect(page).toMatch(new RegExp(`^\\|[^|]*\`${reason}\``, 'm'))
 })
 
 test("the page's command runs", async () => {
-  const folder = await makeFolder()
+  const folder = await temporaryFolder()
   const { artifact } = accepted[0]!
   await writeFile(join(folder, 'proof.json'), JSON.stringify(artifact))
   await writeFile(join(folder, 'invoice.json'), artifact.payload!)
@@ -135,7 +126,7 @@ async function feed(program: string, args: readonly string[], input: string, opt
 
 describe('the files that the page names say of every vector what the package says', () => {
   test.skipIf(!hasPart('python3-cryptography'))('Python', async () => {
-    const folder = await makeFolder()
+    const folder = await temporaryFolder()
     await cp(join(root, 'examples/python/proof.py'), join(folder, 'proof.py'))
     const asking = `
 import json, sys
@@ -159,7 +150,7 @@ print(json.dumps(holding))
   test.skipIf(!hasPart('go'))(
     'Go',
     async () => {
-      const folder = await makeFolder()
+      const folder = await temporaryFolder()
       await mkdir(join(folder, 'proof'))
       await writeFile(join(folder, 'go.mod'), 'module recipe\n\ngo 1.19\n')
       await cp(join(root, 'examples/go/proof.go'), join(folder, 'proof/proof.go'))

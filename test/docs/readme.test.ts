@@ -1,10 +1,6 @@
-import { execFile } from 'node:child_process'
-import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cp } from 'node:fs/promises'
 import { delimiter, dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import {
   bundleClient,
   type ClientBundle,
@@ -15,39 +11,15 @@ import {
   siweClient,
   sizeOf,
 } from '../../scripts/build-client.ts'
+import { run } from '../support/command.ts'
+import { readFromRoot, root } from '../support/repository.ts'
 import { startService } from '../support/service.ts'
+import { executedSnippets, runTypeScript, type Snippet, workFolder } from '../support/snippets.ts'
 
-const run = promisify(execFile)
-const root = fileURLToPath(new URL('../..', import.meta.url))
-const readme = await readFile(join(root, 'README.md'), 'utf8')
+const readme = await readFromRoot('README.md')
 
-/** The README's snippets that say they are executed. */
-const snippets = [...readme.matchAll(/<!-- executed by test\/docs -->\n```(\w+)\n([\s\S]*?)```/g)].map(
-  ([, language, code]) => ({ language: language as string, code: code as string }),
-)
-const [curl, element, client] = snippets as [
-  (typeof snippets)[number],
-  (typeof snippets)[number],
-  (typeof snippets)[number],
-]
-
-async function workFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'countersign-readme-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
-  return folder
-}
-
-/**
- * Runs a TypeScript snippet as a program against a service; `before` stands for what a browser has and Node has not.
- */
-async function runTypeScript(code: string, url: string, before = ''): Promise<{ stdout: string; stderr: string }> {
-  const program = `${before}\n${code
-    .replaceAll('http://localhost:8080', url)
-    .replaceAll("'countersign/client'", JSON.stringify(join(root, 'src/browser/client/index.ts')))}`
-  const file = join(await workFolder(), 'snippet.ts')
-  await writeFile(file, program)
-  return await run(process.execPath, [file])
-}
+const snippets = await executedSnippets('README.md')
+const [curl, element, client] = snippets as [Snippet, Snippet, Snippet]
 
 test('there are three', () => expect(snippets.map(({ language }) => language)).toEqual(['sh', 'html', 'ts']))
 
@@ -80,7 +52,7 @@ test('the client snippet signs in with the wallet that a page of Nimiq Pay finds
       listAccounts: async () => [wallet.address],
       sign: async (message) => ({ publicKey: wallet.publicKeyHex, signature: wallet.sign(message) }),
     }`
-  const { stdout } = await runTypeScript(client.code, url, provider + havePhoneApprove)
+  const { stdout } = await runTypeScript(provider + havePhoneApprove + client.code, url)
   const [signedIn, ...lines] = stdout.split('\n')
   expect(signedIn).toMatch(/^Signed in as NQ\d\d( [0-9A-Z]{4}){8}$/)
   expect(lines.join('\n')).toMatch(
@@ -89,7 +61,7 @@ test('the client snippet signs in with the wallet that a page of Nimiq Pay finds
 })
 
 test('the element is on the page of docs/start.md to the letter, which test/newcomer opens in a browser', async () => {
-  const start = await readFile(join(root, 'docs/start.md'), 'utf8')
+  const start = await readFromRoot('docs/start.md')
   const lines = element.code.trim().split('\n')
   expect(lines).toHaveLength(2)
   for (const line of lines) expect(start).toContain(`  ${line}\n`)
@@ -115,7 +87,7 @@ test('the sizes of the client are those of the bundles', async () => {
     withElement!,
     wallets,
   ]
-  const [table = ''] = /^\| import \|[\s\S]*?\n\n/m.exec(await readFile(join(root, 'docs/client.md'), 'utf8')) ?? []
+  const [table = ''] = /^\| import \|[\s\S]*?\n\n/m.exec(await readFromRoot('docs/client.md')) ?? []
   const written = [...table.matchAll(/([\d.]+) KB/g)].map(([, size]) => Number(size))
   expect(written).toHaveLength(measured.length)
   // Versions of Node.js compress differently by some bytes.
@@ -130,4 +102,5 @@ const havePhoneApprove = `
     log(text)
     const claimUrl = /^Scan (\\S+)/.exec(text)?.[1]
     if (claimUrl !== undefined) void phone(claimUrl)
-  }`
+  }
+`

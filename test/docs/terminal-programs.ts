@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process'
-import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { expect, onTestFinished } from 'vitest'
 import { allowCode, startDevices } from '../oidc/devices.ts'
 import { fileWith } from '../oidc/support.ts'
+import { readFromRoot } from '../support/repository.ts'
 import { blocksOf } from './blocks.ts'
 
-const blocks = blocksOf(readFileSync(new URL('../../docs/terminals.md', import.meta.url), 'utf8'))
+const blocks = blocksOf(await readFromRoot('docs/terminals.md'))
 
 /** The program of docs/terminals.md in a language. */
 export function terminalIn(language: string): string {

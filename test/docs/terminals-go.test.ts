@@ -1,18 +1,16 @@
-import { execFile } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { run } from '../support/command.ts'
 import { unpackNewer } from '../support/newer-packages.ts'
 import { hasPart } from '../support/optional.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { runTerminal, terminalIn } from './terminal-programs.ts'
 
 test.skipIf(!hasPart('apt-get') || !hasPart('go'))(
   'the program in Go prints the ID token of who is signed in',
   async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'countersign-terminals-go-'))
-    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+    const folder = await temporaryFolder()
     // It needs the standard library alone.
     await unpackNewer(['golang-golang-x-oauth2-dev'], folder)
     writeFileSync(join(folder, 'main.go'), terminalIn('go'))
@@ -21,7 +19,7 @@ test.skipIf(!hasPart('apt-get') || !hasPart('go'))(
       GOPATH: join(folder, 'root/usr/share/gocode'),
       GOCACHE: join(folder, 'cache-of-go'),
     }
-    await promisify(execFile)('go', ['build', '-o', 'terminal', 'main.go'], {
+    await run('go', ['build', '-o', 'terminal', 'main.go'], {
       cwd: folder,
       env: { ...process.env, ...go },
     })

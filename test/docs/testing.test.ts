@@ -1,19 +1,14 @@
-import { execFile } from 'node:child_process'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
-import { makeTestWallet } from '../../src/integrations/testing/index.ts'
 import { programPath } from '../support/browser.ts'
+import { run } from '../support/command.ts'
 import { hasPart } from '../support/optional.ts'
+import { readFromRoot, root } from '../support/repository.ts'
 import { withSources, workFolder } from '../support/snippets.ts'
 
-const run = promisify(execFile)
 const hasChromium = hasPart('chromium')
-const root = fileURLToPath(new URL('../..', import.meta.url))
-const read = (path: string): Promise<string> => readFile(join(root, path), 'utf8')
-const page = await read('docs/testing.md')
+const page = await readFromRoot('docs/testing.md')
 const snippets = [...page.matchAll(/```ts\n(import[\s\S]*?)```/g)].map(([, code = '']) => code)
 
 test("the snippets are those of the examples, the store's suite of which runs in test/types", async () => {
@@ -21,7 +16,7 @@ test("the snippets are those of the examples, the store's suite of which runs in
   const paths = [...examples, 'custom-store/map-store.test.ts']
   expect(snippets).toHaveLength(paths.length)
   for (const [index, path] of paths.entries()) {
-    const example = (await read(`examples/${path}`)).split('\n')
+    const example = (await readFromRoot(`examples/${path}`)).split('\n')
     for (const line of snippets[index]?.split('\n') ?? []) expect(example, path).toContain(line)
   }
 })
@@ -30,7 +25,7 @@ test("the snippets are those of the examples, the store's suite of which runs in
 async function copyExamples(): Promise<string> {
   const folder = await workFolder()
   for (const file of await readdir(join(root, 'examples/testing'))) {
-    const code = withSources(await read(`examples/testing/${file}`))
+    const code = withSources(await readFromRoot(`examples/testing/${file}`))
     await writeFile(join(folder, file), code.replace('chromium.launch()', `chromium.launch(${launchOptions()})`))
   }
   return folder
@@ -67,11 +62,4 @@ test('the orders pass with node:test', async () => {
 
 test.skipIf(!hasChromium)('the browser signs in with the wallet that the test puts into the page', async () => {
   expect(await runNodeTest('page.test.ts')).toMatch(/^# pass 1\n# fail 0$/m)
-})
-
-test("the guide's wallet signs", () => {
-  const { publicKeyHex, address, sign } = makeTestWallet()
-  expect(publicKeyHex).toMatch(/^[0-9a-f]{64}$/)
-  expect(address).toMatch(/^NQ\d\d( [0-9A-Z]{4}){8}$/)
-  expect(sign('message')).toMatch(/^[0-9a-f]{128}$/)
 })

@@ -1,16 +1,16 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { readPageTexts } from '../../src/http/page-texts.ts'
 import { english } from '../../src/shared/texts/english.ts'
+import { readFromRoot } from '../support/repository.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 
-const page = readFileSync(new URL('../../docs/texts.md', import.meta.url), 'utf8')
+const page = await readFromRoot('docs/texts.md')
 const [, example = ''] = /```json\n([\s\S]*?)```/.exec(page) ?? []
 
-test('docs/texts.en.json has every text as the page has it', () => {
-  const file = readFileSync(new URL('../../docs/texts.en.json', import.meta.url), 'utf8')
-  expect(JSON.parse(file)).toEqual(english)
+test('docs/texts.en.json has every text as the page has it', async () => {
+  expect(JSON.parse(await readFromRoot('docs/texts.en.json'))).toEqual(english)
 })
 
 test('docs/texts.md says where the texts of each name are', () => {
@@ -19,10 +19,8 @@ test('docs/texts.md says where the texts of each name are', () => {
   expect(named.sort()).toEqual([...first].sort())
 })
 
-test('the service takes its example', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'countersign-texts-'))
-  onTestFinished(() => rmSync(folder, { recursive: true }))
-  const file = join(folder, 'texts.json')
+test('the service takes its example', async () => {
+  const file = join(await temporaryFolder(), 'texts.json')
   writeFileSync(file, example)
   expect(readPageTexts(file)).toEqual(JSON.parse(example))
 })

@@ -1,9 +1,9 @@
-import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { CountersignWallets } from '../../src/browser/wallets/index.ts'
+import { readFromRoot } from '../support/repository.ts'
 import { expectNamedTests } from './named-tests.ts'
 
-const page = await readFile(new URL('../../docs/wallets.md', import.meta.url), 'utf8')
+const page = await readFromRoot('docs/wallets.md')
 
 test("docs/wallets.md describes the element's properties, all of them", () => {
   const [table = ''] = /\| property of the element[\s\S]*?\n\n/.exec(page) ?? []

@@ -1,8 +1,8 @@
-import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
+import { readFromRoot } from '../support/repository.ts'
 import { expectNamedTests } from './named-tests.ts'
 
-const page = await readFile(new URL('../../docs/why.md', import.meta.url), 'utf8')
+const page = await readFromRoot('docs/why.md')
 
 test('each fault has its public source, and names tests that exist', () => {
   const faults = page.split(/^## /m).filter((section) => section.includes('https://github.com/'))

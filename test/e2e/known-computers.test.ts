@@ -9,7 +9,7 @@ import { openOnOurClock } from '../core/order/support.ts'
 import { makeComputer, type TestComputer } from '../support/computer.ts'
 import { type RestAnswer, rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
-import { temporaryStore } from '../support/temporary-store.ts'
+import { temporaryStore } from '../support/temporary-folder.ts'
 import { makeWallet, type TestWallet } from '../support/wallet.ts'
 
 const app = { origin: 'https://app.example' }

@@ -1,13 +1,10 @@
-import { execFile } from 'node:child_process'
 import { cp, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { run } from '../support/command.ts'
+import { root } from '../support/repository.ts'
 
-const run = promisify(execFile)
-const root = fileURLToPath(new URL('../..', import.meta.url))
 const clone = await mkdtemp(join(tmpdir(), 'countersign-agents-'))
 const env = { ...process.env, PATH: [dirname(process.execPath), process.env.PATH].join(delimiter) }
 const minuteMs = 60_000

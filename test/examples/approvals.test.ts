@@ -1,11 +1,10 @@
-import { execFile, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
 import { TestUser } from '../integrations/approvals/support.ts'
+import { run } from '../support/command.ts'
 import { makeWallet } from '../support/wallet.ts'
 
-const run = promisify(execFile)
 const http = fileURLToPath(new URL('../../examples/approvals/http.ts', import.meta.url))
 
 test('the HTTP endpoint deletes once the demo wallet has signed, and outlives an action that fails', async () => {

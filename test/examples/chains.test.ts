@@ -1,14 +1,11 @@
-import { execFile } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { stellar } from '../../examples/custom-wallet/stellar.ts'
 import { tron } from '../../examples/custom-wallet/tron.ts'
 import { nativeVerifier } from '../../src/core/wallet/native.ts'
-
-const run = promisify(execFile)
+import { run } from '../support/command.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 
 /** Makes wallets and signatures with the chains' own libraries, and prints them. */
 const program = `
@@ -43,8 +40,7 @@ interface SignedTexts {
 }
 
 test('signatures of the newest @stellar/stellar-sdk and tronweb prove their wallets', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'countersign-chains-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const folder = await temporaryFolder()
   await writeFile(join(folder, 'package.json'), '{ "private": true, "type": "module" }')
   await writeFile(join(folder, 'sign.js'), program)
   const packages = ['@stellar/stellar-sdk@latest', 'tronweb@latest']

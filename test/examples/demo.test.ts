@@ -1,12 +1,11 @@
-import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
+import { run } from '../support/command.ts'
 
 test('npm run demo shows every step and ends well', async () => {
   const demo = fileURLToPath(new URL('../../examples/demo/main.ts', import.meta.url))
   // Rejects when the exit status is not 0.
-  const { stdout } = await promisify(execFile)(process.execPath, [demo])
+  const { stdout } = await run(process.execPath, [demo])
   for (const step of [
     'over REST',
     'over Connect',

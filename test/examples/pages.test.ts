@@ -1,9 +1,7 @@
 import { readFile } from 'node:fs/promises'
-import { fileURLToPath } from 'node:url'
 import { build, type Metafile } from 'esbuild'
 import { expect, test } from 'vitest'
-
-const root = fileURLToPath(new URL('../..', import.meta.url))
+import { root } from '../support/repository.ts'
 
 /** Builds an example as its reader would, and returns what went into it. */
 async function buildExample(entry: string): Promise<{ code: string; inputs: Metafile['inputs'] }> {

@@ -1,19 +1,18 @@
-import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { copyFile, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { packPackage } from '../../scripts/pack.ts'
 import { approvedHeading, reviewOnPhone } from '../browser/flows.ts'
 import { hasBrowser, provokes, useBrowser } from '../browser/support.ts'
 import { blocksOf } from '../docs/blocks.ts'
+import { run } from '../support/command.ts'
 import { hasPart } from '../support/optional.ts'
 import { pageValues } from '../support/page-values.ts'
+import { readFromRoot, root } from '../support/repository.ts'
 import { rest } from '../support/rest.ts'
 import { makeWallet, proofOf } from '../support/wallet.ts'
 import { Terminal } from './terminal.ts'
@@ -25,7 +24,6 @@ import { Terminal } from './terminal.ts'
  * It takes the ports that the pages name, or others if those are taken.
  */
 
-const root = fileURLToPath(new URL('../..', import.meta.url))
 const limitMs = 600_000
 /** Whether there is a commit to clone, and a place to install packages from. */
 const canStart = existsSync(join(root, '.git')) && hasPart('npm registry')
@@ -38,7 +36,7 @@ const ports = new Map<number, number>()
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'countersign-newcomer-'))
   clone = join(folder, 'clone')
-  if (canStart) await promisify(execFile)('git', ['clone', '--quiet', root, clone])
+  if (canStart) await run('git', ['clone', '--quiet', root, clone])
   for (const port of [8080, 3000]) ports.set(port, (await listenOnce(port)) ?? (await listenOnce(0)) ?? 0)
 })
 afterAll(() => rm(folder, { recursive: true, force: true }))
@@ -110,7 +108,7 @@ describe.skipIf(!hasBrowser || !canStart)('in an empty folder', () => {
       const empty = await mkdtemp(join(folder, 'empty-'))
       expect(next('sh', 'npm ci').trim()).toBe('npm ci\nnpm run package')
       // What these two write, of the working tree.
-      const { version } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8'))
+      const { version } = JSON.parse(await readFromRoot('package.json'))
       await mkdir(join(empty, 'countersign'))
       await copyFile(await packPackage(), join(empty, 'countersign', `countersign-${version}.tgz`))
       const install = next('sh', 'npm install ../countersign/')

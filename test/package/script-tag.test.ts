@@ -1,20 +1,18 @@
-import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { promisify } from 'node:util'
 import { createPackageFromTarballData } from '@arethetypeswrong/core'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { packPackage } from '../../scripts/pack.ts'
 import { hasBrowser, provokes, useBrowser } from '../browser/support.ts'
+import { run } from '../support/command.ts'
+import { readFromRoot } from '../support/repository.ts'
 import { startService } from '../support/service.ts'
-import { root } from '../types/emit.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 
-const run = promisify(execFile)
-const guide = await readFile(join(root, 'docs/script-tag.md'), 'utf8')
+const guide = await readFromRoot('docs/script-tag.md')
 
 /** What docs/script-tag.md says to run, in a language. */
 function codeIn(language: string): string {
@@ -25,8 +23,7 @@ function codeIn(language: string): string {
 
 /** A folder with the built files where the package has them. */
 async function install(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'countersign-script-tag-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const folder = await temporaryFolder()
   const published = createPackageFromTarballData(new Uint8Array(await readFile(await packPackage())))
   const files = published.listFiles().filter((file) => /\/countersign\/(package\.json|dist\/client\/.*)$/.test(file))
   for (const file of files) {

@@ -1,14 +1,14 @@
-import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { homedir, tmpdir } from 'node:os'
 import { join, posix } from 'node:path'
-import { promisify } from 'node:util'
 import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core'
 import { publint } from 'publint'
 import { expect, test } from 'vitest'
 import { commitOfBuild } from '../../scripts/build-commit.ts'
 import { packPackage } from '../../scripts/pack.ts'
 import { version } from '../../src/base/version.ts'
+import { run } from '../support/command.ts'
+import { readFromRoot } from '../support/repository.ts'
 import { manifestOf, root } from '../types/emit.ts'
 
 const tarball = new Uint8Array(await readFile(await packPackage()))
@@ -39,7 +39,7 @@ test('the package has what it is built to, definitions, documents, examples and 
       'llms.txt',
     ]),
   )
-  expect(read('LICENSE')).toBe(await readFile(join(root, 'LICENSE'), 'utf8'))
+  expect(read('LICENSE')).toBe(await readFromRoot('LICENSE'))
 })
 
 test('nothing in it points to source maps or to places on the machine that packed it', () => {
@@ -56,7 +56,7 @@ test('nothing in it points to source maps or to places on the machine that packe
 
 test('its manifest runs no script and brings nothing that only development needs', async () => {
   const manifest = JSON.parse(read('package.json'))
-  const kept = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
+  const kept = JSON.parse(await readFromRoot('package.json'))
   for (const field of ['allowScripts', 'devDependencies', 'optionalDependencies', 'scripts']) delete kept[field]
   expect(manifest).toEqual(kept)
   expect(manifest.version).toBe(version)
@@ -70,7 +70,7 @@ test('it names the commit that it was built from, if the working tree has no cha
 })
 
 test('npm pack in the working tree is refused and names the command that packs', async () => {
-  const packing = promisify(execFile)('npm', ['pack', '--dry-run'], { cwd: root })
+  const packing = run('npm', ['pack', '--dry-run'], { cwd: root })
   await expect(packing).rejects.toMatchObject({ stdout: expect.stringContaining('npm run package') })
 })
 

@@ -1,9 +1,13 @@
-import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, type SpawnOptions, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { PassThrough, Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import type { Streams } from '../../src/commands/command-line.ts'
+
+/** Runs a program to its end. Resolves with what it printed; rejects if it fails. */
+export const run = promisify(execFile)
 
 /** How a command ended, and what it printed. */
 export interface Ran {

@@ -17,7 +17,6 @@ const manifest = JSON.stringify({ private: true, type: 'module' })
 
 /** docs/openapi.md, with its snippets that say they are executed. */
 export async function openApiPage(): Promise<{
-  readonly page: string
   /** Installs the generator. */
   readonly install: string
   /** Generates the types. */
@@ -34,7 +33,7 @@ export async function openApiPage(): Promise<{
     throw new Error('docs/openapi.md has not two snippets of the shell')
   }
   const programs = new Map(ofLanguage('ts').map((code) => [/^\/\/ (\S+)\n/.exec(code)?.[1] ?? '', code]))
-  return { page, install, generate, programs }
+  return { install, generate, programs }
 }
 
 /**

@@ -6,6 +6,11 @@ export interface RestAnswer {
   readonly json: any
 }
 
+/** The header that presents a token. */
+export function bearer(token: string): { authorization: string } {
+  return { authorization: `Bearer ${token}` }
+}
+
 /** Calls the REST interface of a service, from the service's own origin unless `headers` says otherwise. */
 export async function rest(
   url: string,

@@ -1,14 +1,12 @@
 import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { delimiter, dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { onTestFinished } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
+import { readFromRoot, root } from './repository.ts'
+import { temporaryFolder } from './temporary-folder.ts'
 
 const run = promisify(execFile)
-const root = fileURLToPath(new URL('../..', import.meta.url))
 
 /** A snippet of a document that says that it is executed. */
 export interface Snippet {
@@ -20,8 +18,8 @@ export interface Snippet {
 
 /** The snippets of a document that say that they are executed. `path` is that of the document in the repository. */
 export async function executedSnippets(path: string): Promise<Snippet[]> {
-  const page = await readFile(join(root, path), 'utf8')
-  const form = /<!-- executed by test\/docs -->\n```(\w+)\n([\s\S]*?)```\n(?:\n```json\n([\s\S]*?)```)?/g
+  const page = await readFromRoot(path)
+  const form = /<!-- executed by test\/docs -->\n\n?```(\w+)\n([\s\S]*?)```\n(?:\n```json\n([\s\S]*?)```)?/g
   return [...page.matchAll(form)].map(([, language = '', code = '', output = '']) => ({ language, code, output }))
 }
 
@@ -30,7 +28,7 @@ export async function executedSnippets(path: string): Promise<Snippet[]> {
  * markup.
  */
 export async function namedFiles(path: string): Promise<Map<string, string>> {
-  const page = await readFile(join(root, path), 'utf8')
+  const page = await readFromRoot(path)
   const blocks = page.matchAll(/```(?:tsx?|js|vue|svelte)\n((?:(?:\/\/ \S+\.\S+|<!-- \S+\.\S+ -->)\n)+)([\s\S]*?)```/g)
   return new Map(
     [...blocks].flatMap(([, names = '', text = '']) =>
@@ -91,8 +89,7 @@ function sourceOf(subpath: string): string {
 
 /** A folder that is removed when the test ends, in which programs find the packages of the repository. */
 export async function workFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'countersign-snippet-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const folder = await temporaryFolder()
   await writeFile(join(folder, 'package.json'), '{"type":"module"}')
   await symlink(join(root, 'node_modules'), join(folder, 'node_modules'))
   return folder

@@ -1,11 +1,9 @@
-import { execFile } from 'node:child_process'
-import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { cp, mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
+import { run } from '../support/command.ts'
+import { readFromRoot } from '../support/repository.ts'
 import { makeProject, manifestOf, root, tsc } from './emit.ts'
-
-const run = promisify(execFile)
 
 /** The files here that use the package as its users do, by the subpath that they are about. */
 const files: Readonly<Record<string, string>> = {
@@ -65,7 +63,7 @@ test('in a project that has the package installed, typical calls, the snippets o
   for (const example of examples) {
     await cp(join(root, 'examples', example), join(folder, example), { recursive: true })
   }
-  const page = await readFile(join(root, 'docs/react.md'), 'utf8')
+  const page = await readFromRoot('docs/react.md')
   const snippets = [...page.matchAll(/```tsx\n(?:\/\/ (\S+)\n)?([\s\S]*?)```/g)].map(([, name, text = ''], index) => ({
     name: name ?? `snippet-${index}.tsx`,
     text,

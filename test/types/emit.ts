@@ -1,11 +1,9 @@
-import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, readFile, rm, symlink } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readFile, symlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
-import { onTestFinished } from 'vitest'
 import { packPackage } from '../../scripts/pack.ts'
+import { run } from '../support/command.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 
 export const root = fileURLToPath(new URL('../..', import.meta.url))
 export const tsc = join(root, 'node_modules/typescript/bin/tsc')
@@ -37,7 +35,7 @@ export async function packagesOfBetterAuth(): Promise<string[]> {
 export async function emit(outDir: string): Promise<void> {
   const args = [tsc, '-p', 'tsconfig.build.json', '--outDir', outDir]
   // Errors are for `npm run typecheck` to report; tsc emits in spite of them.
-  await promisify(execFile)(process.execPath, args, { cwd: root }).catch(() => undefined)
+  await run(process.execPath, args, { cwd: root }).catch(() => undefined)
 }
 
 /** Frameworks of which the package has a guard and names no type, and what users have beside a peer. */
@@ -48,11 +46,10 @@ const frameworks = ['express', '@types/express', 'fastify', 'react-dom', '@types
  * of the packages that only this project's own development needs. Removed when the test ends.
  */
 export async function makeProject(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'countersign-user-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const folder = await temporaryFolder()
   const installed = join(folder, 'node_modules/countersign')
   await mkdir(installed, { recursive: true })
-  await promisify(execFile)('tar', ['-xzf', await packPackage(), '--strip-components=1', '-C', installed])
+  await run('tar', ['-xzf', await packPackage(), '--strip-components=1', '-C', installed])
   const { dependencies, peerDependencies } = await manifestOf()
   const names = [...Object.keys({ ...dependencies, ...peerDependencies }), ...(await packagesOfBetterAuth())]
   for (const name of new Set([...names, ...frameworks, '@types/node'])) {

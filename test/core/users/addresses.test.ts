@@ -6,7 +6,7 @@ import { Sessions } from '../../../src/core/users/sessions.ts'
 import { openStore } from '../../../src/index.ts'
 import { dumpStore } from '../../support/store-dump.ts'
 import { redisUrl } from '../../support/stores.ts'
-import { temporaryStore } from '../../support/temporary-store.ts'
+import { temporaryStore } from '../../support/temporary-folder.ts'
 
 const ip = '203.0.113.77'
 const details = {

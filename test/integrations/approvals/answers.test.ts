@@ -1,17 +1,16 @@
 import { createHash } from 'node:crypto'
-import { once } from 'node:events'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
 import { join } from 'node:path'
-import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { canonicalPayload } from '../../../src/core/order/canonical-payload.ts'
 import {
   type ApprovalRequest,
   type ApprovalsOptions,
   createApprovals,
 } from '../../../src/integrations/approvals/index.ts'
+import { listening } from '../../support/listening.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { makeWallet, type TestWallet } from '../../support/wallet.ts'
 import { work } from './support.ts'
 
@@ -294,7 +293,7 @@ describe('an approval of which the application remembers that it was given out',
 
   test('runs once, although a service answers three processes alike, and again after a restart', async () => {
     let payload = ''
-    const url = await listen(async (message, response) => {
+    const service = createServer(async (message, response) => {
       const path = message.url ?? ''
       let body = ''
       for await (const chunk of message) body += chunk
@@ -305,8 +304,8 @@ describe('an approval of which the application remembers that it was given out',
       const answer = named ?? (path.endsWith('/start') ? started : path.includes('/events') ? approved : undefined)
       response.end(JSON.stringify(answer ?? { proofArtifact: artifactOf(payload, {}) }))
     })
-    const folder = await mkdtemp(join(tmpdir(), 'countersign-approvals-'))
-    onTestFinished(() => rm(folder, { recursive: true }))
+    const url = await listening(service)
+    const folder = await temporaryFolder()
     const { handle } = await createApprovals({ ...options, url }).ask(request)
     const run = (more: object) => work({ ...options, url, ...more }, handle, join(folder, 'ran'))
     const atOnce = await Promise.all(Array.from({ length: 3 }, () => run({ memory: folder })))
@@ -460,25 +459,20 @@ test.each([
   })
 })
 
-async function listen(listener: RequestListener): Promise<string> {
-  const server = createServer(listener)
-  onTestFinished(() => void server.close())
-  await once(server.listen(0, 'localhost'), 'listening')
-  return `http://localhost:${(server.address() as AddressInfo).port}`
-}
-
 test('a redirect leads nowhere: the start key goes to no other address', async () => {
   const seen: (string | undefined)[] = []
-  const elsewhere = await listen(({ headers }, response) => {
+  const other = createServer(({ headers }, response) => {
     seen.push(headers.authorization)
     response.end('{}')
   })
+  const elsewhere = await listening(other)
   const at: string[] = []
-  const url = await listen((message, response) => {
+  const service = createServer((message, response) => {
     at.push(message.url ?? '')
     if (message.method === 'GET') response.end('{}')
     else response.writeHead(307, { location: elsewhere }).end()
   })
+  const url = await listening(service)
   await expect(createApprovals({ ...options, url }).ask(request)).rejects.toMatchObject({ reason: 'UNEXPECTED_ANSWER' })
   expect(at).toEqual(['/api/auth/options', '/api/auth/cross-device/start'])
   expect(seen).toEqual([])

@@ -1,11 +1,11 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { Approvals } from '../../../src/integrations/approvals/index.ts'
 import { freePort } from '../../support/redis-server.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { makeWallet } from '../../support/wallet.ts'
-import { application, reasonOf, startApprovals, TestUser, Tool, work } from './support.ts'
+import { application, reasonOf, startApprovals, TestUser, work } from './support.ts'
 
 afterEach(() => void vi.useRealTimers())
 
@@ -35,8 +35,7 @@ function between(change: {
 }
 
 test('an approved action runs, as it was signed, and its text names what was asked', async () => {
-  const { user, backend } = await startApprovals()
-  const tool = new Tool()
+  const { user, backend, tool } = await startApprovals()
   const approval = await backend().ask(asked(user))
   expect(approval.url).toMatch(new RegExp(`^http://localhost:\\d+/api/auth/inbox\\?order=${approval.id}$`))
   expect(await user.inbox()).toEqual([approval.id])
@@ -47,8 +46,7 @@ test('an approved action runs, as it was signed, and its text names what was ask
 })
 
 test('what the user declines does not run', async () => {
-  const { user, backend } = await startApprovals()
-  const tool = new Tool()
+  const { user, backend, tool } = await startApprovals()
   const approval = await backend().ask(asked(user))
   const run = tool.run(approval.decision())
   await user.reject(approval.id)
@@ -56,27 +54,19 @@ test('what the user declines does not run', async () => {
 })
 
 describe('nothing runs', () => {
-  test('if the payload is changed by a byte on its way to the user', async () => {
-    const { user, backend } = await startApprovals()
-    const tool = new Tool()
-    const request = (_path: string, body: string): string => body.replace('amount\\":25', 'amount\\":26')
-    const approval = await backend({ fetch: between({ request }) }).ask(asked(user))
-    await user.approve(approval.id)
-    expect([await tool.run(approval.decision()), tool.ran]).toEqual(['PROOF_INVALID', []])
-  })
-
-  test('if the payload of the proof is changed by a byte on its way back', async () => {
-    const { user, backend } = await startApprovals()
-    const tool = new Tool()
-    const answer = (_path: string, text: string): string => text.replace('amount\\":25', 'amount\\":26')
-    const approval = await backend({ fetch: between({ answer }) }).ask(asked(user))
+  test.each([
+    ['if the payload is changed by a byte on its way to the user', 'request'],
+    ['if the payload of the proof is changed by a byte on its way back', 'answer'],
+  ])('%s', async (_, way) => {
+    const { user, backend, tool } = await startApprovals()
+    const change = (_path: string, text: string): string => text.replace('amount\\":25', 'amount\\":26')
+    const approval = await backend({ fetch: between({ [way]: change }) }).ask(asked(user))
     await user.approve(approval.id)
     expect([await tool.run(approval.decision()), tool.ran]).toEqual(['PROOF_INVALID', []])
   })
 
   test('if the approval of one action is presented for another, even for an equal one', async () => {
-    const { user, backend } = await startApprovals()
-    const tool = new Tool()
+    const { user, backend, tool } = await startApprovals()
     let first = ''
     const answer = (path: string, text: string): string => {
       if (path !== 'finalize') return text
@@ -92,8 +82,7 @@ describe('nothing runs', () => {
   })
 
   test('a second time in one process: by the approval, nor by its handle', async () => {
-    const { user, backend } = await startApprovals()
-    const tool = new Tool()
+    const { user, backend, tool } = await startApprovals()
     const approvals = backend()
     const approval = await approvals.ask(asked(user))
     await user.approve(approval.id)
@@ -104,8 +93,7 @@ describe('nothing runs', () => {
   })
 
   test('for an agent that finalizes first, and has the artifact, but can hand it to no one', async () => {
-    const { url, user, backend } = await startApprovals()
-    const tool = new Tool()
+    const { url, user, backend, tool } = await startApprovals()
     let desktopToken = ''
     const answer = (path: string, text: string): string => {
       if (path === 'start') desktopToken = JSON.parse(text).desktopToken
@@ -124,8 +112,7 @@ describe('nothing runs', () => {
   })
 
   test('with a forged key, which the service takes for no approval', async () => {
-    const { user, backend } = await startApprovals()
-    const tool = new Tool()
+    const { user, backend, tool } = await startApprovals()
     const approval = await backend().ask({ ...asked(user), ttlSeconds: 30 })
     const forger = makeWallet()
     const forged = { ...user.wallet, sign: (text: string) => forger.sign(text) }
@@ -136,8 +123,7 @@ describe('nothing runs', () => {
   })
 
   test('with a proof that was made at another service, of the same user, name and origin', async () => {
-    const [{ user, backend }, elsewhere] = [await startApprovals(), await startApprovals()]
-    const tool = new Tool()
+    const [{ user, backend, tool }, elsewhere] = [await startApprovals(), await startApprovals()]
     const there = await TestUser.signIn(elsewhere.url, user.wallet)
     const foreign = await elsewhere.backend().ask(asked(there))
     const { message } = await there.open(foreign.id)
@@ -157,8 +143,7 @@ describe('nothing runs', () => {
   })
 
   test('once it is expired: neither unapproved nor approved and left', async () => {
-    const { user, backend } = await startApprovals()
-    const tool = new Tool()
+    const { user, backend, tool } = await startApprovals()
     const [open, left] = [await backend().ask(asked(user)), await backend().ask(asked(user))]
     await user.approve(left.id)
     later(3_601)
@@ -170,8 +155,7 @@ describe('nothing runs', () => {
   })
 
   test('by another user, who does not find it, nor by a wallet of another user with a session of the right one', async () => {
-    const { url, user, backend } = await startApprovals()
-    const tool = new Tool()
+    const { url, user, backend, tool } = await startApprovals()
     const other = await TestUser.signIn(url)
     const wallets = [...user.wallets, ...other.wallets]
     // Even if the backend's list had that wallet.
@@ -188,8 +172,7 @@ describe('nothing runs', () => {
     ['an hour before it', 3_600],
     ['a minute less than a day before it', 86_340],
   ])('by a wallet that was linked %s, even if the backend’s list has it', async (_, seconds) => {
-    const { user, backend } = await startApprovals({ sessionTtlSeconds: 604_800 })
-    const tool = new Tool()
+    const { user, backend, tool } = await startApprovals({ sessionTtlSeconds: 604_800 })
     const added = makeWallet()
     const wallets = [...user.wallets, { adapterId: 'nimiq', address: added.address }]
     const ask = () => backend().ask({ ...asked(user), wallets, ttlSeconds: 30 })
@@ -203,8 +186,7 @@ describe('nothing runs', () => {
   })
 
   test('by a wallet of the user that was linked long ago, and that the backend’s list does not have', async () => {
-    const { user, backend } = await startApprovals({ sessionTtlSeconds: 604_800 })
-    const tool = new Tool()
+    const { user, backend, tool } = await startApprovals({ sessionTtlSeconds: 604_800 })
     const added = makeWallet()
     await user.link(added)
     later(86_500)
@@ -229,8 +211,7 @@ describe('nothing runs', () => {
   })
 
   test('but what was signed, if the caller’s object changes meanwhile', async () => {
-    const { user, backend } = await startApprovals()
-    const tool = new Tool()
+    const { user, backend, tool } = await startApprovals()
     const mine = { ...action, notes: ['a'] }
     const asking = backend().ask({ ...asked(user), action: mine })
     mine.to = 'agent'
@@ -253,8 +234,7 @@ describe('handles', () => {
   })
 
   test('that an agent with the start key makes for its own wallet open nothing with the backend’s wallets', async () => {
-    const { url, user, backend } = await startApprovals()
-    const tool = new Tool()
+    const { url, user, backend, tool } = await startApprovals()
     const agent = await TestUser.signIn(url)
     const forged = await backend().ask({ ...asked(agent), action: { tool: 'transfer', to: 'agent', amount: 1000 } })
     await agent.approve(forged.id)
@@ -306,8 +286,7 @@ describe('handles', () => {
 
 /** A service with a store in a file, which can be stopped and started again. */
 async function restartable() {
-  const folder = await mkdtemp(join(tmpdir(), 'countersign-approvals-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const folder = await temporaryFolder()
   const port = await freePort()
   const settings = { store: `sqlite:${join(folder, 'store.db')}`, port }
   const started = await startApprovals(settings)

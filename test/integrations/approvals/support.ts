@@ -1,13 +1,12 @@
-import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import {
   type ApprovalsOptions,
   type ApprovalWallet,
   createApprovals,
 } from '../../../src/integrations/approvals/index.ts'
 import type { CountersignOptions } from '../../../src/service/config.ts'
+import { run } from '../../support/command.ts'
 import { freePort } from '../../support/redis-server.ts'
 import { rest } from '../../support/rest.ts'
 import { startService } from '../../support/service.ts'
@@ -105,11 +104,11 @@ export async function startApprovals(options: CountersignOptions = {}) {
   })
   const user = await TestUser.signIn(url)
   const backend = (others: Partial<ApprovalsOptions> = {}) => createApprovals({ url, ...application, ...others })
-  return { url, service, startKey, user, backend }
+  return { url, service, startKey, user, backend, tool: new Tool() }
 }
 
 /** A guarded tool: what it ran, and how it is called. */
-export class Tool {
+class Tool {
   readonly ran: unknown[] = []
 
   /** Runs the action of a decision, as a backend does. Resolves with why it did not run. */
@@ -128,8 +127,8 @@ export class Tool {
 /** Goes on with a handle in a process of its own. Resolves with what became of it. */
 export async function work(options: object, handle: string, file: string, ...crash: 'crash'[]): Promise<string> {
   const worker = fileURLToPath(new URL('worker.ts', import.meta.url))
-  const run = promisify(execFile)(process.execPath, [worker, JSON.stringify(options), handle, file, ...crash])
-  return await run.then(
+  const ended = run(process.execPath, [worker, JSON.stringify(options), handle, file, ...crash])
+  return await ended.then(
     ({ stdout }) => stdout.trim(),
     (failed: { signal: string }) => failed.signal,
   )

@@ -1,6 +1,5 @@
-import { once } from 'node:events'
-import { createServer, type RequestListener } from 'node:http'
-import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net'
+import { createServer } from 'node:http'
+import { createServer as createTcpServer, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import {
@@ -11,6 +10,7 @@ import {
   type SessionVerifier,
   type SessionVerifierOptions,
 } from '../../../src/integrations/backend/index.ts'
+import { listening } from '../../support/listening.ts'
 import { hasPart } from '../../support/optional.ts'
 import { RedisServer } from '../../support/redis-server.ts'
 import { startService } from '../../support/service.ts'
@@ -39,24 +39,14 @@ class CountingFetch {
   }
 }
 
-/** A server that is not Countersign. Resolves with its address. */
-async function serve(listener: RequestListener): Promise<string> {
-  const server = createServer(listener).listen(0, '127.0.0.1')
-  onTestFinished(() => void server.close())
-  await once(server, 'listening')
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-}
-
 /** A server that takes connections and says nothing. */
 async function serveSilence(): Promise<{ readonly url: string; readonly sockets: Set<Socket> }> {
   const sockets = new Set<Socket>()
-  const server = createTcpServer((socket) => sockets.add(socket.on('error', () => {}))).listen(0, '127.0.0.1')
+  const server = createTcpServer((socket) => sockets.add(socket.on('error', () => {})))
   onTestFinished(() => {
-    server.close()
     for (const socket of sockets) socket.destroy()
   })
-  await once(server, 'listening')
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, sockets }
+  return { url: await listening(server), sockets }
 }
 
 /** The error that a check rejects with. */
@@ -308,16 +298,22 @@ describe('the cache', () => {
     for (const verifier of cached) expect(await verifier.verify(token)).toBeUndefined()
   })
 
-  test('an answer that was under way while the session was revoked is not given to later callers', async () => {
+  /** A check whose answer is held back, until `letGo`; the session was revoked after the service answered. */
+  async function heldCheck(cacheSeconds: number) {
     const { url } = await startService()
     const { token, signOut } = await signIn(url)
     const counting = new CountingFetch()
-    const verifier = createSessionVerifier({ url, cacheSeconds: 0, fetch: counting.fetch })
+    const verifier = createSessionVerifier({ url, cacheSeconds, fetch: counting.fetch })
     const letGo = counting.hold()
     const before = verifier.verify(token)
     await expect.poll(() => counting.answered).toBe(1)
     await signOut()
-    const after = verifier.verify(token)
+    return { before, letGo, verify: () => verifier.verify(token) }
+  }
+
+  test('an answer that was under way while the session was revoked is not given to later callers', async () => {
+    const { before, letGo, verify } = await heldCheck(0)
+    const after = verify()
     letGo()
     // The first one was told that the session is live.
     expect(await before).toBeDefined()
@@ -325,31 +321,17 @@ describe('the cache', () => {
   })
 
   test('the time in the cache is counted from the start of the call, not from its answer', async () => {
-    const { url } = await startService()
-    const { token, signOut } = await signIn(url)
-    const counting = new CountingFetch()
-    const verifier = createSessionVerifier({ url, cacheSeconds: 0.5, fetch: counting.fetch })
-    const letGo = counting.hold()
-    const before = verifier.verify(token)
-    await expect.poll(() => counting.answered).toBe(1)
-    await signOut()
+    const { before, letGo, verify } = await heldCheck(0.5)
     await pause(500)
     letGo()
     expect(await before).toBeDefined()
-    expect(await verifier.verify(token)).toBeUndefined()
+    expect(await verify()).toBeUndefined()
   })
 
   test('a call that is older than its answer may be is not shared any more', async () => {
-    const { url } = await startService()
-    const { token, signOut } = await signIn(url)
-    const counting = new CountingFetch()
-    const verifier = createSessionVerifier({ url, cacheSeconds: 0.5, fetch: counting.fetch })
-    const letGo = counting.hold()
-    const before = verifier.verify(token)
-    await expect.poll(() => counting.answered).toBe(1)
-    await signOut()
+    const { before, letGo, verify } = await heldCheck(0.5)
     await pause(500)
-    const after = verifier.verify(token)
+    const after = verify()
     letGo()
     expect(await before).toBeDefined()
     expect(await after).toBeUndefined()
@@ -498,10 +480,11 @@ describe('an outage is never "signed out"', () => {
     ['too many requests', 429, {}, '', 'SERVICE_UNAVAILABLE'],
   ])('what answers with %s', async (_what, status, headers, body, reason) => {
     const paths: string[] = []
-    const url = await serve((request, response) => {
+    const server = createServer((request, response) => {
       paths.push(request.url ?? '')
       response.writeHead(status, headers).end(body)
     })
+    const url = await listening(server)
     expect((await failureOf(createSessionVerifier({ url: `${url}/sso/` }).verify('token'))).reason).toBe(reason)
     // The token went to this path and, after a redirect, nowhere else.
     expect(paths).toEqual(['/sso/countersign.v1.SessionService/IntrospectSession'])

@@ -1,14 +1,11 @@
-import { execFile } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { run } from '../../support/command.ts'
 import { hasPart } from '../../support/optional.ts'
+import { root } from '../../support/repository.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
 
-const run = promisify(execFile)
-const root = fileURLToPath(new URL('../../..', import.meta.url))
 const minuteMs = 60_000
 
 const suite = `
@@ -29,8 +26,7 @@ describe.skipIf(!hasPart('npm registry'))('in vitest with jsdom', () => {
   test(
     'a test wallet signs, and proofs are verified',
     async () => {
-      const folder = await mkdtemp(join(tmpdir(), 'countersign-jsdom-'))
-      onTestFinished(() => rm(folder, { recursive: true, force: true }))
+      const folder = await temporaryFolder()
       await writeFile(join(folder, 'package.json'), '{"private":true,"type":"module"}')
       await writeFile(join(folder, 'proofs.test.ts'), suite)
       const packages = ['jsdom@29.1.1', 'vitest@5.1.1']

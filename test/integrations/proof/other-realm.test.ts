@@ -1,10 +1,7 @@
-import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
+import { run } from '../../support/command.ts'
 import { accepted, refused } from '../../support/proofs.ts'
-
-const run = promisify(execFile)
 
 test('signing and verifying take bytes of another realm, as there are in tests with jsdom', async () => {
   const { stdout } = await run(process.execPath, [fileURLToPath(new URL('other-realm.ts', import.meta.url))])

@@ -14,7 +14,7 @@ import { mapStore, type StoreOperation } from '../../../src/store/map-store.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { rest } from '../../support/rest.ts'
 import { startService } from '../../support/service.ts'
-import { temporaryStore } from '../../support/temporary-store.ts'
+import { temporaryStore } from '../../support/temporary-folder.ts'
 import { makeWallet, proofOf } from '../../support/wallet.ts'
 
 const secret = `whsec_${Buffer.from('a secret of the tests, and of no use to anybody').toString('base64')}`
