@@ -471,7 +471,7 @@ const rows: Readonly<
     ],
   ],
   42: [
-    ['consume', '&& usedAt === undefined', '', 'oidc/security', 11],
+    ['consume', '&& usedAt === undefined', '', 'oidc/security', 7],
     ['consume', 'if (grantId !== undefined) await removeGrant(parts, grantId)', '', 'oidc/security'],
     ['usedOnce', 'await requireRequest(payload, parts, loaded)', '', 'oidc/checked-first'],
     [
@@ -484,19 +484,19 @@ const rows: Readonly<
     ['give', '(await host.findSession(sessionId)) !== undefined', 'true', 'oidc/adapter'],
     ['isIssuedTo', 'token.clientId === client.clientId', 'true', 'oidc/confusion'],
     ['sessionOf', 'await host.findSession(sessionUid)', '{ userId: token.accountId }', 'oidc/ends', 1],
-    ['isInGrace', 'usedAt + graceSeconds', 'Number.POSITIVE_INFINITY', 'oidc/adapter', 19],
+    ['isInGrace', 'usedAt + graceSeconds', 'Number.POSITIVE_INFINITY', 'oidc/adapter', 2020],
     [
       'destroy',
       'if (!(await records.remove(kind, id)))',
       'await records.remove(kind, id); if (false)',
       'oidc/requests',
-      32,
+      41,
     ],
     ['find', 'if (kind === pushedRequest) throw', 'if (false) throw', 'oidc/requests'],
   ],
   43: [
     ['readPageInput', 'headers.origin !== own', 'false', 'oidc/security'],
-    ['find', '|| !isOfBrowser(found.record, secrets())', '', 'oidc/security', 10],
+    ['find', '|| !isOfBrowser(found.record, secrets())', '', 'oidc/security', 3],
     ['requirePage', "mode === 'navigate' &&", '', 'oidc/navigations'],
     ['requirePage', "dest === 'document' ||", 'true ||', 'oidc/navigations oidc/requests'],
     [
@@ -506,7 +506,7 @@ const rows: Readonly<
       'oidc/navigations',
     ],
     ['decide', '|| session.id !== sessionId', '', 'oidc/security'],
-    ['permissionOf', '!keepsConsent(client) || ', '', 'oidc/security', 1],
+    ['permissionOf', '!keepsConsent(client) || ', '', 'oidc/security', 4],
     ['grantLoader', '|| (await hasQuestion(policy, ctx))', '', 'oidc/scopes'],
     [
       'isHintOfAnother',
@@ -526,7 +526,7 @@ const rows: Readonly<
       '',
       'oidc/connected-apps',
     ],
-    ['isHeld', 'session !== undefined &&', 'session === undefined ||', 'oidc/offline', 42],
+    ['isHeld', 'session !== undefined &&', 'session === undefined ||', 'oidc/offline', 1023],
     ['offlineOf', 'isPending !== true && ', '', 'oidc/revocation'],
     ['give', ' || before.connection !== connection', '', 'oidc/revocation'],
     ['revokeOthers', 'await sessionEnds?.taken({ userId, fits })', 'undefined', 'oidc/offline'],
