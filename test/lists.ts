@@ -132,7 +132,6 @@ export const slow: readonly string[] = [
   'test/e2e/rate-limits.test.ts',
   'test/e2e/reasons.test.ts',
   'test/e2e/reload.test.ts',
-  'test/e2e/robustness.test.ts',
   'test/e2e/secrets.test.ts',
   'test/e2e/shared-connection.test.ts',
   'test/e2e/shared-limits.test.ts',

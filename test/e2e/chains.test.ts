@@ -8,19 +8,10 @@ import { adminCommand } from '../../src/commands/admin/admin.ts'
 import { type ChainWallet, makeStellarWallet, makeTronWallet } from '../support/chains.ts'
 import { runHere } from '../support/command.ts'
 import { makeComputer } from '../support/computer.ts'
-import { type RestAnswer, rest } from '../support/rest.ts'
+import { bearer, okay, type RestAnswer, refusal, rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 
 // Wallets of an application's own adapters, whose addresses are in upper case (Stellar) or in both (TRON).
-
-const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
-const refusal = ({ status, json }: RestAnswer): [number, string] => [status, json.code]
-
-// biome-ignore lint/suspicious/noExplicitAny: tests look at fields that they name.
-function okay({ status, json }: RestAnswer): any {
-  expect(status, JSON.stringify(json)).toBe(200)
-  return json
-}
 
 async function temporaryFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'countersign-chains-'))

@@ -11,6 +11,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { fileWith } from '../oidc/support.ts'
 import { Authority } from '../support/certificates.ts'
+import { signIn } from '../support/flows.ts'
 import { runNginx } from '../support/nginx.ts'
 import { hasPart } from '../support/optional.ts'
 import {
@@ -27,7 +28,7 @@ import { frame } from '../support/raw-http2.ts'
 import { freePort, RedisServer } from '../support/redis-server.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
-import { makeWallet, proofOf } from '../support/wallet.ts'
+import { makeWallet } from '../support/wallet.ts'
 
 /** A service and an application behind one proxy, which has just started. */
 async function start(startProxy: StartProxy, options: CountersignOptions = {}) {
@@ -57,12 +58,10 @@ async function startBefore(
 }
 
 /** Signs in on the protected host, as the sign-in page does. */
-async function signIn(origin: string, url = origin, wallet = makeWallet()) {
-  const challenge = (await rest(url, '/wallet/nonce', {}, { origin })).json
-  const { json, headers } = await rest(url, '/wallet/verify', proofOf(wallet, challenge), { origin })
-  const [cookie = ''] = (headers.getSetCookie()[0] ?? '').split(';')
-  expect(cookie).toMatch(/^__Host-countersign_session=css_/)
-  return { cookie, token: json.token as string, session: json.session }
+async function signedIn(origin: string, url = origin, wallet = makeWallet()) {
+  const made = await signIn(url, wallet, { origin })
+  expect(made.cookie).toMatch(/^__Host-countersign_session=css_/)
+  return made
 }
 
 /** A request with whatever headers, which `fetch` would not send all. The body is not read yet. */
@@ -106,7 +105,7 @@ describe.each(Object.entries(proxies))('behind %s, as docs/forward-auth.md confi
       }
       expect(application.asked).toEqual([])
 
-      const { cookie, session } = await signIn(origin)
+      const { cookie, session } = await signedIn(origin)
       const back = new URL(location, origin).searchParams.get('returnTo') ?? ''
       const answer = await send(origin + back, { ...page, cookie })
       expect([answer.statusCode, await text(answer)]).toEqual([201, expect.stringContaining('The application')])
@@ -124,7 +123,7 @@ describe.each(Object.entries(proxies))('behind %s, as docs/forward-auth.md confi
 
     test('gets no headers of the client under these names, and no session to keep', async () => {
       const { origin, application } = await start(startProxy)
-      const { cookie, token, session } = await signIn(origin)
+      const { cookie, token, session } = await signedIn(origin)
       const forged = Object.fromEntries(
         ['User', 'Address', 'Adapter', 'Session', 'Groups'].flatMap((part) =>
           ['X-Countersign-', 'x-countersign_', 'X_Countersign-', 'x_countersign_'].map((start) => [
@@ -166,10 +165,10 @@ describe.each(Object.entries(proxies))('behind %s, as docs/forward-auth.md confi
       const people = fileWith({ [`nimiq:${wallet.address}`]: { groups: ['staff', 'a:b.c_d-1'] } })
       const { origin, application } = await start(startProxy, { people })
       const forged = { 'X-Countersign-Groups': 'admin', 'X-Countersign_Groups': 'admin' }
-      const listed = await signIn(origin, origin, wallet)
+      const listed = await signedIn(origin, origin, wallet)
       expect(await statusOf(send(`${origin}/`, { ...forged, cookie: listed.cookie }))).toBe(201)
       expect(application.headers['x-countersign-groups']).toBe('staff,a:b.c_d-1')
-      const { cookie } = await signIn(origin)
+      const { cookie } = await signedIn(origin)
       expect(await statusOf(send(`${origin}/`, { ...forged, cookie }))).toBe(201)
       expect(application.headers['x-countersign-groups'] ?? '').toBe('')
       expect(JSON.stringify(application.headers)).not.toContain('admin')
@@ -177,7 +176,7 @@ describe.each(Object.entries(proxies))('behind %s, as docs/forward-auth.md confi
 
     test('is out of reach of foreign pages, and gets what its own pages send', async () => {
       const { origin, application, log } = await start(startProxy)
-      const { cookie, token } = await signIn(origin)
+      const { cookie, token } = await signedIn(origin)
       const from = (page: string | undefined) => (page === undefined ? { cookie } : { cookie, origin: page })
       const foreign = 'https://evil.example'
       expect(await statusOf(send(`${origin}/`, from(foreign), 'POST', 'x'))).toBe(403)
@@ -207,7 +206,7 @@ describe.each(Object.entries(proxies))('behind %s, as docs/forward-auth.md confi
 
     test('streams events, and so does the service; it opens WebSockets for its own pages only', async () => {
       const { origin, application } = await start(startProxy)
-      const { cookie } = await signIn(origin)
+      const { cookie } = await signedIn(origin)
       const events = await send(`${origin}/events`, { cookie, accept: 'text/event-stream' })
       for (const event of ['data: first\n\n', 'data: second\n\n']) {
         application.events?.write(event)
@@ -239,7 +238,7 @@ describe.each(Object.entries(proxies))('behind %s, as docs/forward-auth.md confi
 
     test('is not enabled by accident: without trustProxy every request is refused', async () => {
       const { origin, application } = await start(startProxy, { trustProxy: false })
-      const { cookie } = await signIn(origin)
+      const { cookie } = await signedIn(origin)
       expect(await statusOf(send(`${origin}/`, { cookie }))).toBe(name === 'caddy' ? 404 : 503)
       expect(application.asked).toEqual([])
     })
@@ -250,7 +249,7 @@ describe.each(Object.entries(proxies))('behind %s, as docs/forward-auth.md confi
         await using redis = await RedisServer.start()
         const secret = 'a secret for tests and for nothing else'
         const { origin, application, service } = await start(startProxy, { store: redis.url, secret })
-        const { cookie } = await signIn(origin)
+        const { cookie } = await signedIn(origin)
         expect(await statusOf(send(`${origin}/`, { cookie }))).toBe(201)
         await redis.kill()
         const away = await send(`${origin}/`, { ...page, cookie })
@@ -285,7 +284,7 @@ describe.each(Object.entries(proxies))('behind %s, as docs/forward-auth.md confi
     test.each(upgrades)('gets every request through the proxy: %j', async (upgrade) => {
       const { port: hypercorn, asked } = await runHypercorn()
       const { port, origin } = await startBefore(hypercorn, startProxy)
-      const { cookie, session } = await signIn(origin)
+      const { cookie, session } = await signedIn(origin)
       const before = asked.length
       const answer = await tunnel(port, [upgrade, `Cookie: ${cookie}`])
       expect(answer).not.toMatch(/^HTTP\/1.1 101/)
@@ -299,7 +298,7 @@ describe.each(Object.entries(proxies))('behind %s, as docs/forward-auth.md confi
     test('sees no header of the client under any spelling of these names', async () => {
       const { port: php, asked } = await runPhp()
       const { origin } = await startBefore(php, startProxy)
-      const { cookie, session } = await signIn(origin)
+      const { cookie, session } = await signedIn(origin)
       // All characters of a token but letters and digits (RFC 9110, 5.6.2).
       const forged = [..."!#$%&'*+-.^_`|~"].flatMap((sign) =>
         ['User', 'Address', 'Adapter', 'Session', 'Groups'].flatMap((part) => [
@@ -327,7 +326,7 @@ describe.each(Object.entries(proxies))('behind %s, as docs/forward-auth.md confi
     test('keeps a calendar for each user, out of reach of another who sends that header', async () => {
       const { port: radicale } = await runRadicale()
       const { origin } = await startBefore(radicale, startProxy, {}, await linesForRemoteUser(name))
-      const [ada, bob] = [await signIn(origin), await signIn(origin)]
+      const [ada, bob] = [await signedIn(origin), await signedIn(origin)]
       const home = `${origin}/${ada.session.userId}/`
       const calendar = `${home}calendar/`
       const sent = (url: string, method: string, headers: OutgoingHttpHeaders, body = '') =>
@@ -374,7 +373,7 @@ withTls('nginx speaks HTTP/2 with browsers, so pages that wait do not take all c
     trustedOrigins: [`https://localhost:${port}`],
     trustProxy: true,
   })
-  const { cookie } = await signIn(`https://localhost:${port}`, url)
+  const { cookie } = await signedIn(`https://localhost:${port}`, url)
   const upstream = Number(new URL(url).port)
   await nginxOverTls(await authority.issue('localhost'))(port, upstream, await application.listen())
   const session = connect(`https://localhost:${port}`, { ca: await readFile(authority.cert) })

@@ -7,6 +7,7 @@ import type { CountersignOptions } from '../../src/service/config.ts'
 import { openStore } from '../../src/store/open.ts'
 import { startAuth } from '../better-auth/support.ts'
 import { makeInstance } from '../core/order/support.ts'
+import { approveOrder } from '../support/flows.ts'
 import { keptLog, type LogLine } from '../support/log-lines.ts'
 import { type RestAnswer, rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
@@ -45,16 +46,8 @@ interface Order {
 
 async function approvedOrder(url: string): Promise<Order> {
   const { json: started } = await rest(url, '/cross-device/start', { kind: 'login' })
-  const { orderId, claimToken, desktopToken } = started
-  const { json: claimed } = await rest(url, '/cross-device/claim', { orderId, claimToken })
-  const { challengeToken } = claimed
-  const { json: challenge } = await rest(url, `/cross-device/challenge?orderId=${orderId}`, undefined, {
-    authorization: `Bearer ${challengeToken}`,
-  })
-  const wallet = makeWallet()
-  const proof = { publicKeyHex: wallet.publicKeyHex, signatureHex: wallet.sign(challenge.message) }
-  expect((await rest(url, '/cross-device/approve', { orderId, challengeToken, proof })).status).toBe(200)
-  return { orderId, desktopToken, challengeToken }
+  const { challengeToken } = await approveOrder(url, started)
+  return { orderId: started.orderId, desktopToken: started.desktopToken, challengeToken }
 }
 
 function takeBack(url: string, { orderId, challengeToken }: Order): Promise<RestAnswer> {

@@ -9,31 +9,22 @@ import { OrderKind, OrderService, OrderStatus } from '../../gen/server/countersi
 import { type AuditEvent, type CountersignOptions, type Host, openStore } from '../../src/index.ts'
 import { startAuth } from '../better-auth/support.ts'
 import { makeInstance } from '../core/order/support.ts'
-import { type RestAnswer, rest } from '../support/rest.ts'
+import { approveOrder, signIn } from '../support/flows.ts'
+import { bearer, okay, refusal, rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
-import { makeWallet, proofOf, type TestWallet } from '../support/wallet.ts'
+import { makeWallet, type TestWallet } from '../support/wallet.ts'
 
 const startKey = 'a-start-key-of-thirty-two-characters-or-more'
 const orderStartKeys = [`deploy-bot=${startKey}`]
 const claimKey = 'a-claim-key-of-a-phone-0001'
 const finalizeKey = 'a-finalize-key-of-a-backend'
-const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
-const refusal = ({ status, json }: RestAnswer): [number, string] => [status, json.code]
-
-// biome-ignore lint/suspicious/noExplicitAny: tests look at fields that they name.
-function okay({ status, json }: RestAnswer): any {
-  expect(status, JSON.stringify(json)).toBe(200)
-  return json
-}
 
 const started = (options: CountersignOptions = {}) => startService({ orderStartKeys, ...options })
 
 /** Signs a wallet in on its own device. */
-async function signIn(url: string, wallet: TestWallet) {
-  const answer = await rest(url, '/wallet/verify', proofOf(wallet, okay(await rest(url, '/wallet/nonce', {}))))
-  const cookie = answer.headers.getSetCookie()[0]?.split(';')[0] ?? ''
-  const { token, session } = okay(answer)
-  return { token: token as string, cookie, userId: session.userId as string, own: bearer(token) }
+async function signedIn(url: string, wallet: TestWallet) {
+  const { token, cookie, session } = await signIn(url, wallet)
+  return { cookie, userId: session.userId as string, own: bearer(token) }
 }
 
 /** What a backend asks a user for. */
@@ -48,7 +39,7 @@ test('over REST, an order shows in its user’s inbox, is claimed there, approve
   const events: AuditEvent[] = []
   const { url } = await started({ onAuditEvent: (event) => events.push(event) })
   const wallet = makeWallet()
-  const { own, userId } = await signIn(url, wallet)
+  const { own, userId } = await signedIn(url, wallet)
   const order = okay(await start(url, asked(url, userId, { displaySummary: 'For ever' })))
   const { orderId, desktopToken, expiresAt } = order
   const approvalUrl = `${url}/api/auth/inbox?order=${orderId}`
@@ -109,7 +100,7 @@ test.each([
 ] as const)('over %s, by a cookie', async (_, transportTo: (baseUrl: string) => Transport) => {
   const { url } = await started()
   const wallet = makeWallet()
-  const { cookie, userId } = await signIn(url, wallet)
+  const { cookie, userId } = await signedIn(url, wallet)
   const [orders, inbox] = [createClient(OrderService, transportTo(url)), createClient(InboxService, transportTo(url))]
   const { orderId, desktopToken } = await orders.startOrder(
     { kind: OrderKind.SIGN, inboxUserId: userId, payload: '{}', requester: { origin: url } },
@@ -129,7 +120,7 @@ test.each([
 test('with a cookie, the inbox answers to the service’s own origin only, also to a trusted one', async () => {
   const trusted = 'https://app.example'
   const { url } = await started({ trustedOrigins: ['http://localhost', trusted], enforceOrigin: false })
-  const { cookie, own, userId } = await signIn(url, makeWallet())
+  const { cookie, own, userId } = await signedIn(url, makeWallet())
   const { orderId } = okay(await start(url, asked(url, userId)))
   const look = (headers: Record<string, string>) => rest(url, '/inbox/orders', undefined, headers)
   const claim = (headers: Record<string, string>) => rest(url, '/inbox/claim', { orderId, claimKey }, headers)
@@ -145,13 +136,9 @@ test('with a cookie, the inbox answers to the service’s own origin only, also 
 test('a session that an order made sees no inbox, and claims nothing', async () => {
   const { url } = await started()
   const wallet = makeWallet()
-  const { userId } = await signIn(url, wallet)
+  const { userId } = await signedIn(url, wallet)
   const login = okay(await start(url, { kind: 'login', requester: { origin: url } }))
-  const { challengeToken } = okay(await rest(url, '/cross-device/claim', login))
-  const path = `/cross-device/challenge?orderId=${login.orderId}`
-  const { message } = okay(await rest(url, path, undefined, bearer(challengeToken)))
-  const proof = { publicKeyHex: wallet.publicKeyHex, signatureHex: wallet.sign(message) }
-  okay(await rest(url, '/cross-device/approve', { orderId: login.orderId, challengeToken, proof }))
+  await approveOrder(url, login, { wallet })
   const { token, session } = okay(await rest(url, '/cross-device/finalize', login))
   expect(session.userId).toBe(userId)
   const { orderId } = okay(await start(url, asked(url, userId)))
@@ -170,7 +157,7 @@ test('only people of the file approve and finalize: the user, or the wallet itse
   const [listed, nobody] = [`nimiq:${wallet.address}`, `nimiq:${other.address}`]
   list(listed)
   const { url, service } = await started({ people, admit: 'people' })
-  const { own, userId } = await signIn(url, wallet)
+  const { own, userId } = await signedIn(url, wallet)
   const { orderId, desktopToken } = okay(await start(url, asked(url, userId)))
   const { challengeToken } = okay(await rest(url, '/inbox/claim', { orderId, claimKey }, own))
   const path = `/cross-device/challenge?orderId=${orderId}`
@@ -206,7 +193,7 @@ describe('a claim counts as long as the session that made it:', () => {
     const service = await started(options)
     const { url } = service
     const wallet = makeWallet()
-    const { own, userId } = await signIn(url, wallet)
+    const { own, userId } = await signedIn(url, wallet)
     const { orderId, desktopToken } = okay(await start(url, asked(url, userId)))
     const claim = async (headers: Record<string, string>, key = claimKey) =>
       okay(await rest(url, '/inbox/claim', { orderId, claimKey: key }, headers)).challengeToken as string
@@ -235,7 +222,7 @@ describe('a claim counts as long as the session that made it:', () => {
     const { url, wallet, own, claim, calls, expectOver } = await claimed({ rateLimit: true, limits: { rates } })
     okay(await rest(url, '/sign-out', {}, own))
     await expectOver()
-    const next = await claim((await signIn(url, wallet)).own, 'a-claim-key-of-a-phone-0002')
+    const next = await claim((await signedIn(url, wallet)).own, 'a-claim-key-of-a-phone-0002')
     // The older token is of a session that has ended, and declines nothing any more.
     expect(refusal(await calls().reject())).toEqual([401, 'SESSION_INVALID'])
     okay(await calls(next).read())
@@ -244,7 +231,7 @@ describe('a claim counts as long as the session that made it:', () => {
 
   test('a claim of another live session leaves the older one to decline', async () => {
     const { url, wallet, claim, calls } = await claimed()
-    await claim((await signIn(url, wallet)).own, 'a-claim-key-of-a-phone-0002')
+    await claim((await signedIn(url, wallet)).own, 'a-claim-key-of-a-phone-0002')
     expect(refusal(await calls().read())).toEqual([401, 'ORDER_TOKEN_INVALID'])
     expect(okay(await calls().reject()).status).toBe('rejected')
   })
@@ -261,7 +248,7 @@ describe('a claim counts as long as the session that made it:', () => {
 
 test('a life of 30 seconds to a day is taken, and no other', async () => {
   const { url } = await started()
-  const { userId } = await signIn(url, makeWallet())
+  const { userId } = await signedIn(url, makeWallet())
   for (const ttlSeconds of [29, 86_401, 0, -1, 1.5]) {
     const refused = await start(url, asked(url, userId, { ttlSeconds }))
     expect([refused.status, refused.json.code]).toEqual([400, 'INVALID_REQUEST'])
@@ -272,7 +259,7 @@ test('a life of 30 seconds to a day is taken, and no other', async () => {
 
 test('a look counts on no limit with a live session, and on that of sessions without one', async () => {
   const { url } = await started({ rateLimit: true, limits: { rates: { session: 2, 'wrong-token': 100 } } })
-  const { own } = await signIn(url, makeWallet())
+  const { own } = await signedIn(url, makeWallet())
   const look = (headers: Record<string, string>) => rest(url, '/inbox/orders', undefined, headers)
   for (let n = 0; n < 6; n++) expect((await look(own)).status).toBe(200)
   const refusals = []
@@ -284,7 +271,7 @@ test('a look counts on no limit with a live session, and on that of sessions wit
 
 test('the routes of scanned orders claim nothing of an inbox', async () => {
   const { url } = await started()
-  const { userId } = await signIn(url, makeWallet())
+  const { userId } = await signedIn(url, makeWallet())
   const { orderId, desktopToken } = okay(await start(url, asked(url, userId)))
   for (const claimToken of ['', desktopToken, startKey, 'undefined']) {
     const claim = await rest(url, '/cross-device/claim', { orderId, claimToken })
@@ -296,7 +283,7 @@ test('the routes of scanned orders claim nothing of an inbox', async () => {
 
 test('another user finds no order, and none of its texts', async () => {
   const { url } = await started()
-  const [{ userId }, other] = [await signIn(url, makeWallet()), await signIn(url, makeWallet())]
+  const [{ userId }, other] = [await signedIn(url, makeWallet()), await signedIn(url, makeWallet())]
   const { orderId } = okay(await start(url, asked(url, userId)))
   expect(okay(await rest(url, '/inbox/orders', undefined, other.own)).orders).toEqual([])
   const claim = await rest(url, '/inbox/claim', { orderId, claimKey }, other.own)
@@ -310,7 +297,7 @@ describe('NOT_ENABLED', () => {
     const sessionHost: Host = makeInstance(store).host
     for (const options of [{ resolveLogin: () => ({ id: 'user' }) }, { store, sessionHost }]) {
       const { url } = await started(options)
-      const { own } = await signIn(url, makeWallet())
+      const { own } = await signedIn(url, makeWallet())
       expect(refusal(await start(url, asked(url, 'user')))).toEqual([404, 'NOT_ENABLED'])
       expect(refusal(await rest(url, '/inbox/orders', undefined, own))).toEqual([404, 'NOT_ENABLED'])
       const claim = await rest(url, '/inbox/claim', { orderId: 'o', claimKey }, own)

@@ -7,39 +7,10 @@ import type { Host } from '../../src/index.ts'
 import { openStore } from '../../src/store/open.ts'
 import { startAuth } from '../better-auth/support.ts'
 import { makeInstance } from '../core/order/support.ts'
-import { type RestAnswer, rest } from '../support/rest.ts'
+import { approveOrder, signIn } from '../support/flows.ts'
+import { bearer, okay, refusal, rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
-import { makeWallet, proofOf, type TestWallet } from '../support/wallet.ts'
-
-const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
-const refusal = ({ status, json }: RestAnswer): [number, string] => [status, json.code]
-
-// biome-ignore lint/suspicious/noExplicitAny: tests look at fields that they name.
-function okay({ status, json }: RestAnswer): any {
-  expect(status, JSON.stringify(json)).toBe(200)
-  return json
-}
-
-/** Signs a wallet in on its own device. */
-async function signIn(url: string, wallet: TestWallet) {
-  const answer = await rest(url, '/wallet/verify', proofOf(wallet, okay(await rest(url, '/wallet/nonce', {}))))
-  const cookie = answer.headers.getSetCookie()[0]?.split(';')[0] ?? ''
-  return { ...okay(answer), cookie } as { token: string; cookie: string; session: { userId: string; address: string } }
-}
-
-/** Claims an order on another device and approves it with a wallet. Resolves with the code that the device shows. */
-async function approve(
-  url: string,
-  { orderId, claimToken }: { orderId: string; claimToken: string },
-  wallet: TestWallet,
-) {
-  const { challengeToken } = okay(await rest(url, '/cross-device/claim', { orderId, claimToken }))
-  const path = `/cross-device/challenge?orderId=${orderId}`
-  const challenge = okay(await rest(url, path, undefined, bearer(challengeToken)))
-  const proof = { publicKeyHex: wallet.publicKeyHex, signatureHex: wallet.sign(challenge.message) }
-  const { returnCode } = okay(await rest(url, '/cross-device/approve', { orderId, challengeToken, proof }))
-  return { returnCode: returnCode as string, challengeToken: challengeToken as string, challenge }
-}
+import { makeWallet } from '../support/wallet.ts'
 
 test('over REST, a wallet of another device is added, and taken back there', async () => {
   const { url } = await startService()
@@ -47,7 +18,7 @@ test('over REST, a wallet of another device is added, and taken back there', asy
   const { token, session } = await signIn(url, own)
   const started = okay(await rest(url, '/cross-device/start', { kind: 'link' }, bearer(token)))
   expect(started).toMatchObject({ kind: 'link', confirmationCode: '' })
-  const { returnCode, challengeToken, challenge } = await approve(url, started, added)
+  const { returnCode, challengeToken, challenge } = await approveOrder(url, started, { wallet: added })
   expect(challenge).toMatchObject({ kind: 'link', action: 'auth.link', sessionAccount: own.address })
   const { orderId, desktopToken } = started
   const events = await rest(url, `/cross-device/events?orderId=${orderId}&wait=1`, undefined, {
@@ -90,7 +61,7 @@ test.each([
   const orders = createClient(OrderService, transportTo(url))
   const headers = { origin: url, cookie }
   const started = await orders.startOrder({ kind: OrderKind.LINK }, { headers })
-  const { returnCode } = await approve(url, started, added)
+  const { returnCode } = await approveOrder(url, started, { wallet: added })
   const { orderId, desktopToken } = started
   for await (const event of orders.watchOrder({ orderId, desktopToken }, { headers })) {
     expect(event).toMatchObject({ status: OrderStatus.APPROVED, adapterId: 'nimiq', address: added.address })
@@ -117,7 +88,7 @@ test('the client sends the session that it has, and its computer’s key is no p
   await expect(client.startOrder({ kind: 'link' })).rejects.toMatchObject({ code: 'SESSION_REQUIRED' })
   await client.signInWallet({ wallet: { sign: async (text) => ({ ...own, signatureHex: own.sign(text) }) } })
   const order = await client.startOrder({ kind: 'link' })
-  const { returnCode } = await approve(url, order, added)
+  const { returnCode } = await approveOrder(url, order, { wallet: added })
   let approved: OrderEvent | undefined
   for await (const event of client.watchOrder(order)) {
     approved = event
@@ -158,7 +129,11 @@ test('calls without a session that may add a wallet take nothing from the users 
   for (let n = 0; n < 40; n++) expect(refusal(await link({ origin: url }))).toEqual([401, 'SESSION_REQUIRED'])
   expect(refusal(await link({ origin: 'https://evil.example' }))).toEqual([403, 'ORIGIN_NOT_TRUSTED'])
   for (let n = 0; n < 3; n++) okay(await link(bearer(token)))
-  expect((await link(bearer(token))).json.metadata).toEqual({ limit: 'start-link' })
+  const refused = await link(bearer(token))
+  expect([refused.status, refused.json.metadata]).toEqual([429, { limit: 'start-link' }])
+  // The orders of the backend have none.
+  const order = { kind: 'sign', requester: { origin: url } }
+  okay(await rest(url, '/cross-device/start', order, bearer(orderStartKeys[0] as string)))
   // Such calls are not free either.
   const answers = []
   for (let n = 0; n < 30; n++) answers.push((await link({ origin: url })).json)
@@ -178,17 +153,4 @@ test('calls for them take nothing from the other orders of their network, withou
   for (let n = 0; n < 2; n++) okay(await start('login'))
   expect((await start('sign')).json.metadata).toEqual({ limit: 'start-order' })
   okay(await start('link', bearer(token)))
-})
-
-test('they have a limit of their own, also where a backend starts all other orders', async () => {
-  const orderStartKeys = ['k'.repeat(32)]
-  const { url } = await startService({ orderStartKeys, rateLimit: true, limits: { rates: { 'start-link': 3 } } })
-  const { token } = await signIn(url, makeWallet())
-  const start = () => rest(url, '/cross-device/start', { kind: 'link' }, bearer(token))
-  for (let n = 0; n < 3; n++) okay(await start())
-  const refused = await start()
-  expect(refusal(refused)).toEqual([429, 'RATE_LIMITED'])
-  expect(refused.json.metadata).toEqual({ limit: 'start-link' })
-  const requester = { origin: url }
-  okay(await rest(url, '/cross-device/start', { kind: 'sign', requester }, bearer(orderStartKeys[0] as string)))
 })

@@ -2,7 +2,7 @@ import { createHash, createPublicKey, verify } from 'node:crypto'
 import { PublicKey, Signature } from '@nimiq/core'
 import { describe, expect, test } from 'vitest'
 import { type Holder, type OrderClient, orderClients, type Transition } from '../support/orders.ts'
-import { rest } from '../support/rest.ts'
+import { bearer, rest } from '../support/rest.ts'
 import { spawnService, startService } from '../support/service.ts'
 import { redisUrl } from '../support/stores.ts'
 import { makeWallet, type TestWallet } from '../support/wallet.ts'
@@ -105,7 +105,6 @@ test('every token but the right one is refused alike, on every call', async () =
     other.desktopToken,
     'x',
   ]
-  const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
   const calls: [string, string, (token: string) => ReturnType<typeof rest>][] = [
     ['claim', order.claimToken, (claimToken) => post('/claim', { orderId, claimToken })],
     [

@@ -1,6 +1,4 @@
-import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { type IncomingMessage, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -33,23 +31,6 @@ test('sessions on a SQLite file survive a restart, a crash included', async () =
   const second = await spawnService(environment)
   const { status, json } = await rest(second.url, '/session', undefined, { authorization: `Bearer ${token}` })
   expect([status, json.session?.current]).toEqual([200, true])
-})
-
-test('SIGTERM lets a request in flight finish and ends with exit status 0', async () => {
-  const service = await spawnService({ ...trusted, COUNTERSIGN_STORE: 'sqlite::memory:' })
-  const headers = { 'content-type': 'application/json', expect: '100-continue', ...origin }
-  const call = request(`${service.url}/api/auth/wallet/nonce`, { method: 'POST', headers })
-  const answered = once(call, 'response') as Promise<[IncomingMessage]>
-  call.flushHeaders()
-  // The server has the request, and waits for its body.
-  await once(call, 'continue')
-  const stopped = service.stop('SIGTERM')
-  await new Promise((resolve) => setTimeout(resolve, 300))
-  call.end('{}')
-  const [response] = await answered
-  response.resume()
-  expect(response.statusCode).toBe(200)
-  expect(await stopped).toBe(0)
 })
 
 test('the log is JSON and holds no token, nonce or signature', async () => {

@@ -102,98 +102,9 @@ const faultyAdapter: WalletAdapter = {
   readAddress: () => undefined,
 }
 
+/** What each protocol shows of a failure is in test/contract and test/rpc; here are those that allow a retry, or not. */
 const cases: Case[] = [
-  {
-    reason: 'INVALID_REQUEST',
-    when: 'a key is not hex',
-    act: async (caller, wallet) =>
-      await caller.verify({ ...proofOf(wallet, await caller.nonce()), publicKeyHex: 'xyz' }),
-  },
-  {
-    reason: 'INVALID_REQUEST',
-    when: 'a field is missing',
-    act: async (caller) => await caller.verify({}),
-  },
-  {
-    reason: 'REQUEST_TOO_LARGE',
-    when: 'the body is a megabyte',
-    act: async (caller) => await caller.verify({ nonceId: 'x'.repeat(1_000_000) }),
-  },
-  {
-    reason: 'ORIGIN_NOT_TRUSTED',
-    when: 'a nonce is asked for from elsewhere',
-    act: async (caller) => await caller.nonce({ origin: 'https://evil.example' }),
-  },
-  {
-    reason: 'ORIGIN_MISMATCH',
-    when: 'a nonce is used from another trusted origin',
-    options: { trustedOrigins: ['https://one.example', 'https://two.example'] },
-    act: async (caller, wallet) =>
-      await caller.verify(proofOf(wallet, await caller.nonce({ origin: 'https://one.example' })), {
-        origin: 'https://two.example',
-      }),
-  },
-  {
-    reason: 'APP_NAME_MISMATCH',
-    when: 'the client expects another application',
-    act: async (caller) => await caller.nonce({}, { appName: 'Another' }),
-  },
-  {
-    reason: 'NONCE_NOT_FOUND',
-    when: 'a nonce is used twice',
-    act: async (caller, wallet) => {
-      const proof = proofOf(wallet, await caller.nonce())
-      await caller.verify(proof)
-      return await caller.verify(proof)
-    },
-  },
-  {
-    reason: 'NONCE_EXPIRED',
-    when: 'a nonce is used after its life',
-    options: { nonceStore: expiredNonces() },
-    act: async (caller, wallet) => await caller.verify(proofOf(wallet, await caller.nonce())),
-  },
-  {
-    reason: 'SIGNATURE_INVALID',
-    when: 'another wallet signed',
-    act: async (caller, wallet) => {
-      const challenge = await caller.nonce()
-      const signatureHex = makeWallet().sign(challenge.message)
-      return await caller.verify({ ...proofOf(wallet, challenge), signatureHex })
-    },
-  },
-  {
-    reason: 'SIGNATURE_INVALID',
-    when: 'the wallet signed another message',
-    act: async (caller, wallet) => {
-      const challenge = await caller.nonce()
-      return await caller.verify(proofOf(wallet, { ...challenge, message: `${challenge.message} ` }))
-    },
-  },
-  {
-    reason: 'ADDRESS_MISMATCH',
-    when: 'the address is malformed',
-    act: async (caller, wallet) =>
-      await caller.verify({ ...proofOf(wallet, await caller.nonce()), address: 'NQ00 0000' }),
-  },
-  {
-    reason: 'ADAPTER_UNKNOWN',
-    when: 'the adapter is not configured',
-    act: async (caller, wallet) =>
-      await caller.verify({ ...proofOf(wallet, await caller.nonce()), adapterId: 'solana' }),
-  },
-  {
-    reason: 'LOGIN_REFUSED',
-    when: 'the application knows no such user',
-    options: { resolveLogin: () => null },
-    act: async (caller, wallet) => await caller.verify(proofOf(wallet, await caller.nonce())),
-  },
-  {
-    reason: 'HOST_UNAVAILABLE',
-    when: "the application's user database is down",
-    options: { resolveLogin: down },
-    act: async (caller, wallet) => await caller.verify(proofOf(wallet, await caller.nonce())),
-  },
+  { reason: 'INVALID_REQUEST', when: 'a field is missing', act: async (caller) => await caller.verify({}) },
   {
     reason: 'STORE_UNAVAILABLE',
     when: 'the nonce store is down',
@@ -208,50 +119,15 @@ const cases: Case[] = [
       await caller.verify({ ...proofOf(wallet, await caller.nonce()), adapterId: faultyAdapter.id }),
   },
   {
-    reason: 'HOST_UNAVAILABLE',
-    when: "the application's hook answers nonsense",
-    options: { resolveLogin: () => ({}) as never },
-    act: async (caller, wallet) => await caller.verify(proofOf(wallet, await caller.nonce())),
-  },
-  {
     reason: 'RATE_LIMITED',
     when: 'one address asks too often',
-    options: { rateLimit: true },
+    options: { rateLimit: true, limits: { rates: { 'sign-in': 10 } } },
     act: async (caller) => {
-      for (let i = 0; i < 1000; i++) await caller.nonce()
+      for (let i = 0; i < 20; i++) await caller.nonce()
     },
   },
   { reason: 'SESSION_REQUIRED', when: 'there is no token', act: async (caller) => await caller.session({}) },
-  {
-    reason: 'SESSION_INVALID',
-    when: 'the token is not signed',
-    act: async (caller, wallet) => {
-      const { token } = await caller.verify(proofOf(wallet, await caller.nonce()))
-      return await caller.session({ authorization: `Bearer ${token.split('.')[0]}` })
-    },
-  },
-  {
-    reason: 'ORIGIN_NOT_TRUSTED',
-    when: 'a cookie comes from elsewhere',
-    act: async (caller, wallet) => {
-      const { token } = await caller.verify(proofOf(wallet, await caller.nonce()))
-      return await caller.session({ cookie: `countersign_session=${token}`, origin: 'https://evil.example' })
-    },
-  },
 ]
-
-/** A nonce store in which every nonce is a day old. */
-function expiredNonces(): NonNullable<CountersignOptions['nonceStore']> {
-  const map = new Map<string, string>()
-  return {
-    get: async (key) => map.get(key),
-    async set(key, value) {
-      const record = JSON.parse(value)
-      map.set(key, JSON.stringify({ ...record, expiresAt: record.expiresAt - 86_400_000 }))
-    },
-    delete: async (key) => map.delete(key),
-  }
-}
 
 describe.each(callers)('over %s', (_protocol, makeCaller) => {
   test.each(cases)('$reason when $when', async ({ reason, options, act }) => {
@@ -371,34 +247,4 @@ describe('over REST alone', () => {
     const outside = await fetch(`${url}/countersign.v1.SignInService/Nothing`, { method: 'POST' })
     expect([outside.status, await outside.json()]).toMatchObject([404, { code: 'ROUTE_NOT_FOUND' }])
   })
-
-  test('METHOD_NOT_ALLOWED where the method is another', async () => {
-    const { url } = await startService()
-    const answer = await rest(url, '/wallet/nonce')
-    expect(answer).toMatchObject({ status: 405, json: { code: 'METHOD_NOT_ALLOWED' } })
-    expect(answer.headers.get('allow')).toBe('POST')
-    const events = await rest(url, '/cross-device/events', {})
-    expect([events.json.code, events.headers.get('allow')]).toEqual(['METHOD_NOT_ALLOWED', 'GET'])
-    // As Connect calls an RPC that has no side effects: with the message, and so its token, in the URL.
-    const message = encodeURIComponent(JSON.stringify({ challengeToken: 'token' }))
-    const query = `connect=v1&encoding=json&message=${message}`
-    const got = await fetch(`${url}/countersign.v1.OrderService/GetOrderChallenge?${query}`)
-    expect([got.status, got.headers.get('allow')]).toEqual([405, 'POST'])
-    expect(await got.json()).toMatchObject({ code: 'METHOD_NOT_ALLOWED' })
-  })
-})
-
-test('SESSION_NOT_FOUND when a session to revoke is not there, or is not ours', async () => {
-  const { url } = await startService()
-  const caller = restCaller(url)
-  const signIn = async () => {
-    const wallet = makeWallet()
-    return await caller.verify(proofOf(wallet, await caller.nonce()))
-  }
-  const [mine, theirs] = [await signIn(), await signIn()] as unknown as { token: string; session: { id: string } }[]
-  const client = createClient(SessionService, createConnectTransport({ baseUrl: url }))
-  const headers = { authorization: `Bearer ${mine!.token}` }
-  const failure = await client.revokeSession({ sessionId: theirs!.session.id }, { headers }).catch(ConnectError.from)
-  expect((failure as ConnectError).findDetails(ErrorInfoSchema)).toMatchObject([{ reason: 'SESSION_NOT_FOUND' }])
-  expect(await caller.session({ authorization: `Bearer ${theirs!.token}` })).toBeDefined()
 })

@@ -3,6 +3,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { newToken } from '../../src/base/token.ts'
 import type { AuditEvent } from '../../src/index.ts'
 import type { CountersignOptions } from '../../src/service/config.ts'
+import { approveOrder } from '../support/flows.ts'
 import { type RestAnswer, rest } from '../support/rest.ts'
 import { spawnService, startService } from '../support/service.ts'
 import { redisUrl, sharedStores } from '../support/stores.ts'
@@ -10,7 +11,6 @@ import { makeWallet, proofOf, type TestWallet } from '../support/wallet.ts'
 
 const secret = 'a secret for tests and for nothing else'
 const app = { origin: 'https://app.example' }
-const bearer = (token: string) => ({ ...app, authorization: `Bearer ${token}` })
 /** The headers of a call that a trusted proxy passed on for this address. */
 const from = (ip: string) => ({ ...app, 'x-forwarded-for': ip })
 
@@ -55,14 +55,9 @@ const startOrder = (url: string, headers: Record<string, string> = app) =>
 
 /** An order that a wallet has approved. */
 async function approvedOrder(url: string, wallet: TestWallet) {
-  const { orderId, claimToken, desktopToken } = (await startOrder(url)).json
-  const { challengeToken } = (await rest(url, '/cross-device/claim', { orderId, claimToken }, app)).json
-  const path = `/cross-device/challenge?orderId=${orderId}`
-  const { message } = (await rest(url, path, undefined, bearer(challengeToken))).json
-  const { nonceId: _, ...proof } = proofOf(wallet, { nonceId: '', message })
-  const { status } = await rest(url, '/cross-device/approve', { orderId, challengeToken, proof }, app)
-  expect(status).toBe(200)
-  return { orderId, desktopToken }
+  const order = (await startOrder(url)).json
+  await approveOrder(url, order, { wallet, headers: app })
+  return { orderId: order.orderId as string, desktopToken: order.desktopToken as string }
 }
 
 /** A stream of an order's events, and how it was answered. */
@@ -226,11 +221,7 @@ test('a wrong code is answered as a wrong code, however many came before, so tha
   const guess = () => rest(url, '/cross-device/claim', { orderId, claimToken: newToken('claim') })
   await guess()
   expect((await guess()).status).toBe(429)
-  const { challengeToken } = (await rest(url, '/cross-device/claim', { orderId, claimToken })).json
-  const path = `/cross-device/challenge?orderId=${orderId}`
-  const { message } = (await rest(url, path, undefined, { authorization: `Bearer ${challengeToken}` })).json
-  const { nonceId: _, ...proof } = proofOf(makeWallet(), { nonceId: '', message })
-  const { returnCode } = (await rest(url, '/cross-device/approve', { orderId, challengeToken, proof })).json
+  const { returnCode } = await approveOrder(url, { orderId, claimToken })
   const finalize = (code: string) => rest(url, '/cross-device/finalize', { orderId, desktopToken, returnCode: code })
   expect((await finalize(returnCode === '000000' ? '000001' : '000000')).json.code).toBe('RETURN_CODE_WRONG')
   expect((await finalize(returnCode)).status).toBe(200)

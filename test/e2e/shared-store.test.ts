@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { NonceStore } from '../../src/core/sign-in/nonce.ts'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { makeComputer, type TestComputer } from '../support/computer.ts'
+import { approveOrder } from '../support/flows.ts'
 import { keptLog } from '../support/log-lines.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
@@ -48,15 +49,9 @@ const pairs: readonly Pair[] = [
 /** An order from a computer with a key that the wallet approved, with the wish to let the computer be remembered. */
 async function approved(url: string, site: { readonly origin: string }, { key: computerKey }: TestComputer) {
   const { json: started } = await rest(url, '/cross-device/start', { kind: 'login', computerKey }, site)
-  const { orderId, claimToken, desktopToken } = started
-  const { challengeToken } = (await rest(url, '/cross-device/claim', { orderId, claimToken }, site)).json
-  const headers = { ...site, authorization: `Bearer ${challengeToken}` }
-  const { message } = (await rest(url, `/cross-device/challenge?orderId=${orderId}`, undefined, headers)).json
-  const proof = { publicKeyHex: wallet.publicKeyHex, signatureHex: wallet.sign(message) }
-  const body = { orderId, challengeToken, proof, rememberComputer: true }
-  const { status, json } = await rest(url, '/cross-device/approve', body, site)
-  expect(status).toBe(200)
-  return { orderId, desktopToken, returnCode: json.returnCode as string | undefined }
+  const { orderId, desktopToken } = started
+  const { returnCode } = await approveOrder(url, started, { wallet, headers: { ...site }, rememberComputer: true })
+  return { orderId, desktopToken, returnCode: returnCode as string | undefined }
 }
 
 describe.each(sharedStores)('two services on %s', (_name, open) => {

@@ -60,14 +60,3 @@ test('100 parallel verifies of one nonce make one session', async () => {
   const { json } = await rest(url, '/sessions', undefined, { authorization })
   expect(json.sessions).toHaveLength(1)
 })
-
-test('a nonce for adding a wallet needs a session', async () => {
-  const { url } = await startService()
-  const { json: challenge } = await rest(url, '/wallet/nonce', { purpose: 'sign_in' })
-  const { json } = await rest(url, '/wallet/verify', proofOf(makeWallet(), challenge))
-  const headers = { authorization: `Bearer ${json.token}` }
-  const refused = await rest(url, '/wallet/nonce', { purpose: 'link' })
-  expect([refused.status, refused.json.code]).toEqual([401, 'SESSION_REQUIRED'])
-  const issued = await rest(url, '/wallet/nonce', { purpose: 'link' }, headers)
-  expect([issued.status, issued.json.action]).toEqual([200, 'auth.link'])
-})

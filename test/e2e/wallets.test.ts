@@ -7,21 +7,14 @@ import type { Host } from '../../src/index.ts'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { openOnOurClock, passTime } from '../core/order/support.ts'
 import { makeComputer } from '../support/computer.ts'
-import { type RestAnswer, rest } from '../support/rest.ts'
+import { approveOrder, signIn } from '../support/flows.ts'
+import { bearer, okay, type RestAnswer, refusal, rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet, proofOf, type TestWallet } from '../support/wallet.ts'
 
 afterEach(() => void vi.useRealTimers())
 
 const minutes = 60_000
-const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
-const refusal = ({ status, json }: RestAnswer): [number, string] => [status, json.code]
-
-// biome-ignore lint/suspicious/noExplicitAny: tests look at fields that they name.
-function okay({ status, json }: RestAnswer): any {
-  expect(status, JSON.stringify(json)).toBe(200)
-  return json
-}
 
 /** What the users of a service do. All act from its own origin. */
 class Users {
@@ -32,22 +25,14 @@ class Users {
   }
 
   async signIn(wallet: TestWallet): Promise<{ token: string; session: { id: string; userId: string } }> {
-    const challenge = okay(await rest(this.url, '/wallet/nonce', {}))
-    return okay(await rest(this.url, '/wallet/verify', proofOf(wallet, challenge)))
+    return await signIn(this.url, wallet)
   }
 
   /** Signs in by an order. With a computer, that is remembered. */
   async signInByOrder(wallet: TestWallet, computer?: Awaited<ReturnType<typeof makeComputer>>) {
     const started = okay(await rest(this.url, '/cross-device/start', { kind: 'login', computerKey: computer?.key }))
-    const { orderId, claimToken, desktopToken } = started
-    const { challengeToken } = okay(await rest(this.url, '/cross-device/claim', { orderId, claimToken }))
-    const path = `/cross-device/challenge?orderId=${orderId}`
-    const { message } = okay(await rest(this.url, path, undefined, bearer(challengeToken)))
-    const { publicKeyHex, signatureHex } = proofOf(wallet, { nonceId: '', message })
-    const proof = { publicKeyHex, signatureHex }
-    const rememberComputer = computer !== undefined
-    const approval = { orderId, challengeToken, proof, rememberComputer }
-    const { returnCode } = okay(await rest(this.url, '/cross-device/approve', approval))
+    const { orderId, desktopToken } = started
+    const { returnCode } = await approveOrder(this.url, started, { wallet, rememberComputer: computer !== undefined })
     const computerProof = await computer?.prove({ orderId, desktopToken })
     const finalized = await rest(this.url, '/cross-device/finalize', {
       orderId,

@@ -77,13 +77,18 @@ test('a watch without any time is over before the order is looked for', async ()
 })
 
 test.each([
-  ['Connect', 'application/json', (bytes: Buffer) => bytes, { 'connect-timeout-ms': '0' }],
-  ['gRPC', 'application/grpc+json', (bytes: Buffer) => envelope(bytes), { 'grpc-timeout': '0m' }],
-])('a call without any time has no effect, over %s', async (_name, contentType, frame, headers) => {
+  ['without any time, over Connect', { 'connect-timeout-ms': '0' }, 'deadline_exceeded'],
+  ['without any time, over gRPC', { 'grpc-timeout': '0m' }, 'deadline_exceeded'],
+  ['whose deadline is a word', { 'connect-timeout-ms': 'abc' }, 'invalid_argument'],
+  ['whose deadline has too many digits', { 'connect-timeout-ms': '12345678901' }, 'invalid_argument'],
+  ['whose deadline is negative', { 'connect-timeout-ms': '-1' }, 'invalid_argument'],
+])('a call %s has no effect', async (_name, headers, code) => {
   const { url } = await startService()
   const proof = proofOf(makeWallet(), (await rest(url, '/wallet/nonce', {})).json)
-  const body = frame(Buffer.from(JSON.stringify(proof)))
-  const { failure } = await callRaw(url, SignInService.method.verifySignIn, contentType, body, headers)
-  expect(failure?.code).toBe('deadline_exceeded')
+  const json = Buffer.from(JSON.stringify(proof))
+  const [type, body] =
+    'grpc-timeout' in headers ? ['application/grpc+json', envelope(json)] : ['application/json', json]
+  const { failure } = await callRaw(url, SignInService.method.verifySignIn, type, body, headers)
+  expect(failure?.code).toBe(code)
   expect((await rest(url, '/wallet/verify', proof)).status).toBe(200)
 })

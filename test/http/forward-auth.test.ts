@@ -8,11 +8,12 @@ import { mapStore } from '../../src/store/map-store.ts'
 import { openStore } from '../../src/store/open.ts'
 import { makeInstance } from '../core/order/support.ts'
 import { fileWith } from '../oidc/support.ts'
+import { signIn } from '../support/flows.ts'
 import { keptLog } from '../support/log-lines.ts'
-import { rest } from '../support/rest.ts'
+import { bearer, rest } from '../support/rest.ts'
 import { hostileReturnPaths, returnPaths } from '../support/return-paths.ts'
 import { startService } from '../support/service.ts'
-import { makeWallet, proofOf } from '../support/wallet.ts'
+import { makeWallet } from '../support/wallet.ts'
 
 const origin = 'https://app.example'
 const proxied = { trustProxy: true, trustedOrigins: [origin] } as const satisfies CountersignOptions
@@ -22,10 +23,8 @@ const get = { 'x-forwarded-method': 'GET', 'x-forwarded-uri': '/report' }
 async function signedIn(options: CountersignOptions = {}) {
   const started = await startService({ ...proxied, ...options })
   const { url } = started
-  const challenge = (await rest(url, '/wallet/nonce', {}, { origin })).json
-  const { json, headers } = await rest(url, '/wallet/verify', proofOf(makeWallet(), challenge), { origin })
-  const [cookie = ''] = (headers.getSetCookie()[0] ?? '').split(';')
-  return { ...started, cookie, bearer: { authorization: `Bearer ${json.token}` }, session: json.session }
+  const { cookie, token, session } = await signIn(url, makeWallet(), { origin })
+  return { ...started, cookie, bearer: bearer(token), session }
 }
 
 /** What a proxy is answered that asks whether a request with these headers may pass. */

@@ -3,11 +3,11 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { openCounted } from '../support/counted-store.ts'
+import { approveOrder } from '../support/flows.ts'
 import type { Holder } from '../support/orders.ts'
 import { type RestAnswer, rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { redisUrl } from '../support/stores.ts'
-import { makeWallet } from '../support/wallet.ts'
 
 const secret = 'a secret for tests and for nothing else'
 
@@ -62,13 +62,7 @@ async function follow(urls: readonly string[], order: Holder): Promise<[number, 
 
 /** What phone and desktop do, over one service and the other. */
 async function finish(phone: string, desktop: string, { orderId, claimToken, desktopToken }: Order): Promise<void> {
-  const { challengeToken } = await answered(rest(phone, '/cross-device/claim', { orderId, claimToken }))
-  const authorization = `Bearer ${challengeToken}`
-  const challenge = rest(phone, `/cross-device/challenge?orderId=${orderId}`, undefined, { authorization })
-  const wallet = makeWallet()
-  const signatureHex = wallet.sign((await answered(challenge)).message)
-  const proof = { publicKeyHex: wallet.publicKeyHex, signatureHex }
-  await answered(rest(phone, '/cross-device/approve', { orderId, challengeToken, proof }))
+  await approveOrder(phone, { orderId, claimToken })
   await answered(rest(desktop, '/cross-device/finalize', { orderId, desktopToken }))
 }
 

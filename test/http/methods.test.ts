@@ -68,7 +68,14 @@ function overHttp1(url: string): Send {
 describe.each(Object.entries(ways))('over %s', (_, open) => {
   test('HEAD is answered as GET, without the content (RFC 9110, 9.3.2)', async () => {
     const send = await open()
-    for (const path of ['/healthz', '/readyz', '/api/auth/openapi.json', '/api/auth/sign-in', '/api/auth/session']) {
+    for (const path of [
+      '/healthz',
+      '/readyz',
+      '/api/auth/openapi.json',
+      '/api/auth/options',
+      '/api/auth/sign-in',
+      '/api/auth/session',
+    ]) {
       const [get, head] = [await send('GET', path), await send('HEAD', path)]
       expect({ path, ...head }).toEqual({ path, ...get, body: '' })
       expect(get.body).not.toBe('')
@@ -84,6 +91,8 @@ describe.each(Object.entries(ways))('over %s', (_, open) => {
       ['GET', '/api/auth/sign-out', 'POST'],
       ['HEAD', '/api/auth/cross-device/events', 'GET'],
       ['PUT', '/api/auth/sign-in', 'GET, HEAD'],
+      ['POST', '/api/auth/openapi.json', 'GET, HEAD'],
+      ['POST', '/api/auth/options', 'GET, HEAD'],
       ['GET', '/countersign.v1.SessionService/SignOut', 'POST'],
     ]
     for (const [method, path, allow] of refused) {
@@ -122,3 +131,18 @@ test('the host of a target in absolute form counts in place of the Host header (
   const answer = await sendRaw(Number(new URL(url).port), { method: 'POST', target, version: '1.1', headers, body })
   expect(JSON.parse(String(answer?.body))).toMatchObject({ origin: 'http://target.example' })
 })
+
+test.each(['[', 'a b', '%', 'a:99999'])(
+  'a Host header of %j is the caller’s mistake over every protocol',
+  async (host) => {
+    const { url } = await startService()
+    const headers = [
+      ['host', host],
+      ['connection', 'close'],
+      ['content-type', 'application/grpc-web+proto'],
+    ] as const
+    const target = '/countersign.v1.SignInService/VerifySignIn'
+    const request = { method: 'POST', target, version: '1.1', headers, body: Buffer.alloc(0) } as const
+    expect((await sendRaw(Number(new URL(url).port), request))?.status).toBe(400)
+  },
+)

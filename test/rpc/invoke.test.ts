@@ -109,13 +109,6 @@ test('nothing that a failed call set is handed out', async () => {
   expect(call.responseHeaders).toEqual({})
 })
 
-test('an unforeseen error is INTERNAL with a reference, and the observer has the cause', async () => {
-  const cause = new RangeError('secret detail')
-  const { answer, reports } = invoke(() => Promise.reject(cause))
-  await expect(answer).rejects.toMatchObject({ reason: 'INTERNAL', metadata: { reference: expect.any(String) } })
-  expect(reports).toMatchObject([{ outcome: { reason: 'INTERNAL', cause } }])
-})
-
 test('a handler that never ends is ended after 30 s, up to a second late, without a deadline of the caller', async () => {
   const { answer, reports } = invoke(() => new Promise(() => {}))
   await vi.advanceTimersByTimeAsync(29_900)

@@ -10,14 +10,13 @@ import { createSessionVerifier } from '../../src/integrations/backend/index.ts'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { openStore } from '../../src/store/open.ts'
 import { administrationOn } from '../core/users/support.ts'
-import { rest } from '../support/rest.ts'
+import { bearer, rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet, proofOf, type TestWallet } from '../support/wallet.ts'
 
 const [ada, bob, cleo, stranger] = [makeWallet(), makeWallet(), makeWallet(), makeWallet()]
 const key = ({ address }: TestWallet) => `nimiq:${address}`
 const three = { [key(ada)]: { groups: ['staff'] }, [key(bob)]: {}, [key(cleo)]: { name: 'Cleo' } }
-const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
 /** A people file that can be replaced. */
 function peopleFile(content: object | string) {

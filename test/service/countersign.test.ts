@@ -6,11 +6,11 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { silentLogger } from '../../src/base/log.ts'
 import { type Countersign, createCountersign, openStore, type Store } from '../../src/index.ts'
 import type { CountersignOptions } from '../../src/service/config.ts'
+import { signIn } from '../support/flows.ts'
 import { keptLog } from '../support/log-lines.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { redisUrl } from '../support/stores.ts'
-import { makeWallet, proofOf } from '../support/wallet.ts'
 
 const secret = 'a secret for tests and for nothing else'
 
@@ -39,13 +39,6 @@ function wrapped(store: Store, shared: boolean | undefined): Store {
   }
 }
 
-async function signIn(url: string): Promise<string> {
-  const { json: challenge } = await rest(url, '/wallet/nonce', {})
-  const { status, json } = await rest(url, '/wallet/verify', proofOf(makeWallet(), challenge))
-  expect(status).toBe(200)
-  return json.token
-}
-
 function create(store: string | Store, given?: string): Promise<Countersign> {
   return createCountersign({ store, logger: silentLogger, ...(given === undefined ? {} : { secret: given }) })
 }
@@ -54,7 +47,7 @@ describe('the option store', () => {
   test('takes an opened store, which stays open when the service closes', async () => {
     const store = await open('sqlite::memory:')
     const { url, service } = await startService({ store })
-    const token = await signIn(url)
+    const { token } = await signIn(url)
     expect(service.description.store).toBe(store.description)
     await service.close(0)
     await store.ping()
@@ -67,14 +60,14 @@ describe('the option store', () => {
   test('takes a store of another make', async () => {
     const store = wrapped(await open('sqlite::memory:'), false)
     const { url, service } = await startService({ store })
-    expect(await service.introspect(await signIn(url))).toBeDefined()
+    expect(await service.introspect((await signIn(url)).token)).toBeDefined()
     expect(service.description.store).toBe('of our own')
   })
 
   test('takes an opened store with a key prefix, and leaves it open all the same', async () => {
     const store = await open('sqlite::memory:')
     const { url, service } = await startService({ store, keyPrefix: 'staging' })
-    const token = await signIn(url)
+    const { token } = await signIn(url)
     expect(await store.get('secret')).toBeUndefined()
     expect(await store.get('staging:secret')).toBeDefined()
     await service.close(0)

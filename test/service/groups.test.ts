@@ -11,12 +11,12 @@ import { requireSession as expressGuard } from '../../src/integrations/backend/e
 import { requireSession as honoGuard } from '../../src/integrations/backend/hono.ts'
 import { createSessionVerifier, verifyAccessToken } from '../../src/integrations/backend/index.ts'
 import { fileWith } from '../oidc/support.ts'
-import { rest } from '../support/rest.ts'
+import { signIn } from '../support/flows.ts'
+import { bearer, rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
-import { makeWallet, proofOf } from '../support/wallet.ts'
+import { makeWallet } from '../support/wallet.ts'
 
 const groups = ['staff', 'a:b.c_d-1']
-const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 const audience = 'https://api.example'
 
 /** A service, and a user whom the people file has in groups. */
@@ -24,11 +24,8 @@ async function start() {
   const wallet = makeWallet()
   const people = fileWith({ [`nimiq:${wallet.address}`]: { groups, name: 'Ada' } })
   const { url, service } = await startService({ people, accessTokens: { audiences: [audience] } })
-  const signIn = async (one = makeWallet()) => {
-    const { json } = await rest(url, '/wallet/nonce', {})
-    return (await rest(url, '/wallet/verify', proofOf(one, json))).json.token as string
-  }
-  return { url, service, token: await signIn(wallet), other: await signIn() }
+  const { token } = await signIn(url, wallet)
+  return { url, service, token, other: (await signIn(url)).token }
 }
 
 test('the groups of the people file come with a session, wherever it is asked for, and no claim beside them', async () => {

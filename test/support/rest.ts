@@ -1,3 +1,5 @@
+import { expect } from 'vitest'
+
 /** An answer of the REST interface. */
 export interface RestAnswer {
   readonly status: number
@@ -9,6 +11,17 @@ export interface RestAnswer {
 /** The header that presents a token. */
 export function bearer(token: string): { authorization: string } {
   return { authorization: `Bearer ${token}` }
+}
+
+/** The JSON of an answer that has to be a success. */
+export function okay({ status, json }: RestAnswer): RestAnswer['json'] {
+  expect(status, JSON.stringify(json)).toBe(200)
+  return json
+}
+
+/** Status and reason of a refusal. */
+export function refusal({ status, json }: RestAnswer): [number, string] {
+  return [status, json.code]
 }
 
 /** Calls the REST interface of a service, from the service's own origin unless `headers` says otherwise. */

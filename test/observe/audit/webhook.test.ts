@@ -12,10 +12,9 @@ import { maxWaiting } from '../../../src/observe/delivery.ts'
 import type { CountersignOptions } from '../../../src/service/config.ts'
 import { mapStore, type StoreOperation } from '../../../src/store/map-store.ts'
 import type { Store } from '../../../src/store/store.ts'
-import { rest } from '../../support/rest.ts'
+import { signIn } from '../../support/flows.ts'
 import { startService } from '../../support/service.ts'
 import { temporaryStore } from '../../support/temporary-folder.ts'
-import { makeWallet, proofOf } from '../../support/wallet.ts'
 
 const secret = `whsec_${Buffer.from('a secret of the tests, and of no use to anybody').toString('base64')}`
 const serviceSecret = 'a secret for tests and for nothing else'
@@ -88,12 +87,8 @@ function plain(headers: IncomingHttpHeaders): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]))
 }
 
-async function signIn(url: string): Promise<string> {
-  const wallet = makeWallet()
-  const challenge = (await rest(url, '/wallet/nonce', {})).json
-  const { status, json } = await rest(url, '/wallet/verify', proofOf(wallet, challenge))
-  expect(status).toBe(200)
-  return json.session.id
+async function newSession(url: string): Promise<string> {
+  return (await signIn(url)).session.id
 }
 
 const patience = { timeout: 30_000, interval: 20 }
@@ -109,7 +104,7 @@ describe('a webhook', () => {
   test('gets each event once, signed as Standard Webhooks has it', async () => {
     const receiver = await startReceiver()
     const { url } = await startService(await options({ webhook: { url: receiver.url } }))
-    const sessions = [await signIn(url), await signIn(url), await signIn(url)]
+    const sessions = [await newSession(url), await newSession(url), await newSession(url)]
     await vi.waitFor(() => expect(receiver.delivered).toHaveLength(3), patience)
     expect(receiver.delivered.map(({ type }) => type)).toEqual(Array(3).fill('sign_in.succeeded'))
     expect(receiver.delivered.map(({ data }) => data.sessionId).sort()).toEqual(sessions.sort())
@@ -121,7 +116,7 @@ describe('a webhook', () => {
     const given = await options({ webhook: { url: receiver.url }, logger: silentLogger, port: 0, rateLimit: false })
     const first = await createCountersign(given)
     const url = `http://localhost:${await first.listen()}`
-    const sessions = [await signIn(url), await signIn(url), await signIn(url), await signIn(url)]
+    const sessions = [await newSession(url), await newSession(url), await newSession(url), await newSession(url)]
     await vi.waitFor(() => expect(receiver.failed.length).toBeGreaterThan(0), patience)
     await first.close(500)
     receiver.status = 200
@@ -137,7 +132,7 @@ describe('a webhook', () => {
     const given = await options({ webhook: { url: receiver.url } })
     const urls = [(await startService(given)).url, (await startService(given)).url]
     const sessions: string[] = []
-    for (let count = 0; count < 12; count++) sessions.push(await signIn(urls[count % 2] as string))
+    for (let count = 0; count < 12; count++) sessions.push(await newSession(urls[count % 2] as string))
     receiver.status = 200
     await vi.waitFor(() => expect(receiver.delivered.length).toBeGreaterThanOrEqual(12), patience)
     // Time for whatever would be delivered twice.
@@ -149,10 +144,10 @@ describe('a webhook', () => {
     const receiver = await startReceiver()
     receiver.status = 400
     const { url } = await startService(await options({ webhook: { url: receiver.url } }))
-    const refused = await signIn(url)
+    const refused = await newSession(url)
     await vi.waitFor(() => expect(receiver.failed).toEqual([400]), patience)
     receiver.status = 200
-    const taken = await signIn(url)
+    const taken = await newSession(url)
     await vi.waitFor(() => expect(receiver.delivered).toHaveLength(2), patience)
     expect(receiver.delivered.map(({ data }) => data.sessionId)).toEqual([taken, refused])
   })
@@ -179,7 +174,7 @@ describe('a webhook that is away', () => {
     const lines: string[] = []
     const logger = createLogger({ write: (line) => lines.push(line) }, 'debug')
     const { url, service } = await startService({ webhook: { url: receiver.url, secret }, logger })
-    await Promise.all(Array.from({ length: 20 }, () => signIn(url)))
+    await Promise.all(Array.from({ length: 20 }, () => newSession(url)))
     expect(receiver.delivered).toEqual([])
     await service.close(500)
     expect(lines.join('')).not.toMatch(/of-the-operator|whsec_/)
@@ -197,7 +192,7 @@ describe('a webhook that is away', () => {
     const later = String(Date.now() + 86_400_000).padStart(15, '0')
     const old = Array.from({ length: maxWaiting }, (_, index) => `${later}.old-${index}`)
     for (const member of old) await store.addMember('webhooks', member, { ttlMs: 60_000 })
-    await signIn(url)
+    await newSession(url)
     await vi.waitFor(async () => expect(await store.members('webhooks')).toHaveLength(maxWaiting), patience)
     const waiting = await store.members('webhooks')
     expect(waiting.filter((member) => !member.includes('old-'))).toHaveLength(1)
@@ -304,7 +299,7 @@ test('both secrets of a list sign, so that a receiver can change from one to the
   const receivers = [await startReceiver(secret), await startReceiver(next)]
   for (const receiver of receivers) {
     const { url } = await startService({ webhook: { url: receiver.url, secret: [secret, next] } })
-    await signIn(url)
+    await newSession(url)
     await vi.waitFor(() => expect(receiver.delivered).toHaveLength(1), patience)
   }
 })
