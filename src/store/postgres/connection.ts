@@ -19,6 +19,9 @@ const lockTimeoutMs = 1500
 /** Time in milliseconds after which a connection that is not used is closed. */
 const idleMs = 60_000
 
+/** Time in milliseconds for which no more connections are tried after the server had no room for one. */
+const fullMs = 60_000
+
 /** Interval in milliseconds in which a connection that only listens is asked whether it is still there. */
 const askIntervalMs = 5000
 
@@ -68,13 +71,20 @@ async function loadLibrary(): Promise<typeof import('pg')> {
 export class Calls {
   readonly #access: Access
   readonly #onServer: (server: string) => void
+  readonly #onFull: () => void
   #pool: Pool
+  /** Connections of the pool that are not being made any more. */
+  #made = 0
   #closed = false
 
-  /** `onServer` is called with the identity of the server that a new connection has reached. */
-  constructor(access: Access, onServer: (server: string) => void = () => undefined) {
+  /**
+   * `onServer` is called with the identity of the server that a new connection has reached, `onFull` when calls wait for
+   * connections that exist, because the server has no room for another one.
+   */
+  constructor(access: Access, onServer = (_server: string): void => {}, onFull = (): void => {}) {
     this.#access = access
     this.#onServer = onServer
+    this.#onFull = onFull
     this.#pool = this.#newPool()
   }
 
@@ -103,6 +113,13 @@ export class Calls {
     void old.end().catch(() => undefined)
   }
 
+  /** Gives up a connection, unless it is the only one: the server has no room for one that is needed more. */
+  giveUpOne(): void {
+    if (this.#made < 2) return
+    this.#bound(this.#pool, this.#made - 1)
+    this.#pool.connect((_error, client) => client?.release(true))
+  }
+
   close(): void {
     if (this.#closed) return
     this.#closed = true
@@ -125,7 +142,7 @@ export class Calls {
       reject(late)
     })
     const begin = async (): Promise<T> => {
-      const client = await this.#pool.connect()
+      const client = await this.#connect()
       if (isOver) {
         client.release()
         throw new TimeLimitError(`no answer within ${timeLimitMs} ms`)
@@ -146,6 +163,25 @@ export class Calls {
     return promise
   }
 
+  /** Waits for a connection that exists if the server has no room for another one. */
+  async #connect(): Promise<PoolClient> {
+    const pool = this.#pool
+    return await pool.connect().catch((error) => {
+      if (sqlStateOf(error) !== '53300' || pool.totalCount === 0) throw error
+      this.#bound(pool, Math.max(1, this.#made))
+      this.#onFull()
+      return this.#connect()
+    })
+  }
+
+  /** Lets a pool have no more connections than these for a while. */
+  #bound(pool: Pool, most: number): void {
+    pool.options.max = most
+    setTimeout(() => {
+      pool.options.max = this.#access.target.connections
+    }, fullMs).unref()
+  }
+
   #newPool(): Pool {
     const { library, target } = this.#access
     const pool = new library.Pool({
@@ -158,7 +194,14 @@ export class Calls {
     // A connection that is lost while it is not used; the next call makes another one.
     pool.on('error', () => undefined)
     // One that is lost during a call: the call fails, and an error event without a listener would end the process.
-    pool.on('connect', (client) => client.on('error', () => undefined))
+    this.#made = 0
+    pool.on('connect', (client) => {
+      client.on('error', () => undefined)
+      if (pool === this.#pool) pool.options.max = Math.max(pool.options.max, ++this.#made)
+    })
+    pool.on('remove', () => {
+      if (pool === this.#pool) this.#made--
+    })
     return pool
   }
 }

@@ -11,6 +11,12 @@ interface KnownProblem {
   readonly advice: string
 }
 
+const roomAdvice =
+  'Raise its max_connections, or lower ?connections= in COUNTERSIGN_STORE: each instance takes that many and one more'
+
+/** Calls go on although the server has no room for as many connections as they want. */
+export const roomWarning = `PostgreSQL has no room for more connections (53300), and calls share those that there are. ${roomAdvice}`
+
 const correct = 'Correct it in COUNTERSIGN_STORE'
 
 /** The first one whose sign is found counts. */
@@ -32,9 +38,7 @@ const knownProblems: readonly KnownProblem[] = [
   },
   {
     sign: /^53300 |^57P03 /,
-    advice:
-      'Raise its max_connections, or lower ?connections= in COUNTERSIGN_STORE: each instance takes that many ' +
-      'and one more',
+    advice: roomAdvice,
   },
   {
     sign: /^53100 |^53200 /,

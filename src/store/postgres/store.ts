@@ -11,7 +11,7 @@ import type { Life, ScannedValue, Store, VersionedValue } from '../store.ts'
 import { Watchers } from '../watchers.ts'
 import { type Access, accessOf, Calls, Listener, type Statement, sqlStateOf, UnfitServerError } from './connection.ts'
 import { Notifications } from './notifications.ts'
-import { explainProblem, withoutDetails } from './problem.ts'
+import { explainProblem, roomWarning, withoutDetails } from './problem.ts'
 import { describeOwners, lockClass, type Owner, otherOwners, ownersAdvice, prepareSchema } from './schema.ts'
 import { channel, rowsPerSweep, statements, valuesPerScan } from './statements.ts'
 import type { TlsFiles } from './tls.ts'
@@ -85,21 +85,29 @@ class PostgresStore implements Store {
   /** Whether a call has failed, and not all kinds of calls have been seen to succeed since. */
   #failing = false
   #closed = false
+  #log: Logger | undefined
+  #hasWarnedOfRoom = false
 
   constructor(access: Access, keyPrefix: string) {
     this.#prefix = `${keyPrefix}:`
     this.#tls = access.tls
     this.description = describeTarget(access.target)
-    this.#calls = new Calls(access, (server) => {
+    const onServer = (server: string): void => {
       // The server that is listened to has lost its address, and may go on without it: nothing of it counts any more.
       if (this.#link.up !== undefined && this.#link.up.server !== server) this.#link.drop()
-    })
+    }
+    this.#calls = new Calls(access, onServer, () => this.#warnOfRoom())
     this.#clock = new ServerClock({
       name: 'the PostgreSQL server',
       ask: async (sent) => Number((await this.#calls.run<{ now: number }>(statements.time, [], sent)).rows[0]?.now),
       locate: () => this.description,
     })
-    this.#link = new ReconnectingLink(() => Listener.dial(access, channel, this.#onPayload), {
+    const dial = (): Promise<Listener> =>
+      Listener.dial(access, channel, this.#onPayload).catch((error) => {
+        if (sqlStateOf(error) === '53300') this.#calls.giveUpOne()
+        throw error
+      })
+    this.#link = new ReconnectingLink(dial, {
       onUp: () => {
         this.#listening.resolve()
         this.#clock.serverUp(this.description)
@@ -119,6 +127,7 @@ class PostgresStore implements Store {
 
   /** Makes the tables if need be, and resolves once the server has done each kind of call. */
   async prove(log: Logger | undefined): Promise<void> {
+    this.#log = log
     await this.#calls.on(prepareSchema)
     await withinTimeLimit(this.#link.connection)
     await withinTimeLimit(this.#clock.measure())
@@ -337,6 +346,11 @@ class PostgresStore implements Store {
     } finally {
       this.#probes.delete(probe)
     }
+  }
+
+  #warnOfRoom(): void {
+    if (!this.#hasWarnedOfRoom) this.#log?.warn(roomWarning, { store: this.description })
+    this.#hasWarnedOfRoom = true
   }
 
   async #warnOfStandbys(log: Logger): Promise<void> {

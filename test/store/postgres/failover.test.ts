@@ -11,12 +11,15 @@ import { keptLog } from '../../support/log-lines.ts'
 import { hasPart } from '../../support/optional.ts'
 import { type OrderClient, orderClients } from '../../support/orders.ts'
 import { killPostgresServers, PostgresServer } from '../../support/postgres-server.ts'
-import { spawnService } from '../../support/service.ts'
+import { rest } from '../../support/rest.ts'
+import { spawnService, startService } from '../../support/service.ts'
 import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.ts'
+import { makeWallet, proofOf } from '../../support/wallet.ts'
 import { healed } from '../healed.ts'
 
 const mainFile = fileURLToPath(new URL('../../../src/main.ts', import.meta.url))
 const life = { ttlMs: 600_000 }
+const secret = 'a-secret-for-tests-and-for-nothing-else'
 
 afterAll(killPostgresServers)
 
@@ -94,7 +97,7 @@ describe.skipIf(!hasPart('postgresql'))('a PostgreSQL store', () => {
   }, async () => {
     const environment = {
       COUNTERSIGN_STORE: server.url(),
-      COUNTERSIGN_SECRET: 'a-secret-for-tests-and-for-nothing-else',
+      COUNTERSIGN_SECRET: secret,
       COUNTERSIGN_PUBLIC_URL: 'http://countersign.test',
       COUNTERSIGN_ENFORCE_ORIGIN: 'off',
     }
@@ -142,6 +145,45 @@ describe.skipIf(!hasPart('postgresql'))('a PostgreSQL store', () => {
     await expect.poll(() => woken).toEqual(['one', 'two'])
   })
 
+  test.each([3, 8, 11])(
+    'with room for %i connections of 11, all of thirty sign-ins at once are served',
+    async (most) => {
+      const name = `room_${most}`
+      await server.psql(`CREATE ROLE ${name} LOGIN CONNECTION LIMIT ${most}`)
+      await server.psql(`CREATE DATABASE ${name} OWNER ${name}`)
+      const { logger, lines } = keptLog()
+      const { url } = await startService({ store: server.url(name, name), secret, logger })
+      const signIn = async (): Promise<number> => {
+        const { json } = await rest(url, '/wallet/nonce', {})
+        return (await rest(url, '/wallet/verify', proofOf(makeWallet(), json))).status
+      }
+      expect(await Promise.all(Array.from({ length: 30 }, signIn))).toEqual(Array(30).fill(200))
+      const warnings = lines.filter(({ text }) => text.includes('no room for more connections'))
+      expect(warnings).toHaveLength(most < 11 ? 1 : 0)
+    },
+  )
+
+  test('calls give up a connection to the one that watches, if there is no room for both', async () => {
+    await server.psql('CREATE ROLE crowded LOGIN CONNECTION LIMIT 4')
+    await server.psql('CREATE DATABASE crowded OWNER crowded')
+    const store = await openStore(server.url('crowded', 'crowded'))
+    onTestFinished(() => store.close())
+    const traffic = new AbortController()
+    const call = async (): Promise<void> => {
+      while (!traffic.signal.aborted) await store.addMember('set', 'm', life, 5).catch(() => undefined)
+    }
+    const calls = Array.from({ length: 8 }, call)
+    let wakes = 0
+    await store.watch('k', () => wakes++)
+    await server.psql(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'crowded' AND application_name LIKE '%watches'",
+    )
+    // Once it listens again, it wakes all.
+    await expect.poll(() => wakes, { timeout: 10_000 }).toBeGreaterThan(0)
+    traffic.abort()
+    await Promise.all(calls)
+  })
+
   describe('with a standby', () => {
     let standby: PostgresServer
     beforeAll(async () => {
@@ -179,7 +221,7 @@ describe.skipIf(!hasPart('postgresql'))('a PostgreSQL store', () => {
 /** What doctor says of a store. */
 async function doctor(store: string): Promise<string> {
   const child = spawn(process.execPath, [mainFile, 'doctor'], {
-    env: { COUNTERSIGN_STORE: store, COUNTERSIGN_SECRET: 'a-secret-for-tests-and-for-nothing-else', PORT: '0' },
+    env: { COUNTERSIGN_STORE: store, COUNTERSIGN_SECRET: secret, PORT: '0' },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const [said] = await Promise.all([text(child.stdout), once(child, 'close')])
