@@ -27,9 +27,20 @@ export class KeyedLock {
 /** One for the process: the memory adapter, which needs it, is known to one process only. */
 const lock = new KeyedLock()
 
-/** Shortest time between two sweeps of expired marks, in ms. */
+/** Shortest time between two sweeps of a model, in ms. */
 const sweepEveryMs = 60_000
-let sweptAt = 0
+
+/** When the models of a database were swept last. */
+const sweptAt = new WeakMap<AuthContext['adapter'], Map<string, number>>()
+
+/** Deletes what has expired of a model of a database, at most once a minute. */
+export async function sweepExpired(adapter: AuthContext['adapter'], model: string): Promise<void> {
+  const now = Date.now()
+  const times = sweptAt.get(adapter) ?? new Map<string, number>()
+  if (now < (times.get(model) ?? 0) + sweepEveryMs) return
+  sweptAt.set(adapter, times.set(model, now))
+  await adapter.deleteMany({ model, where: [{ field: 'expiresAt', operator: 'lt', value: new Date(now) }] })
+}
 
 /**
  * Marks in Better Auth's database of things that must happen only once. Of any number of calls with one key, on any
@@ -72,13 +83,6 @@ export class Marks {
 
   /** Deletes expired marks, at most once a minute. */
   async sweep(): Promise<void> {
-    const now = Date.now()
-    if (now < sweptAt + sweepEveryMs) return
-    sweptAt = now
-    const { adapter } = this.#context
-    await adapter.deleteMany({
-      model: markModelName,
-      where: [{ field: 'expiresAt', operator: 'lt', value: new Date(now) }],
-    })
+    await sweepExpired(this.#context.adapter, markModelName)
   }
 }

@@ -4,6 +4,7 @@ import { forgottenAt, type OrderRecord } from '../core/order/order.ts'
 import { type OrderRecords, parseOrder } from '../core/order/records.ts'
 import { Watchers } from '../store/watchers.ts'
 import { guarded } from './failures.ts'
+import { sweepExpired } from './once-marks.ts'
 import { orderModel } from './schema.ts'
 
 /**
@@ -11,9 +12,6 @@ import { orderModel } from './schema.ts'
  * so. Changes by this process are seen at once.
  */
 const rereadMs = 2000
-
-/** Shortest time between two sweeps of forgotten orders, in ms. */
-const sweepEveryMs = 60_000
 
 /** A row of the model. */
 interface OrderRow {
@@ -30,7 +28,6 @@ interface OrderRow {
 export class DatabaseOrders implements OrderRecords {
   readonly #adapter: AuthContext['adapter']
   readonly #watchers = new Watchers()
-  #sweptAt = 0
 
   constructor(adapter: AuthContext['adapter']) {
     this.#adapter = adapter
@@ -43,7 +40,7 @@ export class DatabaseOrders implements OrderRecords {
 
   async create(order: OrderRecord): Promise<void> {
     await guarded(async () => {
-      await this.#sweep()
+      await sweepExpired(this.#adapter, orderModel)
       const data = { orderId: order.orderId, kind: order.kind, version: 1, createdAt: new Date(), ...columnsOf(order) }
       await this.#adapter.create({ model: orderModel, data })
     })
@@ -79,16 +76,6 @@ export class DatabaseOrders implements OrderRecords {
       clearInterval(timer)
       unwatch()
     }
-  }
-
-  async #sweep(): Promise<void> {
-    const now = Date.now()
-    if (now < this.#sweptAt + sweepEveryMs) return
-    this.#sweptAt = now
-    await this.#adapter.deleteMany({
-      model: orderModel,
-      where: [{ field: 'expiresAt', operator: 'lt', value: new Date(now) }],
-    })
   }
 }
 

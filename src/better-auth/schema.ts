@@ -2,7 +2,7 @@ import type { BetterAuthPluginDBSchema } from 'better-auth'
 import type { WalletSettings } from './settings.ts'
 
 /** Fields that the plugins add to sessions. Absent from sessions that were not made with a wallet. */
-const sessionFields = {
+export const sessionFields = {
   /** The adapter whose rules the proof satisfied, such as `nimiq`. */
   walletAdapterId: { type: 'string', required: false, input: false },
   /** What identities of the adapter are compared by: see `ProvenIdentity`. */

@@ -11,6 +11,7 @@ import { orderSessionEnded } from '../core/users/sessions.ts'
 import type { ProvenIdentity } from '../core/wallet/wallet.ts'
 import { refused } from '../shared/errors.ts'
 import { KeyedLock, Marks } from './once-marks.ts'
+import type { sessionFields } from './schema.ts'
 
 /** One for the process: the memory adapter, which needs it, is known to one process only. */
 const lock = new KeyedLock()
@@ -45,14 +46,7 @@ const marksOf = (orderId: string) => ({
 })
 
 /** A session of Better Auth with what the plugins' schema adds. */
-export type WalletSession = AuthSession & {
-  readonly walletAdapterId?: string | null
-  readonly walletSubject?: string | null
-  readonly walletPublicKeyHex?: string | null
-  readonly walletAddress?: string | null
-  readonly walletOrderId?: string | null
-  readonly walletComputerId?: string | null
-}
+export type WalletSession = AuthSession & { readonly [Name in keyof typeof sessionFields]?: string | null }
 
 /** What a new session is made from. */
 interface NewSession {
