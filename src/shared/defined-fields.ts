@@ -15,13 +15,3 @@ export function pick<T extends object, Name extends keyof T>(from: T, names: rea
   const named = names.filter((name) => from[name] !== undefined).map((name) => [name, from[name]])
   return Object.fromEntries(named) as Pick<T, Name>
 }
-
-/** The object that a text is in JSON; `undefined` if it is none. */
-export function parseObject(text: string): Record<string, unknown> | undefined {
-  try {
-    const json: unknown = JSON.parse(text)
-    return typeof json === 'object' && json !== null && !Array.isArray(json) ? { ...json } : undefined
-  } catch {
-    return undefined
-  }
-}

@@ -1,4 +1,5 @@
-import { given, parseObject } from '../../shared/defined-fields.ts'
+import { given } from '../../shared/defined-fields.ts'
+import { parseObject } from '../../shared/json-object.ts'
 import {
   appPaths,
   computerPaths,

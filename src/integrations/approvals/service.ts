@@ -1,4 +1,4 @@
-import { parseObject } from '../../shared/defined-fields.ts'
+import { parseObject } from '../../shared/json-object.ts'
 import { type OrderStatus, orderStatuses } from '../../shared/orders.ts'
 import { desktopOrderPaths, serviceOptionsPath } from '../../shared/rest-paths.ts'
 import type { Fetcher } from '../backend/introspection.ts'

@@ -1,5 +1,5 @@
 import { Slots } from '../../base/timing/slots.ts'
-import { parseObject } from '../../shared/defined-fields.ts'
+import { parseObject } from '../../shared/json-object.ts'
 import { readSession, type Session, SessionCheckError } from './session.ts'
 
 /** A live session, with the time of the service that answered, epoch milliseconds. */
