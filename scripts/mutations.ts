@@ -231,7 +231,7 @@ const rows: Readonly<
     ['readBody', 'if (size > maxBytes) reject(refusals.bodyTooLarge()) else', '', 'e2e/bodies'],
     ['decompressed', 'maxOutputLength: refusals.maxBodyBytes', '', 'e2e/bodies'],
     ['isCompressedEnvelope', 'length > maxBodyBytes', 'false', 'e2e/bodies'],
-    ['serve', 'await this.#count(exchange)', '', 'oidc/requests'],
+    ['serve', "await this.#parts.limiter?.spendNavigation('session', exchange.context)", '', 'oidc/requests'],
     ['makeDomain', 'limits && new RateLimiter', 'limits && false && new RateLimiter', 'e2e/rate-limits'],
     ['limitBodies', 'maxBodyBytes', '1e9', 'better-auth/body-limit'],
     ['countWrongToken', 'isToken && limited instanceof CountersignError ? limited :', '', 'e2e/shared-limits'],

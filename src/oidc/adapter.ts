@@ -1,7 +1,8 @@
 import type { Adapter, AdapterPayload, KoaContextWithOIDC } from 'oidc-provider'
 import { browsersOf, interactionSeconds, isOfBrowser } from './browser-cookies.ts'
-import { DocumentInvalid, DocumentNotFetched, DocumentUnavailable } from './client-documents.ts'
+import { DocumentInvalid, DocumentNotFetched } from './client-documents.ts'
 import { DeviceCodes } from './device-codes.ts'
+import { DocumentUnavailable } from './document-fetches.ts'
 import { type Grants, grantOf, sidOf, stillOffered } from './grants.ts'
 import type { IssuerParts, Loaded } from './issuer-parts.ts'
 import { requestState } from './library-request.ts'
@@ -90,7 +91,7 @@ function documentClients({ directory, library }: AdapterParts): Partial<Adapter>
 
 /** Codes, refresh tokens, opaque access tokens, pushed requests, and marks of proofs that count once. */
 function usedOnce(kind: string, parts: AdapterParts, loaded: LoadedClients): Partial<Adapter> {
-  const { records, grants, apps, store, directory } = parts
+  const { records, grants, store, directory } = parts
   const { InvalidGrant, InvalidRequest, InvalidRequestUri } = parts.library.errors
 
   const graceOf = ({ clientId }: AdapterPayload): number =>
@@ -149,13 +150,12 @@ function usedOnce(kind: string, parts: AdapterParts, loaded: LoadedClients): Par
         if (found !== undefined && isUsable) await requireRequest(payload, parts, loaded)
         if (found !== undefined && usedAt === undefined) {
           const now = store.now()
-          const grant = grantId === undefined ? undefined : await grants.read(grantId)
           const kept = graceOf(payload) > 0 ? payload : usedUp(payload)
           const record: StoredPayload = { payload: kept, usedAt: now / 1000 }
           const life = lifeOf(Math.min((payload.exp ?? 0) * 1000 - now, maxUsedMs))
           // Another caller was faster: judge by what it has stored.
           if (!(await records.replace(found, { kind, id, record, life }))) continue
-          if (grant !== undefined) await apps.use(grant.accountId, grant)
+          await grants.use(grantId)
           return
         }
         if (found !== undefined && isUsable) return
@@ -194,7 +194,6 @@ async function isHeld(payload: AdapterPayload, parts: AdapterParts): Promise<boo
  * use ends nothing: it is a poll that was on its way.
  */
 function deviceCodes(parts: AdapterParts, loaded: LoadedClients): Partial<Adapter> {
-  const { grants, apps } = parts
   const { InvalidGrant, SlowDown } = parts.library.errors
   const codes = new DeviceCodes(parts)
   return {
@@ -211,8 +210,7 @@ function deviceCodes(parts: AdapterParts, loaded: LoadedClients): Partial<Adapte
       if (found?.accountId !== undefined) await requireRequest(found, parts, loaded)
       const payload = await codes.take(id)
       if (payload === undefined) throw new InvalidGrant('the device code was already used')
-      const grant = payload.grantId === undefined ? undefined : await grants.read(payload.grantId)
-      if (grant !== undefined) await apps.use(grant.accountId, grant)
+      await parts.grants.use(payload.grantId)
     },
   }
 }

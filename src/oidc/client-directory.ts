@@ -1,7 +1,8 @@
 import { networksOf, type RequestContext } from '../base/request.ts'
 import type { RateLimiter } from '../limits/rate.ts'
-import { ClientDocuments, type DocumentParts, DocumentUnavailable, type DocumentUse } from './client-documents.ts'
+import { ClientDocuments, type DocumentParts, type DocumentUse } from './client-documents.ts'
 import { type FileClient, type Offered, offeredTo } from './clients.ts'
+import { DocumentUnavailable } from './document-fetches.ts'
 import type { IssuerSettings, Loaded } from './issuer-parts.ts'
 
 /** Who asks for a client. */

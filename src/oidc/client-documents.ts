@@ -4,7 +4,7 @@ import type { Logger } from '../base/log.ts'
 import type { Sampler } from '../base/timing/sampler.ts'
 import { isPlainLine } from '../shared/plain-line.ts'
 import { type ClientMetadata, type FileClient, homeOf, shownUri, spellings } from './clients.ts'
-import { DocumentFetches, FetchesBusy, remember } from './document-fetches.ts'
+import { DocumentFetches, DocumentUnavailable, remember } from './document-fetches.ts'
 import { answerMs, type FetchedJson, getJson } from './outgoing.ts'
 
 /** Largest document or key set in bytes. */
@@ -21,9 +21,6 @@ const publicGraceSeconds = 10
 
 /** Time in ms for which a failure is remembered. */
 const failedMs = 60_000
-
-/** The document of a client cannot be had now. */
-export class DocumentUnavailable extends Error {}
 
 /** The document of a client is not known, and was not to be fetched. */
 export class DocumentNotFetched extends Error {}
@@ -121,11 +118,7 @@ export class ClientDocuments {
       await count()
       this.#throwFailure(id)
     }
-    try {
-      return await this.#fetches.get({ id, networks })
-    } catch (thrown) {
-      throw thrown instanceof FetchesBusy ? new DocumentUnavailable(thrown.message, { cause: thrown }) : thrown
-    }
+    return await this.#fetches.get({ id, networks })
   }
 
   #throwFailure(id: string): void {

@@ -130,19 +130,15 @@ export async function readClientsFile(file: string): Promise<ClientsFile> {
     resources.set(resource.resource, resource)
     addresses.set(canonical, resource.resource)
   }
-  for (const client of clients.values()) {
+  const scopes = [...issuerScopes, ...[...resources.values()].flatMap((each) => each.scopes)]
+  for (const [clientId, client] of clients) {
     const { metadata, defaultResource } = client
+    const checkHere: Check = checkOf(`${where}client ${clientId}: `)
     const isOffered =
       defaultResource === undefined || offeredTo(client, { scopes: [], resources }).resources.has(defaultResource)
-    check(isOffered, `client ${metadata.client_id}: default_resource must be the address of one of its resources`)
-  }
-  const scopes: readonly string[] = [...issuerScopes, ...[...resources.values()].flatMap((each) => each.scopes)]
-  for (const { client_id: clientId, scope } of [...clients.values()].map(({ metadata }) => metadata)) {
-    const unknown = scope?.split(' ').find((each) => !scopes.includes(each))
-    check(
-      unknown === undefined,
-      `client ${clientId}: scope names "${unknown}", which is none of the issuer or a resource`,
-    )
+    checkHere(isOffered, 'default_resource must be the address of one of its resources')
+    const unknown = metadata.scope?.split(' ').find((each) => !scopes.includes(each))
+    checkHere(unknown === undefined, `scope names "${unknown}", which is none of the issuer or a resource`)
   }
   return { clients, resources, addresses }
 }

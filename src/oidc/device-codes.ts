@@ -32,8 +32,8 @@ export interface Terminal {
 }
 
 /** The terminal of a request for a code. */
-export function terminalOf(request: RequestContext): Terminal {
-  return { ip: request.ip, network: networkOfRequest(request), userAgent: request.userAgent }
+export function terminalOf(request: RequestContext | undefined): Terminal | undefined {
+  return request && { ip: request.ip, network: networkOfRequest(request), userAgent: request.userAgent }
 }
 
 /** A code, as the library has it. */

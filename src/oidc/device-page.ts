@@ -32,10 +32,9 @@ interface TypedCode {
 
 /** A user's answer to the page, which has not been checked. */
 interface Decision {
-  readonly session: Session | undefined
-  readonly typed: Typed | undefined
-  readonly input: { readonly allow?: unknown; readonly sessionId?: unknown; readonly code?: unknown }
-  readonly request: RequestContext
+  readonly allow?: unknown
+  readonly sessionId?: unknown
+  readonly code?: unknown
 }
 
 interface DevicePageParts
@@ -75,16 +74,14 @@ export class DevicePage {
   }
 
   async #answer(exchange: Exchange): Promise<void> {
-    const { context: request, headers } = exchange
-    const input: Decision['input'] = await readPageInput(exchange, this.#parts.publicUrl())
+    const input: Decision = await readPageInput(exchange, this.#parts.publicUrl())
     if (input.sessionId === undefined) {
-      const typed = await this.#type(String(input.code), request)
+      const typed = await this.#type(String(input.code), exchange.context)
       return sendPageJson(exchange, { redirectTo: this.#signIn }, [
         setCookie(this.#cookieName, signTicket(this.#parts.keyring, ticketPurpose, typed), deviceSeconds),
       ])
     }
-    const session = await this.#parts.host.browserSession(request)
-    await this.#conclude({ session, typed: this.#typedIn(headers.cookie), input, request })
+    await this.#conclude(exchange, input)
     sendPageJson(exchange, {}, [setCookie(this.#cookieName, '', 0)])
   }
 
@@ -139,8 +136,9 @@ export class DevicePage {
   }
 
   /** Writes the user's decision into the code, and gives the grant that was shown. */
-  async #conclude({ session, typed, input, request }: Decision): Promise<void> {
-    const { allow, sessionId, code: shownCode } = input
+  async #conclude({ context: request, headers }: Exchange, { allow, sessionId, code: shownCode }: Decision) {
+    const session = await this.#parts.host.browserSession(request)
+    const typed = this.#typedIn(headers.cookie)
     if (typed === undefined || typed.userCode !== shownCode) throw changed()
     if (session === undefined || session.id !== sessionId) throw changed()
     const code = await this.#codeOf(typed)

@@ -13,8 +13,8 @@ const [mostWaiting, waitMs] = [20, 2_500]
 /** Most entries of a map that strangers fill. */
 const mostRemembered = 1_000
 
-/** A request has found no place for its fetch. */
-export class FetchesBusy extends Error {}
+/** A document cannot be had now. */
+export class DocumentUnavailable extends Error {}
 
 /** A document that a request needs. */
 export interface WantedDocument {
@@ -51,7 +51,7 @@ export class DocumentFetches<Document> {
     return this.#underWay.has(id)
   }
 
-  /** Fetches a document once there is a place. Rejects with {@link FetchesBusy}, or as the fetch does. */
+  /** Fetches a document once there is a place. Rejects with {@link DocumentUnavailable} if there is none in time, or as the fetch does. */
   async get(wanted: WantedDocument): Promise<Document> {
     const underWay = this.#underWay.get(wanted.id)
     if (underWay !== undefined) return await underWay.document
@@ -111,7 +111,7 @@ export class DocumentFetches<Document> {
     const sites = Map.groupBy(this.#waiting, siteOf)
     const own = sites.get(siteOf(wanted))?.length ?? 0
     const [most = []] = [...sites.values()].toSorted((a, b) => b.length - a.length)
-    if (most.length <= own + 1) throw new FetchesBusy(busyText)
+    if (most.length <= own + 1) throw new DocumentUnavailable(busyText)
     most.at(-1)?.end(busy())
   }
 }
@@ -119,7 +119,7 @@ export class DocumentFetches<Document> {
 const busyText = 'other documents are being fetched'
 
 async function busy(): Promise<never> {
-  throw new FetchesBusy(busyText)
+  throw new DocumentUnavailable(busyText)
 }
 
 function hostOf(id: string): string {

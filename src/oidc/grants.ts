@@ -86,6 +86,12 @@ export class Grants {
     return isConnected ? record : undefined
   }
 
+  /** Notes that the application of a grant was used, if the grant counts. */
+  async use(id: string | undefined): Promise<void> {
+    const grant = id === undefined ? undefined : await this.read(id)
+    if (grant !== undefined) await this.#parts.apps.use(grant.accountId, grant)
+  }
+
   /**
    * Adds permissions to the grant of a session for a client, made if there is none, and connects the application.
    * Called once it is decided that it gets them. Resolves with the grant's id; with `undefined` if there is nothing to

@@ -7,9 +7,10 @@ import type { StoredInteraction } from './adapter.ts'
 import { changed, readTicket, signTicket } from './answers.ts'
 import { type BrowserCookie, browsersOf, isOfBrowser, mostCookies } from './browser-cookies.ts'
 import type { ClientDirectory } from './client-directory.ts'
-import { DocumentInvalid, DocumentUnavailable, documentHostOf } from './client-documents.ts'
+import { DocumentInvalid, documentHostOf } from './client-documents.ts'
 import { type FileClient, isWeb, mayUse, offeredTo, shownClient } from './clients.ts'
 import { GrantsFull } from './connected-apps.ts'
+import { DocumentUnavailable } from './document-fetches.ts'
 import { type Grants, type Permission, permissionsIn } from './grants.ts'
 import type { IssuerParts, Loaded } from './issuer-parts.ts'
 import type { LibraryAnswer } from './library-request.ts'
@@ -33,15 +34,6 @@ export interface StepRequest {
 /** Answer of a step, and a cookie that the browser no longer needs. */
 type StepAnswer = LibraryAnswer & { readonly forgotten?: BrowserCookie | undefined }
 
-/** What a page about a client is made of. */
-interface ClientPage {
-  /** Path of the interaction. */
-  readonly path: string
-  readonly payload: AdapterPayload
-  readonly session: Session
-  readonly client: FileClient
-}
-
 /** Where the browser goes after a decision. */
 interface Decided {
   readonly redirectTo: string
@@ -57,11 +49,8 @@ interface LogoutRequest {
 }
 
 /** A user's answer to the page of consent, which has not been checked. */
-interface Decision {
-  readonly session: Session | undefined
+interface Decision extends Pick<StepRequest, 'session' | 'cookies' | 'request'> {
   readonly input: unknown
-  readonly request: RequestContext
-  readonly cookies: readonly BrowserCookie[]
 }
 
 interface InteractionParts extends Pick<IssuerParts, 'settings' | 'store' | 'keyring' | 'host'> {
@@ -108,10 +97,15 @@ export class Interactions {
         return this.#parts.page(503, { kind: 'error', error: 'temporarily_unavailable', unreachable })
       }
       if (client === undefined) return this.#gone()
-      const page = { path, payload, session, client }
-      if (name === 'consent') return this.#askConsent(page)
-      if (!this.#mayUse(client, session)) return this.#showNotForAccount(page)
-      return leadTo(await this.#finish(uid, found, resultOf(payload)))
+      const signIn = this.#signInAddress(path, payload.params?.ui_locales, { again: '1' })
+      const shown = { client: shownClient(client.metadata), sessionId: session.id, signIn }
+      if (name === 'consent') {
+        const question = this.#questionOf(payload, client)
+        return this.#parts.page(200, { kind: 'consent', ...shown, ...question, wallet: walletOf(session) })
+      }
+      if (this.#mayUse(client, session)) return leadTo(await this.#finish(uid, found, resultOf(payload)))
+      const wallet = `${session.adapterId}:${session.address}`
+      return this.#parts.page(403, { kind: 'not-for-account', ...shown, wallet })
     }
     const isFresh = isNewSince(found.record, session)
     const needsFresh = reasons.includes('stale_session') || (payload.session?.uid !== undefined && !isBack)
@@ -132,13 +126,7 @@ export class Interactions {
     const own = cookies.slice(mostCookies).find(({ secret }) => isOfBrowser(found.record, [secret]))
     if (own === undefined || found.record.browsers.length > 1) return undefined
     const record: StoredInteraction = { ...found.record, browsers: browsersOf(cookies.map(({ secret }) => secret)) }
-    const joined = await this.#parts.records.replace(found, {
-      kind: 'Interaction',
-      id: uid,
-      record,
-      life: this.#lifeOf(record),
-    })
-    return joined ? own : undefined
+    return (await this.#replace(uid, found, record)) ? own : undefined
   }
 
   /** Takes the user's answer to the page of consent. */
@@ -206,8 +194,10 @@ export class Interactions {
     return (found.record.payload.exp ?? 0) * 1000 > store.now() ? found : undefined
   }
 
-  #lifeOf({ payload }: StoredInteraction): { readonly ttlMs: number } {
-    return { ttlMs: Math.max(1, (payload.exp ?? 0) * 1000 - this.#parts.store.now()) }
+  async #replace(uid: string, found: ReadRecord<StoredInteraction>, record: StoredInteraction): Promise<boolean> {
+    const { records, store } = this.#parts
+    const life = { ttlMs: Math.max(1, (record.payload.exp ?? 0) * 1000 - store.now()) }
+    return await records.replace(found, { kind: 'Interaction', id: uid, record, life })
   }
 
   /** Stores a result, with which the library goes on at the address that this resolves with. */
@@ -217,41 +207,23 @@ export class Interactions {
     // signed in is decided by the policy, by the live session.
     const { session: _session, ...rest } = payload
     const record: StoredInteraction = { ...found.record, payload: { ...rest, result } }
-    const life = this.#lifeOf(record)
-    if (!(await this.#parts.records.replace(found, { kind: 'Interaction', id: uid, record, life }))) throw changed()
+    if (!(await this.#replace(uid, found, record))) throw changed()
     return String(payload.returnTo) + languageQuery(payload.params?.ui_locales)
   }
 
-  #askConsent({ path, payload, session, client }: ClientPage): LibraryAnswer {
+  /** What a client asks for, and where the answer goes. */
+  #questionOf(payload: AdapterPayload, client: FileClient) {
     const { metadata, documentHost } = client
     const redirectUri = String(payload.params?.redirect_uri)
     // Documents of strangers mix both kinds.
     const isElsewhere = isWeb(documentHost === undefined ? metadata : { redirect_uris: [redirectUri] })
-    return this.#parts.page(200, {
-      kind: 'consent',
-      client: shownClient(metadata),
-      host: isElsewhere ? URL.parse(redirectUri)?.host : undefined,
-      documentHost,
-      scopes: [...this.#asked(payload, client)],
-      wallet: walletOf(session),
-      sessionId: session.id,
-      signIn: this.#signInAddress(path, payload.params?.ui_locales, { again: '1' }),
-    })
+    const host = isElsewhere ? URL.parse(redirectUri)?.host : undefined
+    return { host, documentHost, scopes: [...this.#asked(payload, client)] }
   }
 
   /** Whether the session's user is in one of the client's groups. */
   #mayUse(client: FileClient, session: Session): boolean {
     return mayUse(session, client, this.#parts.loaded().people)
-  }
-
-  #showNotForAccount({ path, payload, session, client }: ClientPage): LibraryAnswer {
-    return this.#parts.page(403, {
-      kind: 'not-for-account',
-      client: shownClient(client.metadata),
-      wallet: `${session.adapterId}:${session.address}`,
-      sessionId: session.id,
-      signIn: this.#signInAddress(path, payload.params?.ui_locales, { again: '1' }),
-    })
   }
 
   /** The client of a request. `away`: its metadata document is, which the library had a moment ago. */

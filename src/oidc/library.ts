@@ -8,7 +8,7 @@ import { claimsOfScopes, furtherClaims } from './claims.ts'
 import { documentHostOf } from './client-documents.ts'
 import { deviceGrant, type FileClient, longestShown, shownClient, shownUri } from './clients.ts'
 import { offlineMs } from './connected-apps.ts'
-import { devicePath, deviceSeconds, pollSeconds, type Terminal, terminalOf, userCodes } from './device-codes.ts'
+import { devicePath, deviceSeconds, pollSeconds, terminalOf, userCodes } from './device-codes.ts'
 import { type Interactions, languageQuery } from './interaction.ts'
 import type { IssuerParts, Loaded } from './issuer-parts.ts'
 import { answerWith, type Library, reportFailure, requestState } from './library-request.ts'
@@ -67,7 +67,7 @@ export async function loadLibrary(): Promise<Library> {
  */
 export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts): Provider {
   const { clients, scopes, keys, people } = loaded
-  const { library, store, keyring, grants, apps, interactions, page, base, directory, settings, counts } = parts
+  const { library, store, keyring, grants, interactions, page, base, directory, settings, counts } = parts
   const { Provider, errors, interactionPolicy } = library
   const privateAddresses = new Set(
     [...clients.values()]
@@ -149,7 +149,8 @@ export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts
         enabled: parts.settings.oidc.device,
         charset: userCodes.charset,
         mask: userCodes.mask,
-        deviceInfo: () => deviceInfo() as never,
+        // What is kept of the request for a code.
+        deviceInfo: () => terminalOf(requestState.getStore()?.request) as never,
         userCodeInputSource: leaveEmpty,
         userCodeConfirmSource: leaveEmpty,
         successSource: leaveEmpty,
@@ -204,8 +205,7 @@ export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts
     revokeGrantPolicy: () => true,
     rotateRefreshToken: async ({ oidc }) => {
       if (rotates(oidc.client)) return true
-      const grant = await grants.read(String(oidc.entities.RefreshToken?.grantId))
-      if (grant !== undefined) await apps.use(grant.accountId, grant)
+      await grants.use(oidc.entities.RefreshToken?.grantId)
       return false
     },
     ttl: {
@@ -365,12 +365,6 @@ function requireShort(parameters: object | undefined, { InvalidRequest }: Librar
   if (Buffer.byteLength(JSON.stringify(parameters ?? {})) <= maxParameterBytes) return
   const text = `the parameters are longer than ${maxParameterBytes} bytes together`
   throw Object.assign(new InvalidRequest(text), { allow_redirect: false })
-}
-
-/** What is kept of the request for a code of a device. */
-function deviceInfo(): Terminal | undefined {
-  const request = requestState.getStore()?.request
-  return request && terminalOf(request)
 }
 
 async function leaveEmpty(ctx: { body?: unknown }): Promise<void> {

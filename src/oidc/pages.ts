@@ -66,7 +66,8 @@ export class Navigations {
     try {
       requireHttpMethod(exchange, methods)
       requirePage(exchange)
-      await this.#count(exchange)
+      // Counted whatever the answer is: an error page takes several times the CPU of a sign-in page.
+      await this.#parts.limiter?.spendNavigation('session', exchange.context)
       const elsewhere = this.#ownAddress(exchange)
       if (elsewhere !== undefined) redirect(exchange, elsewhere)
       else await serve()
@@ -75,13 +76,6 @@ export class Navigations {
       if (exchange.headers.accept?.includes('text/html')) this.#show(exchange, failure)
       throw failure
     }
-  }
-
-  /**
-   * Counts a request for its network, whatever its answer: an error page takes several times the CPU of a sign-in page.
-   */
-  #count({ context }: Exchange): Promise<void> | undefined {
-    return this.#parts.limiter?.spendNavigation('session', context)
   }
 
   /** The address at the issuer's own host, if a request came for another. Ports do not count: cookies have none. */
