@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { allowCode, askCode, poll, pollError, postForm, startDevices } from '../oidc/devices.ts'
+import { allowCode, askCode, poll, pollError, startDevices } from '../oidc/devices.ts'
+import { postForm } from '../oidc/support.ts'
 import { signIn } from './flows.ts'
 import { expectAccessible, expectNoFaults, hasBrowser, provokes, useBrowser } from './support.ts'
 

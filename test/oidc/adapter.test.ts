@@ -19,6 +19,7 @@ import { SessionClients } from '../../src/oidc/session-ends.ts'
 import { mapStore } from '../../src/store/map-store.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/store.ts'
+import { pass } from './support.ts'
 
 const session = {
   id: 'a session',
@@ -80,8 +81,7 @@ test('a consent that is taken back meanwhile gives nothing', async () => {
     for (const each of await apps.of(session.userId)) await apps.disconnect(session.userId, each)
     return await compareAndSet(key, ...others)
   })
-  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 3_600_000 })
-  onTestFinished(() => void vi.useRealTimers())
+  pass(3600)
   expect(await grants.give(session, gift)).toBeUndefined()
   expect(await apps.of(session.userId)).toEqual([])
 })
@@ -126,8 +126,7 @@ test('a refresh token of a client with a grace time is taken again for so long, 
   // As it was, so that the answer is the one that was lost.
   expect(await adapters('RefreshToken').find('secret')).toEqual({ ...payload, jti: 'secret' })
   await adapters('RefreshToken').consume('secret')
-  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 31_000 })
-  onTestFinished(() => void vi.useRealTimers())
+  pass(31)
   expect(await adapters('RefreshToken').find('secret')).toMatchObject({ consumed: expect.any(Number) })
   await expect(adapters('RefreshToken').consume('secret')).rejects.toThrow(errors.InvalidGrant)
   expect(await grants.read(grantId!)).toBeUndefined()
@@ -141,7 +140,7 @@ test('a refresh token that comes twice at once is taken both times within the gr
   const payload = { kind: 'RefreshToken', grantId: grantId!, clientId: 'patient', exp: exp + 60 }
   await adapters('RefreshToken').upsert('secret', payload as never, 60)
   await Promise.all(['one', 'two', 'three'].map(() => adapters('RefreshToken').consume('secret')))
-  vi.setSystemTime(Date.now() + 29_950)
+  pass(29.95)
   await adapters('RefreshToken').consume('secret')
   expect(await grants.read(grantId!)).toBeDefined()
 })

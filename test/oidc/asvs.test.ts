@@ -19,8 +19,7 @@ const { metadata } = shop
 
 /** What a browser that is signed in gets for a request of the client with this id. */
 async function answerTo(url: string, parameters: Record<string, string>): Promise<URLSearchParams> {
-  const browser = new Browser(url)
-  await browser.signIn()
+  const browser = await Browser.signedIn(url)
   const query = new URLSearchParams({ ...asked, ...parameters })
   return (await browser.open(`/api/auth/oidc/authorize?${query}`)).address.searchParams
 }
@@ -130,8 +129,7 @@ test('10.4.16: a client that proves itself by a key needs no secret, and none of
     client.PrivateKeyJwt({ key: privateKey, kid: 'one' }),
     { execute: [client.allowInsecureRequests] },
   )
-  const browser = new Browser(url)
-  await browser.signIn()
+  const browser = await Browser.signedIn(url)
   const { address, redeem } = await request(config)
   const tokens = await redeem(await decide(browser, await browser.open(address)))
   expect(tokens.claims()?.aud).toBe('shop')

@@ -5,8 +5,19 @@ import * as client from 'openid-client'
 import { describe, expect, test } from 'vitest'
 import { startService } from '../support/service.ts'
 import { makeWallet } from '../support/wallet.ts'
-import { allowCode, askCode, deviceGrant, pass, poll, postForm, startDevices, terminal } from './devices.ts'
-import { connect, decide, fileWith, redirectUri, refusalOf, request, shop, signedIn } from './support.ts'
+import { allowCode, askCode, deviceGrant, poll, startDevices, terminal } from './devices.ts'
+import {
+  connect,
+  decide,
+  fileWith,
+  pass,
+  postForm,
+  redirectUri,
+  refusalOf,
+  request,
+  shop,
+  signedIn,
+} from './support.ts'
 
 const orders = { resource: 'https://orders.example', scopes: ['orders:read'] }
 const other = { resource: 'https://other.example', scopes: ['orders:read'] }

@@ -8,9 +8,8 @@ import { startInternet } from '../support/internet.ts'
 import { keptLog } from '../support/log-lines.ts'
 import { inMemory } from '../support/ordinary-store.ts'
 import { rest } from '../support/rest.ts'
-import { pass } from './devices.ts'
 import { authorizeAddress, discoverAs, documentOf, json, loopback, publish, startWithDocuments } from './documents.ts'
-import { Browser, contentOf, decide, fileWith, refusalOf, request, shop, startIssuer } from './support.ts'
+import { Browser, contentOf, decide, fileWith, pass, refusalOf, request, shop, startIssuer } from './support.ts'
 
 const internet = await startInternet()
 
@@ -90,8 +89,7 @@ test('documents outside the prefixes do not count', async () => {
   const { url } = await startWithDocuments({
     oidc: { clientDocuments: ['https://inside.clients.example/'], clients: fileWith({ clients: [] }) },
   })
-  const browser = new Browser(url)
-  await browser.signIn()
+  const browser = await Browser.signedIn(url)
   expect(contentOf((await browser.open(authorizeAddress(url, inside))).text).kind).toBe('consent')
   expect(contentOf((await browser.open(authorizeAddress(url, outside))).text).error).toBe('invalid_client')
 })
@@ -106,8 +104,7 @@ test.each([
 ])('%s', async (_name, type, { uri, used }) => {
   const id = publish(internet, `type-${type}`, { redirect_uris: [uri] })
   const { url } = await startWithDocuments()
-  const browser = new Browser(url)
-  await browser.signIn()
+  const browser = await Browser.signedIn(url)
   const { text } = await browser.open(authorizeAddress(url, id, used))
   const shown = contentOf(text)
   expect([shown.kind, shown.host]).toEqual(['consent', type === 'web' ? 'tool.example' : undefined])
@@ -118,8 +115,7 @@ test.each([
 test('of a document with addresses of both kinds, the page says where this answer goes', async () => {
   const id = publish(internet, 'both', { redirect_uris: ['https://tool.example/cb', 'http://127.0.0.1:99/cb'] })
   const { url } = await startWithDocuments()
-  const browser = new Browser(url)
-  await browser.signIn()
+  const browser = await Browser.signedIn(url)
   const hostAt = async (uri: string) => contentOf((await browser.open(authorizeAddress(url, id, uri))).text).host
   expect(await hostAt('https://tool.example/cb')).toBe('tool.example')
   expect(await hostAt('http://127.0.0.1:99/cb')).toBeUndefined()
@@ -132,8 +128,7 @@ describe('a document counts', () => {
     internet.put(name, (_, response) => void response.end(mark + JSON.stringify(document)))
     const { logger, lines } = keptLog()
     const { url } = await startWithDocuments({ logger })
-    const browser = new Browser(url)
-    await browser.signIn()
+    const browser = await Browser.signedIn(url)
     const shown: unknown[] = []
     for (const uri of uris) {
       const { kind, error } = contentOf((await browser.open(authorizeAddress(url, id, uri))).text)
@@ -237,8 +232,7 @@ test.each([
 ])('in place of a name %s, the page has the host', async (_name, name) => {
   const id = publish(internet, 'named', { client_name: name, client_uri: 'https://bank.example/' })
   const { url } = await startWithDocuments()
-  const browser = new Browser(url)
-  await browser.signIn()
+  const browser = await Browser.signedIn(url)
   const { text } = await browser.open(authorizeAddress(url, id))
   // Nor does a document send people to another site.
   expect(contentOf(text).client).toEqual({ name: 'named.clients.example', home: 'https://named.clients.example/' })
@@ -254,8 +248,7 @@ test.each([
   const { url } = await startWithDocuments({
     oidc: { clients: fileWith({ clients: [listed] }), clientDocuments: ['*'] },
   })
-  const browser = new Browser(url)
-  await browser.signIn()
+  const browser = await Browser.signedIn(url)
   const homeOf = async (address: string) => {
     const { client: shown } = contentOf((await browser.open(address)).text)
     return (shown as { readonly home?: string }).home
@@ -273,8 +266,7 @@ test('a document that changes its redirect URIs does so within an hour', async (
   )
   const { url } = await startWithDocuments()
   const clock = startClock()
-  const browser = new Browser(url)
-  await browser.signIn()
+  const browser = await Browser.signedIn(url)
   const shownAt = async (uri: string) => {
     const { kind, error } = contentOf((await browser.open(authorizeAddress(url, id, uri))).text)
     return error ?? kind
@@ -473,8 +465,7 @@ test('a client of the file with an address as its id is that of the file', async
     oidc: { clients: fileWith({ clients: [listed] }), clientDocuments: ['*'] },
   })
   internet.forget()
-  const browser = new Browser(url)
-  await browser.signIn()
+  const browser = await Browser.signedIn(url)
   const { address } = await browser.open(authorizeAddress(url, id, uri))
   expect(address.searchParams.has('code')).toBe(true)
   expect(internet.lookups).toEqual([])

@@ -82,8 +82,7 @@ test('an address on loopback without a path is taken in both spellings, with any
   const metadata = { ...shop.metadata, application_type: 'native', redirect_uris: ['http://127.0.0.1'] }
   const { url } = await startIssuer([{ metadata }])
   const config = await discover(url, metadata)
-  const browser = new Browser(url)
-  await browser.signIn()
+  const browser = await Browser.signedIn(url)
   for (const redirect_uri of ['http://127.0.0.1', 'http://127.0.0.1/', 'http://127.0.0.1:5000/']) {
     const { address } = await request(config, { redirect_uri })
     const answer = await decide(browser, await browser.open(address))

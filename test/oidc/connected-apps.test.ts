@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import * as client from 'openid-client'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { hashToken } from '../../src/base/token.ts'
 import { ConnectedApps, type Eviction, GrantsFull, type StoredConnection } from '../../src/oidc/connected-apps.ts'
 import { mapStore } from '../../src/store/map-store.ts'
-import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/store.ts'
 import { rest } from '../support/rest.ts'
 import { makeWallet } from '../support/wallet.ts'
@@ -14,6 +13,8 @@ import {
   contentOf,
   decide,
   discover,
+  openMemory,
+  pass,
   refusalOf,
   request,
   shop,
@@ -23,12 +24,6 @@ import {
 
 const user = 'usr_1'
 const quietly: Eviction = { ending: async () => {}, ended: () => {} }
-
-async function open(): Promise<Store> {
-  const store = await openStore('sqlite::memory:')
-  onTestFinished(() => store.close())
-  return store
-}
 
 const app = (clientId: string, isOfOrder = false) => ({ clientId, isOfOrder, scopes: ['openid'], isAllowed: true })
 
@@ -60,13 +55,12 @@ async function fill(store: Store, apps = new ConnectedApps(store)): Promise<void
 
 describe('the applications of a user', () => {
   test('are 100 at most: of others, the one that was used longest ago ends before the next is stored', async () => {
-    const store = await open()
+    const store = await openMemory()
     const apps = new ConnectedApps(store)
     await fill(store, apps)
     const [first] = await apps.ofClient(user, 'app 0')
     const ended: string[] = []
-    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 3_600_000 })
-    onTestFinished(() => void vi.useRealTimers())
+    pass(3600)
     await apps.use(user, first!)
     await apps.connect(user, app('one more'), {
       async ending({ clientId, connection }) {
@@ -84,7 +78,7 @@ describe('the applications of a user', () => {
   })
 
   test('of another user, or disconnected before, end for none', async () => {
-    const store = await open()
+    const store = await openMemory()
     const apps = new ConnectedApps(store)
     await fill(store, apps)
     const never = { ...quietly, ending: () => Promise.reject(new Error('an application ends')) }
@@ -97,12 +91,11 @@ describe('the applications of a user', () => {
   })
 
   test('that are used just as they are to end stay, and are not said to have ended', async () => {
-    const store = await open()
+    const store = await openMemory()
     const others = new ConnectedApps(store)
     await fill(store, others)
     const [first] = await others.ofClient(user, 'app 0')
-    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 3_600_000 })
-    onTestFinished(() => void vi.useRealTimers())
+    pass(3600)
     const ended: string[] = []
     await new ConnectedApps(store).connect(user, app('one more'), {
       // Between the look at the records and the end of one of them.
@@ -115,7 +108,7 @@ describe('the applications of a user', () => {
   })
 
   test('that were connected directly end for none of a session that an order made', async () => {
-    const store = await open()
+    const store = await openMemory()
     const apps = new ConnectedApps(store)
     const ended: string[] = []
     const noting: Eviction = { ...quietly, ended: (clientId) => void ended.push(clientId) }
@@ -130,10 +123,9 @@ describe('the applications of a user', () => {
     for (const name of ['app 7', 'app 8']) {
       for (const each of await apps.ofClient(user, name)) await apps.disconnect(user, each)
     }
-    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 1000 })
-    onTestFinished(() => void vi.useRealTimers())
+    pass(1)
     await apps.connect(user, app('order 1', true), noting)
-    vi.setSystemTime(Date.now() + 1)
+    pass(0.001)
     await apps.connect(user, app('order 2', true), noting)
     expect(ended).toEqual([])
     await apps.connect(user, app('order 3', true), noting)
@@ -144,7 +136,7 @@ describe('the applications of a user', () => {
   })
 
   test('are each in a record of its own, so that a use reads as much as with one', async () => {
-    const store = await open()
+    const store = await openMemory()
     await fill(store)
     const sizes: number[] = []
     for await (const { value } of store.scan!('app')) sizes.push(Buffer.byteLength(value))
@@ -164,7 +156,7 @@ describe('the applications of a user', () => {
   })
 
   test('that are connected 60 at a time, over two handles, are 100 at most, and all are listed', async () => {
-    const store = await open()
+    const store = await openMemory()
     await fill(store)
     // Each write waits for a while, so that the steps of all mix.
     const slow = mapStore(store, {

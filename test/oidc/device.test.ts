@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
-import { expect, onTestFinished, test } from 'vitest'
-import { openStore, type Store } from '../../src/index.ts'
+import { expect, test } from 'vitest'
+import type { Store } from '../../src/index.ts'
 import { type CountersignError, type ErrorReason, reasons, refused } from '../../src/shared/errors.ts'
 import { mapStore } from '../../src/store/map-store.ts'
 import type { Navigation } from '../support/navigate.ts'
@@ -14,17 +14,32 @@ import {
   answerDevice,
   askCode,
   deviceGrant,
-  pass,
   poll,
   pollError,
-  postForm,
   startDevices,
   terminal,
+  typeAndSignIn,
   typeCode,
 } from './devices.ts'
-import { asked, Browser, contentOf, fileWith, signInByOrder, startIssuer } from './support.ts'
+import {
+  asked,
+  Browser,
+  contentOf,
+  fileWith,
+  openMemory,
+  pass,
+  postForm,
+  signInByOrder,
+  startIssuer,
+} from './support.ts'
 
 const { metadata } = terminal
+
+/** An issuer, and a code of a terminal. */
+async function startWithCode() {
+  const { url } = await startDevices()
+  return { url, ...(await askCode(url)) }
+}
 
 test('a terminal gets tokens for the person who typed its code, signed in and allowed it', async () => {
   const events: object[] = []
@@ -123,8 +138,7 @@ test.each([
 })
 
 test('a code may be typed in small letters, with spaces, and as copies have it; a wrong one is refused', async () => {
-  const { url } = await startDevices()
-  const { userCode } = await askCode(url)
+  const { url, userCode } = await startWithCode()
   const browser = new Browser(url)
   const wide = userCode.replace(/[A-Z]/g, (letter) => String.fromCodePoint(letter.charCodeAt(0) + 0xfe_e0))
   for (const text of [
@@ -142,8 +156,7 @@ test('a code may be typed in small letters, with spaces, and as copies have it; 
 })
 
 test('a poll within four seconds of the last is slowed down, and one of an unknown code is not', async () => {
-  const { url } = await startDevices()
-  const { deviceCode } = await askCode(url)
+  const { url, deviceCode } = await startWithCode()
   expect(await pollError(url, deviceCode)).toBe('authorization_pending')
   expect(await poll(url, deviceCode)).toMatchObject({ status: 400, json: { error: 'slow_down' } })
   pass(3)
@@ -155,8 +168,7 @@ test('a poll within four seconds of the last is slowed down, and one of an unkno
 })
 
 test('a code that was not typed in ten minutes has expired, and ten minutes later it is not found', async () => {
-  const { url } = await startDevices()
-  const { userCode, deviceCode } = await askCode(url)
+  const { url, userCode, deviceCode } = await startWithCode()
   pass(601)
   expect(await pollError(url, deviceCode)).toBe('expired_token')
   expect((await typeCode(new Browser(url), userCode)).status).toBe(400)
@@ -168,12 +180,8 @@ test('a code that was not typed in ten minutes has expired, and ten minutes late
 })
 
 test('a no is access_denied, once, and the code is over', async () => {
-  const { url } = await startDevices()
-  const { userCode, deviceCode } = await askCode(url)
-  const browser = new Browser(url)
-  await typeCode(browser, userCode)
-  const { token } = await browser.signIn()
-  const shown = await afterSignIn(browser)
+  const { url, userCode, deviceCode } = await startWithCode()
+  const { browser, token, shown } = await typeAndSignIn(url, userCode)
   expect((await answerDevice(browser, shown, false)).status).toBe(200)
   expect((await answerDevice(browser, shown)).status).toBe(400)
   expect((await typeCode(new Browser(url), userCode)).status).toBe(400)
@@ -184,8 +192,7 @@ test('a no is access_denied, once, and the code is over', async () => {
 })
 
 test('a used code is not found, and what it brought lives', async () => {
-  const { url } = await startDevices()
-  const { userCode, deviceCode } = await askCode(url)
+  const { url, userCode, deviceCode } = await startWithCode()
   await allowCode(url, userCode)
   const { json: tokens } = await poll(url, deviceCode)
   pass(5)
@@ -207,8 +214,7 @@ test.each(stores)('of twenty polls at once one wins, and nothing is revoked, on 
 
 /** A store in which a poll's turn to look at its code, once that is decided, is what `turn` says. */
 async function storeWithTurns(turn: () => Promise<boolean>): Promise<Store> {
-  const store = await openStore('sqlite::memory:')
-  onTestFinished(() => store.close())
+  const store = await openMemory()
   let isDecided = false
   return {
     ...mapStore(store, {}),
@@ -278,12 +284,8 @@ test.each(['NOT_ENABLED', 'LOGIN_REFUSED', 'SESSION_NOT_FRESH', 'INTERNAL'] as c
 )
 
 test('of two answers of a person at once one counts', async () => {
-  const { url } = await startDevices()
-  const { userCode, deviceCode } = await askCode(url)
-  const browser = new Browser(url)
-  await typeCode(browser, userCode)
-  await browser.signIn()
-  const shown = await afterSignIn(browser)
+  const { url, userCode, deviceCode } = await startWithCode()
+  const { browser, shown } = await typeAndSignIn(url, userCode)
   const answers = await Promise.all([true, false].map((allow) => answerDevice(browser, shown, allow)))
   expect(answers.map(({ status }) => status).sort()).toEqual([200, 400])
   const { status } = await poll(url, deviceCode)
@@ -318,8 +320,7 @@ test.each([
 })
 
 test('a session from before the code was typed decides nothing', async () => {
-  const { url } = await startDevices()
-  const { userCode, deviceCode } = await askCode(url)
+  const { url, userCode, deviceCode } = await startWithCode()
   const browser = new Browser(url)
   const { session } = await browser.signIn()
   pass(1)
@@ -331,8 +332,7 @@ test('a session from before the code was typed decides nothing', async () => {
 })
 
 test('a session that an order made decides nothing', async () => {
-  const { url } = await startDevices()
-  const { userCode, deviceCode } = await askCode(url)
+  const { url, userCode, deviceCode } = await startWithCode()
   const browser = new Browser(url)
   await typeCode(browser, userCode)
   await signInByOrder(browser, makeWallet())
@@ -346,15 +346,11 @@ test('a session that an order made decides nothing', async () => {
 })
 
 test('what another browser typed, another session, or another code decides nothing', async () => {
-  const { url } = await startDevices()
-  const { userCode, deviceCode } = await askCode(url)
-  const [attacker, victim] = [new Browser(url), new Browser(url)]
-  await typeCode(attacker, userCode)
-  await victim.signIn()
-  // The address that the attacker's browser was at has nothing in it.
+  const { url, userCode, deviceCode } = await startWithCode()
+  const victim = await Browser.signedIn(url)
+  const { browser: attacker, shown } = await typeAndSignIn(url, userCode)
+  // The address that the attacker's browser is at has nothing in it.
   expect(await afterSignIn(victim)).toMatchObject({ kind: 'device-code' })
-  await attacker.signIn()
-  const shown = await afterSignIn(attacker)
   const own = { allow: true, sessionId: shown.sessionId, code: userCode.replace('-', '') }
   expect((await victim.post('/device', own)).status).toBe(400)
   for (const wrong of [{ code: 'BBBBBBBB' }, { code: undefined }, { sessionId: 'another' }]) {
@@ -364,8 +360,7 @@ test('what another browser typed, another session, or another code decides nothi
 })
 
 test('a cookie that the service did not sign is ignored', async () => {
-  const { url } = await startDevices()
-  const { userCode } = await askCode(url)
+  const { url, userCode } = await startWithCode()
   const browser = new Browser(url)
   await typeCode(browser, userCode)
   const [cookie] = [...browser.cookies.values()]
@@ -382,10 +377,7 @@ test('no foreign page, frame, prefetch or form decides', async () => {
   const own = `http://localhost:${port}`
   const { url } = await startDevices({ port, publicUrl: own, trustedOrigins: [own, 'https://trusted.example'] })
   const { userCode, deviceCode } = await askCode(url)
-  const browser = new Browser(url)
-  await typeCode(browser, userCode)
-  await browser.signIn()
-  const shown = await afterSignIn(browser)
+  const { browser, shown } = await typeAndSignIn(url, userCode)
   const answer = { allow: true, sessionId: shown.sessionId, code: userCode.replace('-', '') }
   for (const origin of ['https://evil.example', 'https://trusted.example', 'null']) {
     expect(await browser.post('/device', answer, origin)).toMatchObject({
@@ -437,10 +429,8 @@ test('a client for groups is for their people, at the decision and at the poll',
   const people = fileWith({ [`nimiq:${ada.address}`]: { groups: ['staff'] } })
   const { url, service } = await startDevices({ people }, [{ ...terminal, groups: ['staff'] }])
   const first = await askCode(url)
-  const browser = new Browser(url)
-  await typeCode(browser, first.userCode)
-  await browser.signIn(bob)
-  const { code, sessionId, ...shown } = await afterSignIn(browser)
+  const { browser, shown: page } = await typeAndSignIn(url, first.userCode, bob)
+  const { code, sessionId, ...shown } = page
   expect(shown).toMatchObject({ status: 403, kind: 'not-for-account', wallet: `nimiq:${bob.address}` })
   expect((await browser.post('/device', { allow: true, sessionId, code })).status).toBe(400)
   expect(await pollError(url, first.deviceCode)).toBe('authorization_pending')

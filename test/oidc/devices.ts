@@ -1,9 +1,9 @@
 import * as client from 'openid-client'
-import { onTestFinished, vi } from 'vitest'
+import { vi } from 'vitest'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { inMemory } from '../support/ordinary-store.ts'
-import { makeWallet } from '../support/wallet.ts'
-import { Browser, clientsFile, contentOf, startIssuer } from './support.ts'
+import { makeWallet, type TestWallet } from '../support/wallet.ts'
+import { Browser, clientsFile, contentOf, pass, postForm, startIssuer } from './support.ts'
 
 export const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code'
 
@@ -29,13 +29,6 @@ export async function startDevices(options: CountersignOptions = {}, clients: re
 export async function discoverDevice(url: string, id = 'tulip-cli'): Promise<client.Configuration> {
   const execute = [client.allowInsecureRequests]
   return await client.discovery(new URL(url), id, undefined, client.None(), { execute })
-}
-
-/** Posts a form to an endpoint of the issuer, as a terminal does. */
-export async function postForm(url: string, path: string, form: Record<string, string>, headers = {}) {
-  const body = new URLSearchParams(form)
-  const response = await fetch(`${url}/api/auth/oidc/${path}`, { method: 'POST', body, headers })
-  return { status: response.status, json: await response.json() }
 }
 
 /** Asks for a code. */
@@ -84,23 +77,18 @@ export async function answerDevice(browser: Browser, shown: Readonly<Record<stri
   return await browser.post('/device', { allow, sessionId: shown.sessionId, code })
 }
 
-/** A person with a browser that has typed a code, signed in, and allowed it. */
-export async function allowCode(url: string, code: string, wallet = makeWallet()) {
+/** A person with a browser that has typed a code and signed in, and what it shows then. */
+export async function typeAndSignIn(url: string, code: string, wallet = makeWallet()) {
   const browser = new Browser(url)
   await typeCode(browser, code)
   const signedIn = await browser.signIn(wallet)
-  const shown = await afterSignIn(browser)
-  const { status, json } = await answerDevice(browser, shown)
-  if (status !== 200) throw new Error(JSON.stringify(json))
-  return { browser, shown, ...signedIn }
+  return { browser, ...signedIn, shown: await afterSignIn(browser) }
 }
 
-/** Lets time pass for the service, which runs in this process. */
-export function pass(seconds: number): void {
-  const now = Date.now() + seconds * 1000
-  if (!vi.isFakeTimers()) {
-    vi.useFakeTimers({ toFake: ['Date'], now })
-    onTestFinished(() => void vi.useRealTimers())
-  }
-  vi.setSystemTime(now)
+/** Such a person, who has allowed what the code asks for. */
+export async function allowCode(url: string, code: string, wallet?: TestWallet) {
+  const person = await typeAndSignIn(url, code, wallet)
+  const { status, json } = await answerDevice(person.browser, person.shown)
+  if (status !== 200) throw new Error(JSON.stringify(json))
+  return person
 }

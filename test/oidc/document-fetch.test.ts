@@ -17,12 +17,6 @@ async function shownFor(url: string, id: string, browser = new Browser(url)): Pr
   return error ?? reason ?? kind
 }
 
-async function signedIn(url: string): Promise<Browser> {
-  const browser = new Browser(url)
-  await browser.signIn()
-  return browser
-}
-
 function anyDocuments(): ClientDocuments {
   const parts = { validate: async () => {}, log: silentLogger, sampler: new Sampler() }
   return new ClientDocuments({ prefixes: ['*'], isTaken: () => false, ...parts })
@@ -86,7 +80,7 @@ test('a host that changes its address a moment later is connected to at the one 
   )
   const { url } = await startWithDocuments()
   internet.forget()
-  expect(await shownFor(url, id, await signedIn(url))).toBe('consent')
+  expect(await shownFor(url, id, await Browser.signedIn(url))).toBe('consent')
   // A and AAAA once each.
   expect(answers).toBe(2)
   expect(internet.connections).toEqual(['20.0.0.1'])
@@ -152,7 +146,7 @@ test('a document of just under 5 KiB is', async () => {
     json(() => ({ ...document, padding })),
   )
   const { url } = await startWithDocuments()
-  expect(await shownFor(url, id, await signedIn(url))).toBe('consent')
+  expect(await shownFor(url, id, await Browser.signedIn(url))).toBe('consent')
 })
 
 test('50 requests at once for a document that fails make one connection', async () => {
@@ -297,7 +291,7 @@ describe('a page elsewhere that makes its visitor’s browser ask, unseen, witho
     ['ahead of a click', ahead],
   ])('takes nothing from the sign-ins of its network, %s: documents', async (_name, headers) => {
     const { url } = await startWithDocuments({ rateLimit: true, limits })
-    const browser = await signedIn(url)
+    const browser = await Browser.signedIn(url)
     const statuses: number[] = []
     for (const name of made) {
       statuses.push((await browser.fetch(quiet(url, documentOf(name).id), { headers })).status)
@@ -310,7 +304,7 @@ describe('a page elsewhere that makes its visitor’s browser ask, unseen, witho
   test('takes nothing from the sign-ins of its network: codes', async () => {
     const own = { first_party: true, metadata: { ...shop.metadata, redirect_uris: ['https://shop.example/cb'] } }
     const { url } = await startIssuer([own], { rateLimit: true, limits })
-    const browser = await signedIn(url)
+    const browser = await Browser.signedIn(url)
     const address = quiet(url, 'shop', 'https://shop.example/cb')
     const statuses: number[] = []
     for (const _ of made) {
@@ -330,7 +324,7 @@ test.each([
   const ended: string[] = []
   const third = publish(internet, `third-${name}`)
   const { url } = await startWithDocuments()
-  const browser = await signedIn(url)
+  const browser = await Browser.signedIn(url)
   const slow = ['one', 'two'].map(async (each) => {
     internet.put(`${each}-${name}`, () => {}, addresses)
     await shownFor(url, documentOf(`${each}-${name}`).id)

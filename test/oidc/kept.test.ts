@@ -10,10 +10,9 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { adminCommand } from '../../src/commands/admin/admin.ts'
 import { AdminActions } from '../../src/commands/admin/admin-actions.ts'
 import { backupCommand, restoreCommand } from '../../src/commands/backup.ts'
-import { openStore } from '../../src/store/open.ts'
 import { hasPart } from '../support/optional.ts'
 import { RedisServer } from '../support/redis-server.ts'
-import { connect, contentOf, discover, refusalOf, request, shop, startIssuer } from './support.ts'
+import { connect, contentOf, discover, openMemory, refusalOf, request, shop, startIssuer } from './support.ts'
 
 function folder(): string {
   const path = mkdtempSync(join(tmpdir(), 'countersign-kept-'))
@@ -169,8 +168,7 @@ test('a new secret alone, as after a leak, ends sessions and tokens, and needs t
 })
 
 test('the export of a user has applications and offline access, and nothing that opens anything', async () => {
-  const store = await openStore('sqlite::memory:')
-  onTestFinished(() => store.close())
+  const store = await openMemory()
   const { url } = await startIssuer([shop], { store, secret: 'one secret for both of the instances' })
   const { session, tokens } = await connect(url, offline)
   const { apps, offlineAccess } = await new AdminActions(store).export(session.userId)

@@ -16,8 +16,7 @@ describe('a browser', () => {
 
   test('has one cookie, however many requests are open, and stays signed in', async () => {
     const { url } = await startIssuer()
-    const browser = new Browser(url)
-    await browser.signIn()
+    const browser = await Browser.signedIn(url)
     const address = `${base}/authorize?${new URLSearchParams(asked)}`
     const first = await browser.open(address)
     for (let count = 0; count < 198; count++) await browser.fetch(address)
@@ -39,8 +38,7 @@ describe('a browser', () => {
     ],
   ])('opens 40 tabs at once, %s: all of them work, and few cookies are left', async (_, run) => {
     const { url } = await startIssuer([shop], inMemory)
-    const browser = new Browser(url)
-    await browser.signIn()
+    const browser = await Browser.signedIn(url)
     const began: string[] = Array(40).fill(`${base}/authorize?${new URLSearchParams(asked)}`)
     const pages: Awaited<ReturnType<Browser['open']>>[] = []
     await run(
@@ -70,8 +68,7 @@ describe('what a browser opens as a page', () => {
   /** Every address of the issuer that is a page, or leads to one, of a browser that is signed in. */
   async function open(options: CountersignOptions = {}) {
     const { url } = await startIssuer([{ ...shop, first_party: true }], options)
-    const browser = new Browser(url)
-    await browser.signIn()
+    const browser = await Browser.signedIn(url)
     const interaction = await browser.fetch(`${base}/authorize?${new URLSearchParams({ ...asked, prompt: 'consent' })}`)
     const path = interaction.headers.get('location') ?? ''
     const addresses = {
@@ -131,8 +128,7 @@ describe('what a browser opens as a page', () => {
 
 test('a sign-out that comes as a form of an application goes on as a navigation, with the same parameters', async () => {
   const { url } = await startIssuer()
-  const browser = new Browser(url)
-  await browser.signIn()
+  const browser = await Browser.signedIn(url)
   const parameters = { client_id: 'shop', post_logout_redirect_uri: 'https://shop.example/bye', state: 'a+b&c=d ü' }
   const form = { method: 'POST', headers: { origin: 'https://shop.example' }, body: new URLSearchParams(parameters) }
   const answer = await browser.fetch(`${base}/logout`, form)

@@ -14,38 +14,33 @@ import {
   Browser,
   bearer,
   contentOf,
-  decide,
   discover,
+  open,
+  pass,
   refusalOf,
-  request,
   shop,
+  signedIn,
   signInByOrder,
   startIssuer,
 } from './support.ts'
 
 const offline = { scope: 'openid offline_access', prompt: 'consent' }
+const day = 86_400
 
 /** A user with tokens bound to a session, and with others for offline access that began in it. */
 async function connected(options: CountersignOptions = {}) {
   const store = await openStore('sqlite::memory:')
   const { url } = await startIssuer([shop], { store, ...options })
-  const [browser, config] = [new Browser(url), await discover(url)]
-  const signedIn = await browser.signIn()
-  const allowed = async (parameters: Record<string, string>) => {
-    const { address, redeem } = await request(config, parameters)
-    const opened = await browser.open(address)
-    return await redeem(contentOf(opened.text).kind === 'consent' ? await decide(browser, opened) : opened.address)
-  }
-  const [bound, free] = [await allowed({ scope: 'openid profile' }), await allowed(offline)]
+  const user = await signedIn(url)
+  const { config } = user
+  const [bound, free] = [await allow(user, { scope: 'openid profile' }), await allow(user, offline)]
   const refreshed = (tokens: client.TokenEndpointResponse) =>
     client.refreshTokenGrant(config, tokens.refresh_token ?? '')
-  const { userId } = signedIn.session
+  const { userId } = user.session
   return {
     url,
     store,
-    config,
-    browser,
-    ...signedIn,
+    ...user,
     /** What becomes of both: `alive`, or how a refresh is refused. */
     async fates() {
       const fate = async (tokens: client.TokenEndpointResponse) => (await refusalOf(refreshed(tokens))) ?? 'alive'
@@ -85,12 +80,7 @@ function identityOf(wallet: TestWallet) {
 describe('offline access', () => {
   test.each<[string, (user: Connected) => Promise<unknown>]>([
     ['sign-out', ({ url, token }) => rest(url, '/sign-out', {}, bearer(token))],
-    [
-      'the session’s expiry',
-      async ({ session }) => {
-        vi.useFakeTimers({ toFake: ['Date'], now: session.expiresAt + 1 })
-      },
-    ],
+    ['the session’s expiry', async ({ session }) => pass((session.expiresAt + 1 - Date.now()) / 1000)],
     [
       'an application’s sign-out',
       async ({ config, browser }) => {
@@ -100,12 +90,8 @@ describe('offline access', () => {
     ],
   ])('outlives %s, and what is bound to the session does not', async (_, end) => {
     const user = await connected()
-    try {
-      await end(user)
-      expect(await user.fates()).toEqual({ bound: 'invalid_grant', offline: 'alive' })
-    } finally {
-      vi.useRealTimers()
-    }
+    await end(user)
+    expect(await user.fates()).toEqual({ bound: 'invalid_grant', offline: 'alive' })
   })
 
   test.each<[string, (user: Connected) => Promise<unknown>]>([
@@ -191,47 +177,33 @@ describe('offline access', () => {
 
   test('ends 90 days after it began, however often it is refreshed', async () => {
     const { config, browser } = await connected()
-    const { address, redeem } = await request(config, offline)
-    let tokens: client.TokenEndpointResponse = await redeem(await decide(browser, await browser.open(address)))
-    const began = Date.now()
-    try {
-      for (let days = 10; days <= 80; days += 10) {
-        vi.useFakeTimers({ toFake: ['Date'], now: began + days * 86_400_000 })
-        tokens = await client.refreshTokenGrant(config, tokens.refresh_token ?? '')
-      }
-      vi.useFakeTimers({ toFake: ['Date'], now: began + 90 * 86_400_000 + 1_000 })
-      expect(await refusalOf(client.refreshTokenGrant(config, tokens.refresh_token ?? ''))).toBe('invalid_grant')
-    } finally {
-      vi.useRealTimers()
+    let tokens: client.TokenEndpointResponse = await allow({ browser, config }, offline)
+    for (let days = 10; days <= 80; days += 10) {
+      pass(10 * day)
+      tokens = await client.refreshTokenGrant(config, tokens.refresh_token ?? '')
     }
+    pass(10 * day + 1)
+    expect(await refusalOf(client.refreshTokenGrant(config, tokens.refresh_token ?? ''))).toBe('invalid_grant')
   })
 
   test('begins anew with each consent', async () => {
     const { config, browser } = await connected()
-    const consented = async () => {
-      return await allow({ browser, config }, offline)
-    }
-    await consented()
-    const began = Date.now()
-    try {
-      vi.useFakeTimers({ toFake: ['Date'], now: began + 86_400_000 })
-      let tokens: client.TokenEndpointResponse = await consented()
-      for (const days of [10, 20, 30, 40, 50, 60, 70, 80, 90.5]) {
-        vi.useFakeTimers({ toFake: ['Date'], now: began + days * 86_400_000 })
-        tokens = await client.refreshTokenGrant(config, tokens.refresh_token ?? '')
-      }
-    } finally {
-      vi.useRealTimers()
+    await allow({ browser, config }, offline)
+    pass(day)
+    let tokens: client.TokenEndpointResponse = await allow({ browser, config }, offline)
+    // The last is later than 90 days after the first consent.
+    for (const days of [9, 10, 10, 10, 10, 10, 10, 10, 10.5]) {
+      pass(days * day)
+      tokens = await client.refreshTokenGrant(config, tokens.refresh_token ?? '')
     }
   })
 
   test('is asked for each time, and never given without prompt=consent', async () => {
-    const { config, browser } = await connected()
-    const again = await browser.open((await request(config, offline)).address)
-    expect(contentOf(again.text)).toMatchObject({ kind: 'consent', scopes: ['openid', 'offline_access'] })
-    const { address, redeem } = await request(config, { scope: 'openid offline_access' })
-    const tokens = await redeem((await browser.open(address)).address)
-    expect(tokens.scope).toBe('openid')
+    const user = await connected()
+    const again = await open(user, offline)
+    expect(again.content).toMatchObject({ kind: 'consent', scopes: ['openid', 'offline_access'] })
+    const { address, redeem } = await open(user, { scope: 'openid offline_access' })
+    expect((await redeem(address)).scope).toBe('openid')
   })
 })
 
@@ -269,8 +241,7 @@ describe('a relayed order with offline access', () => {
     const { url } = await startIssuer()
     const [victim, attacker, config] = [makeWallet(), new Browser(url), await discover(url)]
     const { takeBack } = await signInByOrder(attacker, victim)
-    const { address, redeem } = await request(config, offline)
-    const tokens = await redeem(await decide(attacker, await attacker.open(address)))
+    const tokens = await allow({ browser: attacker, config }, offline)
     const next = await client.refreshTokenGrant(config, tokens.refresh_token ?? '')
     await end(attacker, victim, takeBack)
     expect(await client.tokenIntrospection(config, next.access_token)).toEqual({ active: false })
@@ -311,14 +282,10 @@ describe('connected applications', () => {
       const { json } = await rest(user.url, '/apps', undefined, bearer(token))
       return Number(json.apps[0].lastUsedAt)
     }
-    const later = (await usedAt()) + 7_200_000
-    try {
-      vi.useFakeTimers({ toFake: ['Date'], now: later })
-      expect((await user.fates()).offline).toBe('alive')
-      expect(await usedAt()).toBeGreaterThanOrEqual(later)
-    } finally {
-      vi.useRealTimers()
-    }
+    const before = await usedAt()
+    pass(7200)
+    expect((await user.fates()).offline).toBe('alive')
+    expect(await usedAt()).toBeGreaterThanOrEqual(before + 7_200_000)
   })
 
   test('are disconnected from the service’s own pages only, also without enforceOrigin', async () => {
@@ -334,11 +301,10 @@ describe('connected applications', () => {
 
   test('ask again once they are disconnected', async () => {
     const { url, token, config, browser, fates } = await connected()
-    const open = async () => await browser.open((await request(config, { scope: 'openid' })).address)
-    expect((await open()).address.searchParams.has('code')).toBe(true)
+    const scope = { scope: 'openid' }
+    expect((await open({ browser, config }, scope)).address.searchParams.has('code')).toBe(true)
     await rest(url, '/apps/disconnect', { clientId: 'shop' }, bearer(token))
-    const page = await open()
-    expect(contentOf(page.text).kind).toBe('consent')
+    expect((await open({ browser, config }, scope)).content.kind).toBe('consent')
     // Tokens that ended with the disconnection stay dead, also once their application gets others in the same session.
     const tokens = await allow({ browser, config }, offline)
     expect(await fates()).toEqual({ bound: 'invalid_grant', offline: 'invalid_grant' })
@@ -352,8 +318,8 @@ describe('connected applications', () => {
     await signInByOrder(relayed, wallet)
     const disconnect = () => relayed.post('/api/auth/apps/disconnect', { clientId: 'shop' })
     expect(await disconnect()).toMatchObject({ status: 403, json: { code: 'SESSION_NOT_FRESH' } })
-    const { address, redeem } = await request(config, { scope: 'openid profile' })
-    const tokens = await redeem((await relayed.open(address)).address)
+    const asked = { scope: 'openid profile' }
+    const tokens = await allow({ browser: relayed, config }, asked)
     expect(tokens.scope).toBe('openid profile')
     expect((await disconnect()).status).toBe(200)
     expect(await refusalOf(client.refreshTokenGrant(config, tokens.refresh_token ?? ''))).toBe('invalid_grant')
@@ -361,8 +327,7 @@ describe('connected applications', () => {
     const { json } = await rest(url, '/apps', undefined, bearer(user.token))
     expect(json.apps).toMatchObject([{ clientId: 'shop', scopes: ['openid', 'profile', 'offline_access'] }])
     // The other way round, a session of a direct sign-in ends both.
-    const again = await request(config, { scope: 'openid profile' })
-    const later = await again.redeem((await relayed.open(again.address)).address)
+    const later = await allow({ browser: relayed, config }, asked)
     expect((await rest(url, '/apps/disconnect', { clientId: 'shop' }, bearer(user.token))).status).toBe(200)
     expect(await refusalOf(client.refreshTokenGrant(config, later.refresh_token ?? ''))).toBe('invalid_grant')
     expect((await rest(url, '/apps', undefined, bearer(user.token))).json.apps).toEqual([])
@@ -370,9 +335,8 @@ describe('connected applications', () => {
 
   test('are remembered in the user’s other sessions', async () => {
     const { url, config, wallet } = await connected()
-    const other = new Browser(url)
-    await other.signIn(wallet)
-    const { address } = await other.open((await request(config, { scope: 'openid profile' })).address)
+    const other = await Browser.signedIn(url, wallet)
+    const { address } = await open({ browser: other, config }, { scope: 'openid profile' })
     expect(address.searchParams.has('code')).toBe(true)
   })
 })

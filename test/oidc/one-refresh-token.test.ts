@@ -2,8 +2,7 @@ import * as client from 'openid-client'
 import { expect, test } from 'vitest'
 import { inMemory } from '../support/ordinary-store.ts'
 import { rest } from '../support/rest.ts'
-import { pass } from './devices.ts'
-import { connect, discover, refusalOf, shop, startIssuer } from './support.ts'
+import { connect, discover, pass, refusalOf, shop, startIssuer } from './support.ts'
 
 const keeper = { ...shop, refresh_rotation: false }
 const days = 86_400

@@ -57,8 +57,7 @@ test.each<[string, Partial<Record<'client_uri' | 'redirect_uris', unknown>>, str
 test('an error of a pushed request is in its languages, also once that is used up', async () => {
   const { url } = await startIssuer()
   const address = await push(url, { ui_locales: 'de fr' })
-  const browser = new Browser(url)
-  await browser.signIn()
+  const browser = await Browser.signedIn(url)
   await decide(browser, await browser.open(address))
   expect(contentOf((await browser.open(address)).text)).toEqual({ kind: 'over', client: tulips, locales: 'de fr' })
 })

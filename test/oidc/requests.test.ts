@@ -98,8 +98,7 @@ describe('a request that is stored before anyone has signed in counts', () => {
 
   test('at each of its steps', async () => {
     const { url } = await startIssuer([shop], limits)
-    const browser = new Browser(url)
-    await browser.signIn()
+    const browser = await Browser.signedIn(url)
     let page = await browser.open(`${base}/authorize?${new URLSearchParams(asked)}`)
     // The sign-in has taken two, and the request one.
     for (let left = 3; left > 0; left--) page = await browser.open(resumeOf(page.address))

@@ -17,20 +17,13 @@ import { SealedRecords } from '../../src/oidc/sealed-records.ts'
 import { disconnect, SessionClients, sessionEnds } from '../../src/oidc/session-ends.ts'
 import { given } from '../../src/shared/defined-fields.ts'
 import { mapStore } from '../../src/store/map-store.ts'
-import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/store.ts'
 import { rest } from '../support/rest.ts'
-import { Browser, discover, refusalOf, request, shop, startIssuer } from './support.ts'
+import { Browser, discover, openMemory, pass, refusalOf, request, shop, startIssuer } from './support.ts'
 
 const keyring = new Keyring(['a secret of this test '.repeat(2)])
 const userId = 'usr_1'
 const wallet = { adapterId: 'nimiq', subject: 'aa', publicKeyHex: 'aa', address: 'NQ07' }
-
-async function open(): Promise<Store> {
-  const store = await openStore('sqlite::memory:')
-  onTestFinished(() => store.close())
-  return store
-}
 
 /** An instance on a store. `onLook` is called after each look at a session. */
 function instanceOn(store: Store, onLook: () => Promise<unknown> = async () => {}) {
@@ -224,7 +217,7 @@ describe('a crash at each write leaves nothing that counts and should not', () =
   test.each(events)('in $name', async ({ prepare, act, writes, holds, ends }) => {
     for (let at = 0; ; at++) {
       for (const isAfter of [false, true]) {
-        const store = await open()
+        const store = await openMemory()
         const user = await consented(store)
         await prepare?.(store, user)
         const crash = crashing(store, at, isAfter)
@@ -249,7 +242,7 @@ describe('a revocation whose process ends while a consent is at one of its looks
   test.each([1, 2, 3])('leaves nothing, at look %i', async (look) => {
     for (let begun = 0; begun < 5; begun++) {
       for (let at = begun; at <= 5; at++) {
-        const store = await open()
+        const store = await openMemory()
         const user = await consented(store)
         const [waiting, going] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
         let looks = 0
@@ -298,7 +291,7 @@ async function revokeAgain(store: Store, { session: revoked }: Consented, orderI
 }
 
 test('a session that an order made leaves the offline access of a direct sign-in that has ended', async () => {
-  const store = await open()
+  const store = await openMemory()
   const user = await consented(store)
   await instanceOn(store).sessions.end(userId, user.session.id)
   await revokeAgain(store, user, 'an order')
@@ -306,7 +299,7 @@ test('a session that an order made leaves the offline access of a direct sign-in
 })
 
 test('revoking all other sessions reads each application twice, however many sessions there are', async () => {
-  const store = await open()
+  const store = await openMemory()
   await consented(store)
   for (let index = 0; index < 9; index++) {
     await instanceOn(store).sessions.create({ userId, ...wallet, ip: '', userAgent: '' })
@@ -330,7 +323,7 @@ test('revoking all other sessions reads each application twice, however many ses
 
 test('the erasure of a user leaves nothing of a consent in flight', async () => {
   for (const look of [1, 2, 3]) {
-    const store = await open()
+    const store = await openMemory()
     const { session } = await instanceOn(store).sessions.create({ userId, ...wallet, ip: '', userAgent: '' })
     let looks = 0
     const { allow } = instanceOn(store, async () => {
@@ -350,12 +343,11 @@ test('the erasure of a user leaves nothing of a consent in flight', async () => 
 })
 
 test('a user whose erasure was interrupted is erased by a retry, however late', async () => {
-  const store = await open()
+  const store = await openMemory()
   await consented(store)
   const crash = crashing(store, 1, false)
   await expect(eraseUser(crash.store, userId)).rejects.toThrow()
-  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 86_400_000 })
-  onTestFinished(() => void vi.useRealTimers())
+  pass(86_400)
   await eraseUser(store, userId)
   const kept: string[] = []
   for await (const { key } of store.scan!('app:')) kept.push(key)
@@ -363,7 +355,7 @@ test('a user whose erasure was interrupted is erased by a retry, however late', 
 })
 
 test('a consent in flight ends the offline access of no other session, and is forgotten after a minute', async () => {
-  const store = await open()
+  const store = await openMemory()
   const { apps } = instanceOn(store)
   const wanted = { clientId: 'shop', isOfOrder: false, scopes: ['openid'], isAllowed: true }
   const connect = async (id: string) => {
@@ -379,15 +371,14 @@ test('a consent in flight ends the offline access of no other session, and is fo
   }
   const connection = await connect('in flight')
   expect(await apps.findOffline(userId, 'shop', 'session 0')).toBeDefined()
-  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 60_001 })
-  onTestFinished(() => void vi.useRealTimers())
+  pass(60.001)
   await connect('another')
   expect(await apps.beginOffline(userId, { clientId: 'shop', connection }, 'in flight')).toBe(false)
   expect(await apps.findOffline(userId, 'shop', 'session 0')).toBeDefined()
 })
 
 test('one session with offline access beyond 50 ends the one of its connection that expires soonest', async () => {
-  const { apps } = instanceOn(await open())
+  const { apps } = instanceOn(await openMemory())
   const begin = async (id: string, orderId?: string) => {
     const offline = { id, userId, ...wallet, createdAt: 1, ...given({ orderId }) }
     const wanted = { clientId: 'shop', isOfOrder: orderId !== undefined, scopes: ['openid'], isAllowed: true, offline }
@@ -405,7 +396,7 @@ test('one session with offline access beyond 50 ends the one of its connection t
 })
 
 test('with the longest wallets, fewer sessions have offline access, and the record fits in the store', async () => {
-  const { apps } = instanceOn(await open())
+  const { apps } = instanceOn(await openMemory())
   const text = 'x'.repeat(200)
   const longest = { adapterId: 'nimiq', subject: text, publicKeyHex: text, address: text, firstWallet: text }
   const scopes = Array.from({ length: 50 }, (_unused, index) => `scope-${index} https://orders.example/${index}`)
@@ -425,7 +416,7 @@ test('with the longest wallets, fewer sessions have offline access, and the reco
 describe('of what an unreleased build stored of sessions, grants and offline access,', () => {
   /** A user with a session, an application, its refresh tokens, and a device that waits, as that build stored them. */
   async function former() {
-    const store = await open()
+    const store = await openMemory()
     const secret = 'a secret of this test '.repeat(2)
     const { url } = await startIssuer([shop], { store, secret, oidc: { device: true } })
     const [browser, records] = [new Browser(url), new SealedRecords(store, new Keyring([secret]))]
@@ -485,7 +476,7 @@ describe('of what an unreleased build stored of sessions, grants and offline acc
   })
 
   test('an application that has offline access is stored in the same form, with one more field', async () => {
-    const store = await open()
+    const store = await openMemory()
     await consented(store)
     for await (const { value } of store.scan!('app:')) {
       expect(JSON.parse(value)).toEqual({

@@ -99,8 +99,7 @@ describe('an interaction', () => {
 
   test('takes no answer that was given in another session', async () => {
     const { url } = await startIssuer()
-    const browser = new Browser(url)
-    await browser.signIn()
+    const browser = await Browser.signedIn(url)
     const { address } = await request(await discover(url))
     const page = await browser.open(address)
     await browser.signIn()
@@ -155,8 +154,7 @@ describe('consent', () => {
         },
       }
       const { url } = await startIssuer([native])
-      const browser = new Browser(url)
-      await browser.signIn()
+      const browser = await Browser.signedIn(url)
       const config = await client.discovery(new URL(url), 'native', undefined, client.None(), {
         execute: [client.allowInsecureRequests],
       })

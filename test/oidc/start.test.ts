@@ -28,51 +28,46 @@ import {
 const { metadata } = shop
 
 describe('a clients file stops the start with one line if it', () => {
-  test.each([
+  /** A file with the shop, whose metadata and settings differ by these. */
+  const having = (changes: object, settings = {}) => [{ ...settings, metadata: { ...metadata, ...changes } }]
+
+  test.each<[string, readonly object[], RegExp]>([
     ['has a name of no setting', [{ ...shop, privat_network: true }], /client 1: may have/],
-    ['has no redirect URI', [{ metadata: { ...metadata, redirect_uris: [] } }], /redirect_uris/],
+    ['has no redirect URI', having({ redirect_uris: [] }), /redirect_uris/],
     ['has one client twice', [shop, shop], /client 2: client_id is that of another/],
-    [
-      'has another grant',
-      [{ metadata: { ...metadata, grant_types: ['client_credentials'] } }],
-      /client shop: grant_types can only contain/,
-    ],
-    [
-      'has another response',
-      [{ metadata: { ...metadata, response_types: ['id_token'] } }],
-      /client shop: response_types can only contain/,
-    ],
-    ['has a short secret', [{ metadata: { ...metadata, client_secret: 'short' } }], /32 characters/],
+    ['has another grant', having({ grant_types: ['client_credentials'] }), /client shop: grant_types can only contain/],
+    ['has another response', having({ response_types: ['id_token'] }), /client shop: response_types can only contain/],
+    ['has a short secret', having({ client_secret: 'short' }), /32 characters/],
     [
       'has a sentence as a secret',
-      [{ metadata: { ...metadata, client_secret: 'the output of: openssl rand -hex 32' } }],
+      having({ client_secret: 'the output of: openssl rand -hex 32' }),
       /client 1: client_secret .*without spaces/,
     ],
     [
       'has a secret that is not ASCII',
-      [{ metadata: { ...metadata, client_secret: 'ü'.repeat(40) } }],
+      having({ client_secret: 'ü'.repeat(40) }),
       /client 1: client_secret .*visible ASCII/,
     ],
     [
       'has metadata that is misspelt',
-      [{ metadata: { ...metadata, bakchannel_logout_uri: 'https://shop.example/' } }],
+      having({ bakchannel_logout_uri: 'https://shop.example/' }),
       /client 1: there is no metadata "bakchannel_logout_uri"/,
     ],
-    ['has metadata of others', [{ metadata: { ...metadata, web_origins: [] } }], /no metadata "web_origins"/],
-    ['asks for keys from elsewhere', [{ metadata: { ...metadata, jwks_uri: 'https://shop.example/' } }], /jwks_uri/],
+    ['has metadata of others', having({ web_origins: [] }), /no metadata "web_origins"/],
+    ['asks for keys from elsewhere', having({ jwks_uri: 'https://shop.example/' }), /jwks_uri/],
     [
       'has a scheme of its own for a web client',
-      [{ metadata: { ...metadata, redirect_uris: ['shop:/callback'] } }],
+      having({ redirect_uris: ['shop:/callback'] }),
       /client shop: redirect_uris/,
     ],
     [
       'has a client without a secret that needs no PKCE',
-      [{ metadata: { ...metadata, token_endpoint_auth_method: 'none' }, pkce: 'optional' }],
+      having({ token_endpoint_auth_method: 'none' }, { pkce: 'optional' }),
       /pkce must be "required"/,
     ],
     [
       'has a client without a secret that keeps its refresh token',
-      [{ metadata: { ...metadata, token_endpoint_auth_method: 'none' }, refresh_rotation: false }],
+      having({ token_endpoint_auth_method: 'none' }, { refresh_rotation: false }),
       /refresh_rotation must be true for a client without a secret or key/,
     ],
     [
@@ -80,16 +75,8 @@ describe('a clients file stops the start with one line if it', () => {
       [{ metadata, refresh_rotation: 'false' }],
       /refresh_rotation must be true or false/,
     ],
-    [
-      'has a scope that is none',
-      [{ metadata: { ...metadata, scope: 'openid emial' } }],
-      /client shop: scope names "emial"/,
-    ],
-    [
-      'has a typo that only the library sees',
-      [{ metadata: { ...metadata, subject_type: 'x' } }],
-      /client shop: subject_type/,
-    ],
+    ['has a scope that is none', having({ scope: 'openid emial' }), /client shop: scope names "emial"/],
+    ['has a typo that only the library sees', having({ subject_type: 'x' }), /client shop: subject_type/],
   ])('%s', async (_, clients, message) => {
     const refusal = startIssuer(clients)
     await expect(refusal).rejects.toThrow(TypeError)
@@ -205,8 +192,7 @@ test('requests of one network that store something are limited, and so are wrong
 
 test('a client without PKCE is refused, unless the file says that it needs none', async () => {
   const { url } = await startIssuer([shop, { pkce: 'optional', metadata: { ...metadata, client_id: 'old' } }])
-  const browser = new Browser(url)
-  await browser.signIn()
+  const browser = await Browser.signedIn(url)
   const open = (id: string) => {
     const { code_challenge: _, code_challenge_method: _method, ...others } = asked
     const query = new URLSearchParams({ ...others, client_id: id })

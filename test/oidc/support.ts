@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as client from 'openid-client'
-import { onTestFinished } from 'vitest'
-import type { Countersign } from '../../src/index.ts'
+import { onTestFinished, vi } from 'vitest'
+import { type Countersign, openStore, type Store } from '../../src/index.ts'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { type Navigation, navigate } from '../support/navigate.ts'
 import { pageValues } from '../support/page-values.ts'
@@ -59,6 +59,23 @@ export async function startIssuer(
   return await startService({ ...options, oidc: { clients: clientsFile(...clients), ...options.oidc } })
 }
 
+/** A store in memory, which is closed when the test ends. */
+export async function openMemory(): Promise<Store> {
+  const store = await openStore('sqlite::memory:')
+  onTestFinished(() => store.close())
+  return store
+}
+
+/** Lets time pass, by the clock of this process, until the test ends. */
+export function pass(seconds: number): void {
+  const now = Date.now() + seconds * 1000
+  if (!vi.isFakeTimers()) {
+    vi.useFakeTimers({ toFake: ['Date'], now })
+    onTestFinished(() => void vi.useRealTimers())
+  }
+  vi.setSystemTime(now)
+}
+
 /** Two instances of one issuer. The calls of its clients and browsers go to the one and the other in turn. */
 export async function startTwo(options: CountersignOptions, clients: readonly object[] = [shop]) {
   const port = await freePort()
@@ -100,6 +117,13 @@ export class Browser {
 
   constructor(url: string) {
     this.url = url
+  }
+
+  /** A browser in which a wallet is signed in. */
+  static async signedIn(url: string, wallet?: TestWallet): Promise<Browser> {
+    const browser = new Browser(url)
+    await browser.signIn(wallet)
+    return browser
   }
 
   /** The Cookie header for a path. */
@@ -215,14 +239,23 @@ export async function signedIn(url: string, wallet?: TestWallet, of = shop.metad
   return { browser, config, ...(await browser.signIn(wallet)) }
 }
 
-/** The tokens that a client gets once its user has allowed what it asks for. */
-export async function allow(
-  { browser, config }: { readonly browser: Browser; readonly config: client.Configuration },
-  parameters: Record<string, string> = {},
-  options?: client.DPoPOptions,
-) {
+/** A browser, and a client whose requests it opens. */
+interface Visit {
+  readonly browser: Browser
+  readonly config: client.Configuration
+}
+
+/** Opens a request of a client. Resolves with where it leads, what a page there shows, and what redeems an answer. */
+export async function open({ browser, config }: Visit, parameters: Record<string, string> = {}) {
   const { address, redeem } = await request(config, parameters)
-  return await redeem(await decide(browser, await browser.open(address)), options)
+  const opened = await browser.open(address)
+  return { ...opened, content: contentOf(opened.text), redeem }
+}
+
+/** The tokens that a client gets for a request, which its user allows if there is a question. */
+export async function allow(visit: Visit, parameters?: Record<string, string>, options?: client.DPoPOptions) {
+  const { content, redeem, ...opened } = await open(visit, parameters)
+  return await redeem(content.kind === 'consent' ? await decide(visit.browser, opened) : opened.address, options)
 }
 
 /** The header with which a token is sent. */
@@ -234,6 +267,13 @@ export async function refusalOf(call: Promise<unknown>): Promise<unknown> {
     () => undefined,
     (thrown) => thrown.error ?? thrown.cause?.status ?? thrown.status ?? thrown,
   )
+}
+
+/** Posts a form to an endpoint of the issuer. */
+export async function postForm(url: string, path: string, form: Record<string, string>, headers = {}) {
+  const body = new URLSearchParams(form)
+  const response = await fetch(`${url}/api/auth/oidc/${path}`, { method: 'POST', body, headers })
+  return { status: response.status, json: await response.json() }
 }
 
 /** A client of the library openid-client. */
