@@ -38,7 +38,8 @@ const rooms: Readonly<Record<string, Room>> = {
     except: { 'link.ts': ['core'] },
   },
   rpc: {
-    may: [...domain, ...protobuf, '@bufbuild/protovalidate', '@connectrpc/connect'],
+    may: [...domain, ...protobuf, '@connectrpc/connect'],
+    except: { 'rules.ts': ['node:'] },
   },
   // A server of Connect, gRPC and gRPC-Web by itself: it is given the RPCs, as connect-node's adapter is given routes.
   wire: { may: ['@bufbuild/protobuf', '@connectrpc/connect', 'node:'] },

@@ -1,13 +1,5 @@
-import { type DescField, type DescMessage, getOption, hasOption, type MessageShape } from '@bufbuild/protobuf'
-import { reflect } from '@bufbuild/protobuf/reflect'
-import {
-  EnumRulesSchema,
-  type FieldRules,
-  field as fieldOption,
-  type StringRules,
-  StringRulesSchema,
-  UInt32RulesSchema,
-} from '@bufbuild/protovalidate/gen/buf/validate/validate_pb.js'
+import type { DescField } from '@bufbuild/protobuf'
+import { rulesOf } from '../../src/rpc/rules.ts'
 import { code } from './markdown.ts'
 
 /** What buf.validate demands of a field. */
@@ -20,11 +12,17 @@ export interface FieldBounds {
 
 /** Reads the rules of a field. Throws if there is one that has no words here. */
 export function boundsOf(field: DescField): FieldBounds {
-  if (!hasOption(field, fieldOption)) return { required: false, text: '' }
-  const rules = getOption(field, fieldOption)
-  const { type } = rules
-  const refusesEmpty = hasNoPresence(field) && type.case === 'string' && refusesEmptyText(type.value)
-  return { required: rules.required || refusesEmpty, text: typeBounds(rules).join(', ') }
+  const { required, kind, rules } = rulesOf(field)
+  const refusesEmpty = hasNoPresence(field) && kind === 'string' && refusesEmptyText(rules)
+  const texts = [...rules].map(([name, value]) => {
+    const word = words[name]
+    if (word === undefined) {
+      throw new Error(`There are no words for the rule ${name} of ${field}: add them to scripts/docs/field-rules.ts`)
+    }
+    return word(value)
+  })
+  const text = [lengthOf(rules), ...texts].filter((each) => each !== '').join(', ')
+  return { required: required || refusesEmpty, text }
 }
 
 /** google.protobuf.FeatureSet.FieldPresence.IMPLICIT: a field that always has a value. */
@@ -35,63 +33,28 @@ export function hasNoPresence(field: DescField): boolean {
   return field.presence === implicitPresence
 }
 
-function refusesEmptyText({ minLen, pattern }: StringRules): boolean {
-  return minLen > 0n || !new RegExp(pattern).test('')
+type Rules = ReturnType<typeof rulesOf>['rules']
+
+function refusesEmptyText(rules: Rules): boolean {
+  return rules.has('min_len') || !new RegExp(String(rules.get('pattern') ?? '')).test('')
 }
 
-function typeBounds({ type }: FieldRules): string[] {
-  switch (type.case) {
-    case undefined:
-      return []
-    case 'string':
-      return [lengthOf(type.value), ...wordsOf(StringRulesSchema, type.value, stringWords)].filter(
-        (text) => text !== '',
-      )
-    case 'uint32':
-      return wordsOf(UInt32RulesSchema, type.value, numberWords)
-    case 'enum':
-      return wordsOf(EnumRulesSchema, type.value, { definedOnly: () => '' })
-    default:
-      throw new Error(
-        `There are no words for the rules ${type.case} of buf.validate: add them to scripts/docs/field-rules.ts`,
-      )
-  }
-}
-
-/** What a rule says, by the rule's name. */
-type Words = Readonly<Record<string, (value: unknown) => string>>
-
-const stringWords: Words = {
-  minLen: () => '',
-  maxLen: () => '',
-  maxBytes: (bytes) => `at most ${bytes} bytes`,
+/** What a rule says, by its name. */
+const words: Readonly<Record<string, (value: string | number) => string>> = {
+  min_len: () => '',
+  max_len: () => '',
+  max_bytes: (bytes) => `at most ${bytes} bytes`,
   pattern: (pattern) => code(String(pattern)),
-  notContains: (text) => `no ${code(String(text))}`,
+  not_contains: (text) => `no ${code(String(text))}`,
   ip: () => 'an IP address',
-}
-
-const numberWords: Words = {
+  defined_only: () => '',
   gte: (value) => `at least ${value}`,
   lte: (value) => `at most ${value}`,
 }
 
 /** The bounds of a text's length, which are two rules. */
-function lengthOf({ minLen, maxLen }: StringRules): string {
-  if (maxLen === 0n) return minLen === 0n ? '' : `at least ${minLen} characters`
-  return minLen === 0n ? `at most ${maxLen} characters` : `${minLen} to ${maxLen} characters`
-}
-
-function wordsOf<Desc extends DescMessage>(schema: Desc, rules: MessageShape<Desc>, words: Words): string[] {
-  const message = reflect(schema, rules)
-  return message.fields
-    .filter((rule) => message.isSet(rule))
-    .map((rule) => {
-      const word = words[rule.localName]
-      if (word === undefined) {
-        throw new Error(
-          `There are no words for the rule ${rule} of buf.validate: add them to scripts/docs/field-rules.ts`,
-        )
-      }
-      return word(message.get(rule))
-    })
+function lengthOf(rules: Rules): string {
+  const [least, most] = [rules.get('min_len'), rules.get('max_len')]
+  if (most === undefined) return least === undefined ? '' : `at least ${least} characters`
+  return least === undefined ? `at most ${most} characters` : `${least} to ${most} characters`
 }

@@ -11,7 +11,7 @@ import type { Host, Session } from '../core/users/host.ts'
 import type { RateLimiter } from '../limits/rate.ts'
 import { type Method, methodsOf } from './methods.ts'
 import { inboxHandlers, orderHandlers } from './order-service.ts'
-import { warmUp } from './read-input.ts'
+import { requireKnownRules } from './rules.ts'
 import { type SessionParts, sessionHandlers } from './session-service.ts'
 import { signInHandlers } from './sign-in-service.ts'
 import { walletHandlers } from './wallet-service.ts'
@@ -38,6 +38,6 @@ export function createApi({ signIn, orders, host, wallets, limiter, ...parts }: 
     ...methodsOf(SessionService, sessionHandlers(host, { ...parts, walletsOf, countWrong })),
     ...methodsOf(WalletService, walletHandlers(wallets)),
   ]
-  for (const { desc } of methods) warmUp(desc.input)
+  for (const { desc } of methods) requireKnownRules(desc.input)
   return methods
 }

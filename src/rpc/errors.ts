@@ -1,9 +1,10 @@
 import { durationFromMs } from '@bufbuild/protobuf/wkt'
-import { ValidationError, violationsToProto } from '@bufbuild/protovalidate'
 import { Code, ConnectError } from '@connectrpc/connect'
 import { codeFromString } from '@connectrpc/connect/protocol-connect'
+import { ViolationsSchema } from '../../gen/server/buf/validate/validate_pb.ts'
 import { ErrorInfoSchema, RetryInfoSchema } from '../../gen/server/google/rpc/error_details_pb.ts'
 import { CallEnded, CountersignError, type ErrorMetadata, internalError } from '../shared/errors.ts'
+import { RulesBroken, violationsMessage } from './rules.ts'
 
 /**
  * The failure, with a reason, of any thrown error. An unforeseen error becomes INTERNAL: the caller gets a reference,
@@ -32,9 +33,8 @@ export function toConnectError(thrown: unknown): ConnectError {
   if (retryAfterMs !== undefined) {
     details.push({ desc: RetryInfoSchema, value: { retryDelay: durationFromMs(retryAfterMs) } })
   }
-  if (cause instanceof ValidationError) {
-    const [value, desc] = violationsToProto(cause.violations)
-    details.push({ desc, value })
+  if (cause instanceof RulesBroken) {
+    details.push({ desc: ViolationsSchema, value: violationsMessage(cause.violations) })
   }
   const headers = retryAfterMs === undefined ? undefined : { 'retry-after': retryAfterSeconds(retryAfterMs) }
   // Trailers cannot carry half of a surrogate pair.

@@ -4,7 +4,7 @@
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
+import { file_buf_validate_validate } from "../../buf/validate/validate_pb.ts";
 import type { Session } from "./session_service_pb.ts";
 import { file_countersign_v1_session_service } from "./session_service_pb.ts";
 import type { Message, UnknownEnum } from "@bufbuild/protobuf";
