@@ -1,4 +1,4 @@
-import { sessionCookieName } from '../shared/session-cookie.ts'
+import { sessionCookieName } from '../shared/header-text.ts'
 import { letAnyPageRead } from './cors.ts'
 import type { Route } from './exchange.ts'
 import { compressible, entityTag, type ServedFile } from './page-files.ts'

@@ -3,10 +3,9 @@ import type { RequestContext } from '../base/request.ts'
 import { readWalletName } from '../core/wallet/adapters.ts'
 import { toFailure } from '../rpc/errors.ts'
 import { isBuiltIn } from '../shared/adapters.ts'
-import { cookieValue } from '../shared/header-text.ts'
+import { cookieValue, sessionCookieName } from '../shared/header-text.ts'
 import { accountPath, inboxPath, orderIdForm, signInPath } from '../shared/page-names.ts'
 import type { PageValues } from '../shared/page-values.ts'
-import { sessionCookieName } from '../shared/session-cookie.ts'
 import { type Exchange, type Route, requireHttpMethod } from './exchange.ts'
 import {
   answerWithFile,

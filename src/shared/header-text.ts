@@ -66,6 +66,11 @@ export function cookieName(name: string, isSecure: boolean): string {
   return isSecure ? `${securePrefix}${name}` : name
 }
 
+/** Name of the session's cookie, whose value is no bearer token. `secure`: people reach the service by https. */
+export function sessionCookieName(secure: boolean): string {
+  return cookieName('countersign_session', secure)
+}
+
 /** The Set-Cookie header with which a browser keeps a cookie for so many seconds; with 0, it forgets the cookie. */
 export function setCookie(name: string, value: string, seconds: number): string {
   const secure = name.startsWith(securePrefix) ? ' Secure;' : ''

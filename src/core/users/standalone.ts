@@ -3,8 +3,7 @@ import { bearerToken, headerOf, type RequestContext } from '../../base/request.t
 import { tokenFromBytes } from '../../base/token.ts'
 import { given } from '../../shared/defined-fields.ts'
 import { CountersignError, refused } from '../../shared/errors.ts'
-import { cookieValue, setCookie } from '../../shared/header-text.ts'
-import { sessionCookieName } from '../../shared/session-cookie.ts'
+import { cookieValue, sessionCookieName, setCookie } from '../../shared/header-text.ts'
 import type { Store } from '../../store/store.ts'
 import type { ProvenIdentity, WalletIdentity } from '../wallet/wallet.ts'
 import type {

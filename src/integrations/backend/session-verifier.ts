@@ -1,7 +1,7 @@
 import { sha256 } from '@noble/hashes/sha2.js'
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js'
+import { sessionCookieName } from '../../shared/header-text.ts'
 import { parseOrigin } from '../../shared/origin.ts'
-import { sessionCookieName } from '../../shared/session-cookie.ts'
 import {
   type Fetcher,
   type Introspect,
