@@ -26,17 +26,17 @@ const rows: Readonly<
     ],
     ['ed25519Curve', '!verifier.verify(signature, kind.envelope(message), publicKey)', 'false', 'core/wallet/adapters'],
     ['prove', 'adapterId !== adapter.id', 'false', 'core/wallet/adapters'],
-    ['derivedUserId', '`${adapterId}:${subject}`', 'subject || adapterId', 'contract/standalone e2e/sessions', 2],
+    ['derivedUserId', '`${adapterId}:${subject}`', 'subject || adapterId', 'contract/standalone e2e/sessions', 20],
   ],
   2: [
-    ['requireLive', 'now < expiresAt', 'now < expiresAt + 30_000', 'core/sign-in/nonce', 65],
+    ['requireLive', 'now < expiresAt', 'now < expiresAt + 30_000', 'core/sign-in/nonce', 14],
     ['readNonce', 'record.nonceId !== nonceId ||', '', 'core/sign-in/nonce'],
     [
       'consume',
       '(await this.#store.take(key)) !== found',
       '(await this.#store.take(key)) === null',
       'core/sign-in/nonce-replaced',
-      16,
+      15,
     ],
     [
       'singleUse',
@@ -78,7 +78,7 @@ const rows: Readonly<
       'this.#parts.origins.requireTrusted(request)',
       "request.origin ?? ''",
       'core/order/start core/order/orders',
-      23,
+      24,
     ],
     ['challengeMessage', '`Origin: ${challenge.origin}`,', '', 'core/challenge-text'],
     ['predicateOf', 'origins.has(origin)', '[...origins].some((one) => origin.startsWith(one))', 'e2e/origins'],
@@ -91,8 +91,8 @@ const rows: Readonly<
       'e2e/sessions core/users/contract',
       28,
     ],
-    ['tokenOf', '`${form} ${token}`', 'token', 'e2e/sessions', 10],
-    ['purposes', "'session cookie'", "'session token'", 'e2e/sessions', 10],
+    ['tokenOf', '`${form} ${token}`', 'token', 'e2e/sessions', 11],
+    ['purposes', "'session cookie'", "'session token'", 'e2e/sessions', 11],
     ['setCookie', 'HttpOnly;', '', 'e2e/sessions'],
     ['setCookie', "name.startsWith(securePrefix) ? ' Secure;' : ''", "''", 'e2e/sessions'],
     ['cookieName', 'isSecure ? `${securePrefix}${name}` :', '', 'e2e/sessions'],
@@ -110,7 +110,7 @@ const rows: Readonly<
   ],
   6: [
     ['claim', 'claimed: taken', "claimed: 'moves'", 'core/order/order', 2],
-    ['maxWrongCodes', '3', '30', 'core/order/order', 24],
+    ['maxWrongCodes', '3', '30', 'core/order/order', 122],
     [
       'comparedCode',
       "confirmationCode === '' ? {} : { confirmationCode }",
@@ -120,14 +120,14 @@ const rows: Readonly<
     ['newCode', 'randomInt(100)', 'randomInt(10)', 'base/randomness'],
   ],
   7: [
-    ['checkReturnCode', "{ order, refusal: 'RETURN_CODE_REQUIRED' }", 'undefined', 'relay/relay', 69],
-    ['checkReturnCode', "right.includes(true) ? 'right' : 'wrong'", "'right'", 'relay/return-code', 20],
+    ['checkReturnCode', "{ order, refusal: 'RETURN_CODE_REQUIRED' }", 'undefined', 'relay/relay', 126],
+    ['checkReturnCode', "right.includes(true) ? 'right' : 'wrong'", "'right'", 'relay/return-code', 5],
     [
       'checkReturnCode',
       "order.status === 'approved' && codeTriesLeft(counted) === 0",
       'false',
       'relay/return-code',
-      174,
+      122,
     ],
     [
       'requireNearby',
@@ -145,13 +145,13 @@ const rows: Readonly<
     ['preview', 'const { ip: _ip, ...requester }', 'const requester', 'core/order/orders'],
   ],
   9: [
-    ['requireHolder', '!matchesAny(token, hashes)', 'false', 'core/order/orders', 10],
+    ['requireHolder', '!matchesAny(token, hashes)', 'false', 'core/order/orders', 11],
     [
       'requireOrigin',
       "this.#parts.origins.requireSameOrOwn(request, order.origin, 'order')",
       '',
       'core/order/orders',
-      10,
+      11,
     ],
     ['orderInput', "desktopToken: bearer ?? ''", "desktopToken: bearer ?? queried(tokenField) ?? ''", 'e2e/orders'],
     [
@@ -165,7 +165,7 @@ const rows: Readonly<
   ],
   10: [
     ['hashToken', "hash('sha256', token, 'base64url')", 'token', 'base/token core/users/sessions', 1],
-    ['signed', '!this.#keyring.verify(purposes[form], secretPart, signature)', 'false', 'core/users/sessions', 10],
+    ['signed', '!this.#keyring.verify(purposes[form], secretPart, signature)', 'false', 'core/users/sessions', 11],
     ['isSameText', '=== value && last.version === version', '!== undefined', 'core/users/sessions', 15],
     ['ownFile', '0o600', '0o644', 'store/sqlite'],
     [
@@ -180,13 +180,13 @@ const rows: Readonly<
     ['compareAndSet', 'version = ? AND', 'version >= min(?, 0) AND', 'store/sqlite'],
     ['compareAndSet', 'version ~= ARGV[1]', 'not version', 'store/redis/redis.small'],
     ['compareAndSet', 'AND version = $2 AND', 'AND $2::integer > 0 AND', 'store/postgres/postgres.small'],
-    ['isLive', "!('ended' in record) &&", '', 'core/users/sessions', 1],
+    ['isLive', "!('ended' in record) &&", '', 'core/users/sessions', 3],
     [
       'changeOrder',
       'if (!(await records.compareAndSet(after, loaded.version))) continue',
       'await records.compareAndSet(after, loaded.version)',
       'core/order/races',
-      5,
+      2,
     ],
     [
       'write',
@@ -254,16 +254,16 @@ const rows: Readonly<
     ['logRefusal', 'String(detail)', 'JSON.stringify(oidc.params)', 'oidc/refusals'],
   ],
   15: [
-    ['readNonce', 'record.userId !== userId', 'false', 'better-auth/linking core/sign-in/nonce', 78],
-    ['freshSession', 'current.session.orderId !== undefined', 'false', 'better-auth/linking core/sign-in/nonce', 2],
-    ['freshSession', 'users.requireFresh(current.session)', '', 'better-auth/linking core/sign-in/nonce', 10],
+    ['readNonce', 'record.userId !== userId', 'false', 'better-auth/linking core/sign-in/nonce', 20],
+    ['freshSession', 'current.session.orderId !== undefined', 'false', 'better-auth/linking core/sign-in/nonce', 19],
+    ['freshSession', 'users.requireFresh(current.session)', '', 'better-auth/linking core/sign-in/nonce', 2],
     ['link', 'owner !== undefined && owner.id !== userId', 'false', 'better-auth/linking core/sign-in/nonce'],
     [
       'consume',
       "origins.requireSame(request, record.origin, 'nonce')",
       '',
       'better-auth/linking core/sign-in/nonce',
-      10,
+      2,
     ],
   ],
   16: [
@@ -289,18 +289,18 @@ const rows: Readonly<
     ['isCurrent', '&& !hasJumped(this.#known)', '', 'store/redis/clock'],
   ],
   19: [
-    ['requireComputerProof', 'if (computerKey === undefined)', '', 'relay/known-computers relay/relay', 1],
+    ['requireComputerProof', 'if (computerKey === undefined)', '', 'relay/known-computers relay/relay', 25],
     [
       'provesComputerKey',
       "verify('sha256', Buffer.from(proofText(subject)), { key, dsaEncoding: 'ieee-p1363' }, signature)",
       'true',
       'relay/known-computers',
-      172,
+      138,
     ],
-    ['decide', 'rememberComputer &&', '', 'relay/known-computers', 9],
+    ['decide', 'rememberComputer &&', '', 'relay/known-computers', 21],
   ],
   20: [
-    ['decideEarly', "order.takenBack !== undefined && intent.type === 'finalize'", 'false', 'relay/taking-back', 34],
+    ['decideEarly', "order.takenBack !== undefined && intent.type === 'finalize'", 'false', 'relay/taking-back', 6],
     [
       'takeBack',
       'parts.host.endOrderSession(session)',
@@ -308,17 +308,17 @@ const rows: Readonly<
       'relay/taking-back',
       2,
     ],
-    ['reject', "approved: 'moves'", "approved: 'ORDER_ALREADY_APPROVED'", 'relay/taking-back', 6],
+    ['reject', "approved: 'moves'", "approved: 'ORDER_ALREADY_APPROVED'", 'relay/taking-back', 7],
   ],
   21: [
-    ['isRedeemable', 'handOver.redeemedAt === undefined &&', '', 'relay/hand-over', 191],
-    ['ofPhone', '[order.challengeTokenHash]', 'phoneHashes(order)', 'relay/hand-over relay/relay', 17],
+    ['isRedeemable', 'handOver.redeemedAt === undefined &&', '', 'relay/hand-over', 127],
+    ['ofPhone', '[order.challengeTokenHash]', 'phoneHashes(order)', 'relay/hand-over relay/relay', 18],
   ],
   22: [
-    ['startKeyOf', 'equalInConstantTime(hashToken(key), shown)', 'true', 'relay/requester', 11],
-    ['isOfOwnPage', 'said.every((value) => value === undefined)', 'true', 'core/order/requester', 14],
-    ['isOfOwnPage', '&& origins.isOwn(request)', '', 'core/order/requester', 11],
-    ['isOfOwnPage', '|| !startsOnOwnPages', '', 'core/order/requester', 11],
+    ['startKeyOf', 'equalInConstantTime(hashToken(key), shown)', 'true', 'relay/requester', 17],
+    ['isOfOwnPage', 'said.every((value) => value === undefined)', 'true', 'core/order/requester', 31],
+    ['isOfOwnPage', '&& origins.isOwn(request)', '', 'core/order/requester', 28],
+    ['isOfOwnPage', '|| !startsOnOwnPages', '', 'core/order/requester', 28],
   ],
   23: [
     [
@@ -326,12 +326,18 @@ const rows: Readonly<
       '&& (expectedAddress === undefined || prover.isAddressOf(identity, expectedAddress))',
       '',
       'relay/requester',
-      59,
+      21,
     ],
   ],
   24: [
-    ['requireFresh', 'this.#store.now() - createdAt >= freshMs', 'false', 'e2e/wallets', 10],
-    ['holding', 'claim?.userId === userId && claim.claim === entry.claim', 'claim !== undefined', 'core/users/users'],
+    ['requireFresh', 'this.#store.now() - createdAt >= freshMs', 'false', 'e2e/wallets', 2],
+    [
+      'holding',
+      'claim?.userId === userId && claim.claim === entry.claim',
+      'claim !== undefined',
+      'core/users/users',
+      16,
+    ],
     ['unlink', 'staying.length === 1', 'false', 'e2e/wallets core/users/users', 11],
   ],
   25: [
@@ -409,9 +415,9 @@ const rows: Readonly<
       "if (credential.form === 'cookie') this.#requireProxiedOrigin(request, reads)",
       '',
       'http/forward-auth',
-      10,
+      28,
     ],
-    ['requireProxiedOrigin', 'else if (!reads) throw proxiedOriginRequired()', '', 'http/forward-auth', 11],
+    ['requireProxiedOrigin', 'else if (!reads) throw proxiedOriginRequired()', '', 'http/forward-auth', 28],
     ['isReading', 'forwarded.every(', 'forwarded.some(', 'http/forward-auth'],
     ['returnTo', '&& isReturnPath(forwarded)', '', 'http/forward-auth'],
     [
@@ -564,7 +570,7 @@ const rows: Readonly<
       2,
     ],
     ['starterSession', 'current.session.id === starter.sessionId', 'true', 'core/order/link-orders relay/relay', 361],
-    ['link', 'await requireWanted()', '', 'core/order/link-orders'],
+    ['link', 'await requireWanted()', '', 'core/order/link-orders', 19],
   ],
   48: [
     ['readPeopleFile', 'adapter === undefined,', 'true,', 'service/admit'],

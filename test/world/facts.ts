@@ -89,6 +89,11 @@ export class Facts {
   readonly #lists: { readonly since: number; readonly names: ReadonlySet<string> }[] = []
   /** Wallets that users have got, with the time of each. */
   readonly #linked = new Set<string>()
+  /** Number of changes of users' wallets so far. */
+  changes = 0
+  /** Wallets that users have, and after how many changes they had each for the last time. */
+  #having = new Set<string>()
+  readonly #had = new Map<string, number>()
   readonly #sessionsOfNonce = new Map<string, Set<string>>()
   readonly #states = new Set<string>()
   readonly #wallets: ReadonlyMap<string, Wallet>
@@ -122,6 +127,7 @@ export class Facts {
     this.#held.clear()
     this.orders.clear()
     this.#withdrawn.clear()
+    this.#onHolding()
   }
 
   onWrite(key: string, before: string | undefined, after: string | undefined): void {
@@ -134,6 +140,7 @@ export class Facts {
     else if (kind === 'inbox' && is !== undefined) this.#onInbox(is)
     else if (kind === 'user' && is !== undefined) this.#onUser(was, is)
     else if (kind === 'computers' && is !== undefined) this.#onComputers(key, was?.computers ?? [], is.computers)
+    if (kind === 'user' || kind === 'wallet') this.#onHolding()
   }
 
   /** Notes that an actor has got a session. */
@@ -236,6 +243,12 @@ export class Facts {
   /** Whether it was stored that a user got a wallet at this time. */
   wasLinked(userId: string, { address, linkedAt }: { readonly address: string; readonly linkedAt: number }): boolean {
     return this.#linked.has(`${userId} ${address} ${linkedAt}`)
+  }
+
+  /** Whether a user has a wallet, or has had it since there were so many {@link changes}. */
+  wasOf(userId: string, wallet: string, since: number): boolean {
+    const key = `${userId} ${wallet}`
+    return this.#having.has(key) || (this.#had.get(key) ?? -1) >= since
   }
 
   /** What tried to give a wallet to a user. */
@@ -419,6 +432,16 @@ export class Facts {
     for (const { startKeyId } of open) {
       const ofKey = open.filter((entry) => entry.startKeyId === startKeyId)
       this.require(ofKey.length <= maxOfStartKey, 'an inbox has too many orders of a start key')
+    }
+  }
+
+  #onHolding(): void {
+    for (const key of this.#having) this.#had.set(key, this.changes)
+    this.changes++
+    this.#having = new Set()
+    for (const { value } of this.world.store.found('user:')) {
+      const { id } = JSON.parse(value) as UserRecord
+      for (const wallet of this.walletsOf(id)) this.#having.add(`${id} ${wallet}`)
     }
   }
 

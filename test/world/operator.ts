@@ -39,13 +39,12 @@ export class Operator extends Caller {
     // Operators act seldom.
     if (!random.permille(scene.focus === 'people' ? 600 : 300)) return
     if (scene.service.kind.admitsPeople && random.permille(400)) return this.#editPeople(random)
-    const shared = scene.wallets.filter(({ identity }) => {
-      const userId = scene.facts.claimOf(identity)?.userId
-      return userId !== undefined && scene.facts.walletsOf(userId).length > 1
-    })
-    const wallet = random.pick(shared.length > 0 && random.permille(400) ? shared : scene.wallets)
+    const shared = this.#shared
+    const wallet = random.pick(
+      shared.length > 0 && random.permille(scene.focus === 'users' ? 800 : 400) ? shared : scene.wallets,
+    )
     const users = [...scene.users]
-    const choice = random.below(100)
+    const choice = scene.focus === 'users' && random.permille(300) ? 50 : random.below(100)
     if (choice < 25) return this.#block(wallet)
     if (choice < 45) return this.#unblock(wallet)
     if (choice < 65 && users.length > 1) return this.#move(wallet, random.pick(users))
@@ -56,6 +55,15 @@ export class Operator extends Caller {
       return scene.world.note(`${this.name} makes a copy`)
     }
     if (this.#copy !== undefined) this.#restore(this.#copy, random)
+  }
+
+  /** Wallets of users who have another. */
+  get #shared(): readonly Wallet[] {
+    const { wallets, facts } = this.scene
+    return wallets.filter(({ identity }) => {
+      const userId = facts.claimOf(identity)?.userId
+      return userId !== undefined && facts.walletsOf(userId).length > 1
+    })
   }
 
   #block(wallet: Wallet): void {
@@ -104,7 +112,10 @@ export class Operator extends Caller {
 
   #editPeople(random: Random): void {
     const { wallets, service, world } = this.scene
-    const listed = wallets.filter(() => random.permille(700))
+    // Often only a wallet is left out whose user has another.
+    const shared = this.#shared
+    const out = shared.length > 0 && random.permille(500) ? random.pick(shared) : undefined
+    const listed = wallets.filter((wallet) => (out === undefined ? random.permille(700) : wallet !== out))
     service.list(listed)
     this.scene.facts.list(listed)
     world.note(`${this.name} lists ${listed.map(({ name }) => name).join(', ')}`)

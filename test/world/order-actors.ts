@@ -29,7 +29,9 @@ export class Computer extends Caller {
 
   protected begin(random: Random): unknown {
     const { scene } = this
-    const own = recent(scene, random, ({ computer }) => computer === this)
+    const isOwn = ({ computer }: KnownOrder): boolean => computer === this
+    const approved = recent(scene, random, (order) => isOwn(order) && statusOf(scene, order) === 'approved')
+    const own = approved !== undefined && random.permille(700) ? approved : recent(scene, random, isOwn)
     const status = own && statusOf(scene, own)
     const choice = random.below(100)
     const isOver = status === undefined || isTerminal(status)
@@ -42,10 +44,10 @@ export class Computer extends Caller {
   #start(random: Random): void {
     const { scene, name } = this
     const { takesStartKey } = scene.service.kind
+    const live = scene.direct.filter(({ session }) => scene.facts.isLive(session.id))
+    const known = live.length > 0 && random.permille(800) ? live : scene.sessions
     const starter =
-      scene.sessions.length > 0 && random.permille(scene.focus === 'links' ? 800 : 250)
-        ? random.pick(scene.sessions)
-        : undefined
+      known.length > 0 && random.permille(scene.focus === 'links' ? 800 : 250) ? random.pick(known) : undefined
     const kind = starter !== undefined ? 'link' : random.permille(250) ? 'sign' : 'login'
     const computerNumber = kind === 'login' && random.permille(500) ? this.#number : undefined
     const { adapterId, address: expectedAddress } = random.pick(scene.wallets).identity
@@ -245,8 +247,14 @@ export class Phone extends Caller {
   protected begin(random: Random): unknown {
     const { scene } = this
     // What has just been finalized is taken back while its computer still works on it.
-    const made = recent(scene, random, (each) => statusOf(scene, each) === 'finalized' && this.#has(each))
-    const order = made !== undefined && random.permille(600) ? made : recent(scene, random)
+    const made = recent(
+      scene,
+      random,
+      (each) => statusOf(scene, each) === 'finalized' && this.#has(each) && scene.world.isRunning(each.orderId),
+    )
+    const open = recent(scene, random, (each) => !isTerminal(statusOf(scene, each) ?? 'created'))
+    const other = open !== undefined && random.permille(600) ? open : recent(scene, random)
+    const order = made !== undefined && random.permille(600) ? made : other
     if (order === undefined) return
     const known = this.#known.get(order) ?? { claimKey: `key of ${this.name} for ${order.orderId}` }
     this.#known.set(order, known)
@@ -291,12 +299,16 @@ export class Phone extends Caller {
   }
 
   #claim(order: KnownOrder, known: Claimed, random: Random): void {
-    const { facts, sessions, direct } = this.scene
+    const { facts, sessions, direct, world } = this.scene
     const { orderId, claimToken, name } = order
     const { claimKey } = known
     const inbox = order.finalizeKey !== undefined
     if (inbox && sessions.length === 0) return
-    const own = direct.filter((held) => held.session.userId === order.userId && facts.isLive(held.session.id))
+    const own = direct.filter(({ session }) => {
+      const isListed = facts.wasListed(session.userId, subjectOf(session), world.now)
+      return session.userId === order.userId && facts.isLive(session.id) && isListed
+    })
+    if (inbox && own.length === 0 && random.permille(800)) return
     const session = inbox ? random.pick(own.length > 0 && random.permille(800) ? own : sessions) : undefined
     this.do(
       random,
@@ -513,7 +525,7 @@ export class Agent extends Caller {
     const users = [...scene.users]
     if (users.length === 0) return
     const several = users.filter((each) => scene.facts.walletsOf(each).length > 1)
-    const userId = random.pick(several.length > 0 && random.permille(500) ? several : users)
+    const userId = random.pick(several.length > 0 && random.permille(800) ? several : users)
     const name = `order ${++scene.count}`
     const isRight = !random.permille(50)
     this.do(

@@ -76,7 +76,7 @@ function faultsOf(random: Random): Faults {
     crash: some(8),
     clockJump: some(10),
     leap: some(6),
-    slow: some(60),
+    slow: random.pick([0, 60, 300]),
   }
 }
 
@@ -87,17 +87,17 @@ const always: Share = { all: 1000, users: 1000, links: 1000, inbox: 1000, people
 
 /** Puts a service and actors into a world. */
 function peopled(world: World, facts: Facts, random: Random): readonly Caller[] {
-  const focus = random.pick(['all', 'all', 'all', 'users', 'links', 'inbox', 'people'] as const)
+  const focus = random.pick(['all', 'all', 'users', 'links', 'links', 'inbox', 'people'] as const)
   const kind = {
     confirmationCode: random.pick(['compare', 'return'] as const),
-    takesStartKey: focus === 'inbox' || random.permille(350),
-    admitsPeople: focus === 'people' || random.permille(250),
+    takesStartKey: focus === 'inbox' || random.permille(focus === 'people' ? 700 : 350),
+    admitsPeople: focus === 'people' || random.permille(focus === 'inbox' ? 500 : 250),
   }
   const service = new Service(world, kind, 2)
   service.list(wallets)
   if (kind.admitsPeople) facts.list(wallets)
-  const least = focus === 'people' ? 3 : 1
-  const few = wallets.slice(0, least + random.below(focus === 'all' ? wallets.length : 3))
+  const least = focus === 'all' ? 1 : 2
+  const few = wallets.slice(0, least + random.below(focus === 'all' ? wallets.length : focus === 'people' ? 2 : 3))
   const scene: Scene = {
     world,
     service,
@@ -128,7 +128,7 @@ function peopled(world: World, facts: Facts, random: Random): readonly Caller[] 
     ...some({ all: 850, users: 0, links: 1000, inbox: 100, people: 0 }, () => new Computer('computer 1', scene, 0)),
     ...some({ all: 400, users: 0, links: 0, inbox: 0, people: 0 }, () => new Computer('computer 2', scene, 1)),
     ...some(
-      { all: 900, users: 0, links: 1000, inbox: 1000, people: 600 },
+      { all: 900, users: 0, links: 1000, inbox: 1000, people: 1000 },
       () => new Phone('phone 1', scene, random.pick(few)),
     ),
     ...some(
@@ -144,7 +144,7 @@ function peopled(world: World, facts: Facts, random: Random): readonly Caller[] 
           ...some({ all: 0, users: 0, links: 0, inbox: 700, people: 0 }, () => new Agent('backend 2', scene)),
         ]
       : []),
-    ...some(kind.admitsPeople ? always : { all: 350, users: 500, links: 100, inbox: 200, people: 1000 }, () => {
+    ...some(kind.admitsPeople ? always : { all: 350, users: 800, links: 100, inbox: 200, people: 1000 }, () => {
       return new Operator('the operator', scene)
     }),
   ]

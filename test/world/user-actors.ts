@@ -13,15 +13,17 @@ export class User extends Caller {
   #link: (KnownNonce & { readonly held: Held }) | undefined
 
   protected begin(random: Random): unknown {
-    const { facts, sessions, nonces, moved } = this.scene
+    const { facts, sessions, nonces, moved, focus } = this.scene
     const live = sessions.filter(({ session }) => facts.isLive(session.id))
     const known = random.permille(100) ? sessions : live
     const choice = random.below(100)
     if (nonces.length > 0 && (known.length === 0 || choice < 20)) return this.#verify(random.pick(nonces), random)
     if (known.length === 0 || choice < 12) return this.#issue(random)
+    // What a move or a take-back has left shows in the list.
+    const left = live.filter(({ session }) => focus === 'links' || moved.has(session.userId))
+    if (left.length > 0 && random.permille(250)) return this.#listWallets(random.pick(left), random)
     const held = random.pick(known)
-    // What a move has left shows in the list.
-    if (moved.has(held.session.userId) && random.permille(150)) return this.#listWallets(held, random)
+    if (this.#link !== undefined && random.permille(400)) return this.#linkWallet(random)
     if (choice < 30) return this.#use(held, random)
     if (choice < 37) return this.#introspect(held, random)
     if (choice < 42) return this.#list(held, random)
@@ -40,7 +42,9 @@ export class User extends Caller {
 
   #issue(random: Random): void {
     const { scene } = this
-    const wallet = random.pick(scene.wallets)
+    // Mostly one that has signed in before: the others stay free to be linked.
+    const claimed = scene.wallets.filter(({ identity }) => scene.facts.claimOf(identity)?.userId !== undefined)
+    const wallet = random.pick(claimed.length > 0 && random.permille(700) ? claimed : scene.wallets)
     const name = `nonce ${++scene.count}`
     this.do(
       random,
@@ -228,7 +232,7 @@ export class User extends Caller {
     if (link === undefined || scene.sessions.length === 0) return this.#issue(random)
     this.#link = undefined
     const { nonce, wallet, name } = link
-    const held = random.permille(400) ? random.pick(scene.sessions) : link.held
+    const held = random.permille(150) ? random.pick(scene.sessions) : link.held
     const { userId } = held.session
     let began = 0
     this.do(
@@ -283,23 +287,25 @@ export class User extends Caller {
   #listWallets(held: Held, random: Random): void {
     const { facts } = this.scene
     const { userId } = held.session
-    let before: readonly string[] = []
+    let began = 0
     this.do(
       random,
       'lists its wallets',
       (domain) => {
-        before = facts.walletsOf(userId)
+        began = facts.changes
         return walletsOf(domain).list(request(appOrigin, held.token))
       },
       (outcome) => {
         if (outcome.kind === 'refused') return
-        for (const listed of outcome.value.wallets) {
+        const { wallets } = outcome.value
+        const isWhole = facts.changes > began || wallets.length === facts.walletsOf(userId).length
+        facts.require(isWhole, "a user's list misses a wallet of the user's")
+        for (const listed of wallets) {
           const wallet = this.scene.wallets.find(
             ({ identity }) => identity.adapterId === listed.adapterId && identity.address === listed.address,
           )
-          const isHeld = before.includes(wallet?.id ?? '') || facts.walletsOf(userId).includes(wallet?.id ?? '')
-          // It may have come and gone during the call.
-          facts.require(isHeld || facts.bans.size > 0, "a user's list has a wallet that is not the user's")
+          const isHeld = facts.wasOf(userId, wallet?.id ?? '', began)
+          facts.require(isHeld, "a user's list has a wallet that is not the user's")
         }
       },
     )
