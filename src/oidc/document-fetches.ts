@@ -51,7 +51,10 @@ export class DocumentFetches<Document> {
     return this.#underWay.has(id)
   }
 
-  /** Fetches a document once there is a place. Rejects with {@link DocumentUnavailable} if there is none in time, or as the fetch does. */
+  /**
+   * Fetches a document once there is a place. Rejects with {@link DocumentUnavailable} if none is free in time, or as
+   * the fetch does.
+   */
   async get(wanted: WantedDocument): Promise<Document> {
     const underWay = this.#underWay.get(wanted.id)
     if (underWay !== undefined) return await underWay.document
