@@ -152,8 +152,12 @@ export class Facts {
     const { createdAt } = holding.session
     if (this.filesSince(moment).some((files) => !allows(files, holding.session, holding.clientId))) return true
     const isOld = this.#world.now > createdAt + sessionLife.idle * 1000 - tolerance
-    if (isOld && !holding.isOffline) return true
-    return this.#ends.some((end) => end.ended >= holding.began && end.fits(holding) && end.isPossible())
+    // Where the clients file let the client have no offline access, it ends with its session.
+    const isNarrow = this.filesSince(holding.began).some(({ narrow }) => narrow === holding.clientId)
+    const isOffline = holding.isOffline && !isNarrow
+    if (isOld && !isOffline) return true
+    const fits = (end: End): boolean => end.fits(holding) || (!isOffline && end.fits({ ...holding, isOffline }))
+    return this.#ends.some((end) => end.ended >= holding.began && fits(end) && end.isPossible())
   }
 
   /**
