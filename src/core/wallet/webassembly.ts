@@ -2,8 +2,6 @@ import { createRequire } from 'node:module'
 import { type KeyRecovery, portableRecovery, strictParity } from './secp256k1.ts'
 import type { WalletAdapter } from './wallet.ts'
 
-const require = createRequire(import.meta.url)
-
 /** What is used of tiny-secp256k1, which is libsecp256k1 compiled to WebAssembly. */
 interface TinySecp256k1 {
   /** `signature` is r‖s. Returns `null` or throws if there is no key. */
@@ -12,6 +10,8 @@ interface TinySecp256k1 {
 
 /** Recovers by tiny-secp256k1, in a quarter of the time that the portable one takes. Throws if it cannot be loaded. */
 function loadRecovery(): KeyRecovery {
+  // A bundle in CommonJS has no address of its module, for which this throws.
+  const require = createRequire(import.meta.url)
   const { recover }: TinySecp256k1 = require('tiny-secp256k1')
   return {
     kind: 'WebAssembly',
