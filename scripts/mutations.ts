@@ -166,7 +166,7 @@ const rows: Readonly<
   10: [
     ['hashToken', "hash('sha256', token, 'base64url')", 'token', 'base/token core/users/sessions', 1],
     ['signed', '!this.#keyring.verify(purposes[form], secretPart, signature)', 'false', 'core/users/sessions', 11],
-    ['isSameText', '=== value && last.version === version', '!== undefined', 'core/users/sessions', 15],
+    ['isSameText', '=== value && last.version === version', '!== undefined', 'core/users/sessions', 2],
     ['ownFile', '0o600', '0o644', 'store/sqlite'],
     [
       'unsignedToken',
@@ -289,7 +289,7 @@ const rows: Readonly<
     ['isCurrent', '&& !hasJumped(this.#known)', '', 'store/redis/clock'],
   ],
   19: [
-    ['requireComputerProof', 'if (computerKey === undefined)', '', 'relay/known-computers relay/relay', 25],
+    ['requireComputerProof', 'if (computerKey === undefined)', '', 'relay/known-computers relay/relay', 138],
     [
       'provesComputerKey',
       "verify('sha256', Buffer.from(proofText(subject)), { key, dsaEncoding: 'ieee-p1363' }, signature)",
@@ -297,7 +297,7 @@ const rows: Readonly<
       'relay/known-computers',
       138,
     ],
-    ['decide', 'rememberComputer &&', '', 'relay/known-computers', 21],
+    ['decide', 'rememberComputer &&', '', 'relay/known-computers', 36],
   ],
   20: [
     ['decideEarly', "order.takenBack !== undefined && intent.type === 'finalize'", 'false', 'relay/taking-back', 6],
@@ -326,7 +326,7 @@ const rows: Readonly<
       '&& (expectedAddress === undefined || prover.isAddressOf(identity, expectedAddress))',
       '',
       'relay/requester',
-      21,
+      43,
     ],
   ],
   24: [
@@ -455,7 +455,7 @@ const rows: Readonly<
   37: [['deploy/nginx/countersign.conf', 'grpc_set_header X-Forwarded-For $remote_addr;', '', 'e2e/proxies']],
   38: [
     ['userKey', 'isPlain(id) ?', 'true ?', 'commands/admin-users'],
-    ['refusalOf', 'found?.blockedAt !== undefined', 'false', 'core/users/user-administration', 57],
+    ['refusalOf', 'found?.blockedAt !== undefined', 'false', 'core/users/user-administration', 224],
     ['constructor', 'await new WebhookQueue(store).forget({ userId, wallets })', '', 'commands/admin'],
   ],
   39: [
@@ -524,7 +524,7 @@ const rows: Readonly<
     ['give', 'if (asked.size === 0) return undefined', '', 'oidc/adapter'],
   ],
   44: [
-    ['read', 'isConnected ? record : undefined', 'record', 'oidc/offline', 2],
+    ['read', 'isConnected ? record : undefined', 'record', 'oidc/offline', 15],
     ['withRoom', 'if (!isEmptied) return undefined', '', 'oidc/connected-apps'],
     [
       'connect',
@@ -539,13 +539,13 @@ const rows: Readonly<
     ['sessionHandlers', 'requireOwnOrigin?.(call.request)', '', 'oidc/offline'],
   ],
   45: [
-    ['revoke', 'if (!reaches(own, session)) throw sessionOutOfReach()', '', 'rpc/session-service', 71],
+    ['revoke', 'if (!reaches(own, session)) throw sessionOutOfReach()', '', 'rpc/session-service', 1],
     [
       'revokeOthers',
       'session.id !== own.id && reaches(own, session)',
       'session.id !== own.id',
       'rpc/session-service',
-      203,
+      132,
     ],
     ['disconnect', 'isOfOrder || own.orderId === undefined', 'true', 'oidc/offline'],
     ['withRoom', '!isOfOrder ||', 'true ||', 'oidc/connected-apps'],
@@ -569,7 +569,7 @@ const rows: Readonly<
       'core/order/link-orders',
       2,
     ],
-    ['starterSession', 'current.session.id === starter.sessionId', 'true', 'core/order/link-orders relay/relay', 361],
+    ['starterSession', 'current.session.id === starter.sessionId', 'true', 'core/order/link-orders relay/relay', 19],
     ['link', 'await requireWanted()', '', 'core/order/link-orders', 19],
   ],
   48: [
@@ -588,16 +588,16 @@ const rows: Readonly<
       'service/admit',
       6,
     ],
-    ['admit', 'this.#membership.requireListed(key)', '', 'service/admit', 108],
-    ['requireApprover', 'await parts.list?.requireListed(identity)', '', 'service/admit', 108],
-    ['counting', '&& this.admits(session)', '', 'service/admit', 16],
+    ['admit', 'this.#membership.requireListed(key)', '', 'service/admit', 6],
+    ['requireApprover', 'await parts.list?.requireListed(identity)', '', 'service/admit', 6],
+    ['counting', '&& this.admits(session)', '', 'service/admit', 10],
     ['isHeld', '&& parts.host.admits(session)', '', 'oidc/admit', 14],
     [
       'userIdOf',
       'found === undefined ? derivedUserId(wallet) : randomUserId()',
       'derivedUserId(wallet)',
       'service/admit',
-      15,
+      16,
     ],
   ],
   49: [
