@@ -216,7 +216,11 @@ export class ConnectedApps {
       if (stored === undefined) await this.#store.create(key, recordOf([]), emptyLife)
       if (before.length === 0 && !(await this.#enter(userId, name, { ...eviction, isOfOrder }))) return undefined
       const value = recordOf([...before.filter((each) => each !== app), own])
-      if (await this.#store.compareAndSet(key, stored?.version ?? 1, value, 'forever')) return own.connection
+      if (!(await this.#store.compareAndSet(key, stored?.version ?? 1, value, 'forever'))) continue
+      // After an erasure, another consent may have made an empty record again, whose version is the same.
+      if (before.length > 0 || !(await this.#isErased(userId))) return own.connection
+      await this.#store.take(key)
+      return undefined
     }
   }
 
@@ -244,6 +248,11 @@ export class ConnectedApps {
     const { names } = await mark('forever')
     for (const name of names) await this.#store.take(keyOf(userId, name))
     await mark(erasedLife)
+  }
+
+  async #isErased(userId: string): Promise<boolean> {
+    const list = await this.#store.get(listKeyOf(userId))
+    return list !== undefined && readList(list.value).isErased === true
   }
 
   /** Keys of the records of a user's applications. */

@@ -333,6 +333,8 @@ export class Issuer implements PartRoutes, SessionApps {
     // The page stays, and offers the application's address, which it cannot read from a redirect.
     const resume = { ...exchange, method: 'GET', path: new URL(redirectTo).pathname, query: '', body: noBody }
     const state = { session, browserSecrets: cookies.map(({ secret }) => secret), request }
+    // As for a browser that is led on: the next interaction can be stored.
+    await this.#parts.counts.ofNavigation(resume, uid)
     const { failure, headers } = await this.#ask(resume, state, uid)
     if (failure !== undefined) throw failure
     sendPageJson(exchange, { redirectTo: String(headers.location ?? redirectTo) }, [])

@@ -155,6 +155,25 @@ describe('the applications of a user', () => {
     expect(read).toHaveLength(2)
   })
 
+  test('of a user who is erased while two consents are in flight leave no record', async () => {
+    const store = await openMemory()
+    const apps = new ConnectedApps(store)
+    let isErased = false
+    const late: Store = {
+      ...mapStore(store, {}),
+      async compareAndSet(key, ...change) {
+        if (key.startsWith('app:') && !isErased) {
+          isErased = true
+          await apps.erase(user)
+          expect(await apps.connect(user, app('shop'), quietly)).toBeUndefined()
+        }
+        return await store.compareAndSet(key, ...change)
+      },
+    }
+    expect(await new ConnectedApps(late).connect(user, app('shop'), quietly)).toBeUndefined()
+    expect(await stored(store)).toEqual([])
+  })
+
   test('that are connected 60 at a time, over two handles, are 100 at most, and all are listed', async () => {
     const store = await openMemory()
     await fill(store)

@@ -111,6 +111,17 @@ describe('a request that is stored before anyone has signed in counts', () => {
     expect(Number(refused.response.headers.get('retry-after'))).toBeGreaterThan(0)
   })
 
+  test('also if it goes on behind the page of consent, as for an application on the device', async () => {
+    const { url } = await startIssuer([native], { rateLimit: true, limits: { rates: { 'sign-in': 3 } } })
+    const browser = await Browser.signedIn(url)
+    const own = { client_id: 'native', redirect_uri: 'com.example.shop:/callback' }
+    const page = await browser.open(`${base}/authorize?${new URLSearchParams({ ...asked, ...own })}`)
+    const { sessionId } = contentOf(page.text)
+    // The sign-in has taken two, and the request one.
+    const { status, json } = await browser.post(page.address.pathname, { allow: true, sessionId })
+    expect([status, json.code]).toEqual([429, 'RATE_LIMITED'])
+  })
+
   test('but for images, frames and scripts of other pages, which store nothing', async () => {
     const { url } = await startIssuer([shop], limits)
     const address = `${url}${base}/authorize?${new URLSearchParams(asked)}`
