@@ -91,7 +91,10 @@ describe('a sign-in', () => {
     ['another domain', (text: string, host: string) => text.replace(host, 'evil.example')],
     ['another URI', (text: string, host: string) => text.replace(`URI: http://${host}`, 'URI: https://evil.example')],
     ['a text with one changed letter', (text: string) => text.replace('Sign in.', 'Sign on.')],
-    ['another nonce', (text: string) => text.replace(/Nonce: ./, (first) => (first.endsWith('0') ? 'Nonce: 1' : 'Nonce: 0'))],
+    [
+      'another nonce',
+      (text: string) => text.replace(/Nonce: ./, (first) => (first.endsWith('0') ? 'Nonce: 1' : 'Nonce: 0')),
+    ],
     ['another hash of the plain text', (text: string) => text.replace(/sha256:..../, 'sha256:AAAA')],
     ['a later end', (text: string) => text.replace(/Expiration Time: 2/, 'Expiration Time: 3')],
   ])('over %s is refused', async (_, change) => {
