@@ -47,7 +47,7 @@ function pathOfClient(
 export const signInOver = (protocol: Protocol): Path =>
   pathOfClient('sign-in', protocol, async (client) => (worker) => client.signIn(worker))
 
-/** As {@link signInOver}, with wallets of Ethereum: the nonce is asked for with their account, and the text is a form. */
+/** As {@link signInOver}, with wallets of Ethereum: the nonce is for their account, and the text is a form. */
 export const ethereumSignInOver = (protocol: Protocol): Path => ({
   ...pathOfClient('sign-in', protocol, async (client) => (worker) => client.signIn(worker, 'ethereum')),
   name: `sign-in, ${protocol.name}, Ethereum`,

@@ -150,12 +150,14 @@ function usedOnce(kind: string, parts: AdapterParts, loaded: LoadedClients): Par
         if (found !== undefined && isUsable) await requireRequest(payload, parts, loaded)
         if (found !== undefined && usedAt === undefined) {
           const now = store.now()
+          // Read first: if the store fails here, the code or token has not been used.
+          const grant = await grants.read(grantId)
           const kept = graceOf(payload) > 0 ? payload : usedUp(payload)
           const record: StoredPayload = { payload: kept, usedAt: now / 1000 }
           const life = lifeOf(Math.min((payload.exp ?? 0) * 1000 - now, maxUsedMs))
           // Another caller was faster: judge by what it has stored.
           if (!(await records.replace(found, { kind, id, record, life }))) continue
-          await grants.use(grantId)
+          await grants.use(grant)
           return
         }
         if (found !== undefined && isUsable) return
@@ -210,7 +212,7 @@ function deviceCodes(parts: AdapterParts, loaded: LoadedClients): Partial<Adapte
       if (found?.accountId !== undefined) await requireRequest(found, parts, loaded)
       const payload = await codes.take(id)
       if (payload === undefined) throw new InvalidGrant('the device code was already used')
-      await parts.grants.use(payload.grantId)
+      await parts.grants.use(await parts.grants.read(payload.grantId))
     },
   }
 }

@@ -70,7 +70,7 @@ export class Grants {
   /** The id of the grant of a session for a client, or `undefined`. */
   async liveIdOf(session: Session, clientId: string): Promise<string | undefined> {
     const id = await this.idOf(session.id, clientId)
-    const found = id === undefined ? undefined : await this.read(id)
+    const found = await this.read(id)
     return found?.clientId === clientId && found.sessionId === session.id ? id : undefined
   }
 
@@ -79,16 +79,15 @@ export class Grants {
     return (await this.#parts.sessionClients.of(sessionId)).get(clientId)
   }
 
-  async read(id: string): Promise<GrantRecord | undefined> {
-    const record = (await this.#find(id))?.record
+  async read(id: string | undefined): Promise<GrantRecord | undefined> {
+    const record = id === undefined ? undefined : (await this.#find(id))?.record
     if (record === undefined || 'removed' in record || record.exp * 1000 <= this.#parts.store.now()) return undefined
     const isConnected = (await this.#parts.apps.find(record.accountId, record)) !== undefined
     return isConnected ? record : undefined
   }
 
-  /** Notes that the application of a grant was used, if the grant counts. */
-  async use(id: string | undefined): Promise<void> {
-    const grant = id === undefined ? undefined : await this.read(id)
+  /** Notes that the application of a grant was used, if there is one. */
+  async use(grant: GrantRecord | undefined): Promise<void> {
     if (grant !== undefined) await this.#parts.apps.use(grant.accountId, grant)
   }
 

@@ -205,7 +205,7 @@ export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts
     revokeGrantPolicy: () => true,
     rotateRefreshToken: async ({ oidc }) => {
       if (rotates(oidc.client)) return true
-      await grants.use(oidc.entities.RefreshToken?.grantId)
+      await grants.use(await grants.read(oidc.entities.RefreshToken?.grantId))
       return false
     },
     ttl: {

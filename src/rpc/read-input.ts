@@ -92,8 +92,8 @@ function brokenRule({ ruleId, message, value }: Violation): string {
 const orderTokens: ReadonlySet<string> = new Set(['claim_token', 'challenge_token', 'desktop_token'])
 
 /**
- * Refuses a message that breaks the rules of the schema: INVALID_REQUEST, whose cause is {@link RulesBroken} with all of
- * them. ORDER_TOKEN_INVALID without the token that the call takes.
+ * Refuses a message that breaks the rules of the schema: INVALID_REQUEST, whose cause is {@link RulesBroken} with all
+ * of them. ORDER_TOKEN_INVALID without the token that the call takes.
  */
 export function requireValid<I extends DescMessage>(schema: I, input: MessageShape<I>): void {
   const violations = violationsOf(schema, input)

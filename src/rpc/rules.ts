@@ -64,7 +64,7 @@ function plain(value: unknown): string | number {
   return typeof value === 'string' ? value : Number(value)
 }
 
-/** A value as a rule sees it. */
+/** A check of one rule. */
 interface Rule {
   readonly breaks: (value: never) => boolean
   /** What the rule demands, as protovalidate words it. */

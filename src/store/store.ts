@@ -70,8 +70,8 @@ export interface Store {
    * concurrent calls with the same version, exactly one resolves with true.
    *
    * With `wake`, a change wakes every watcher of the key, in every process that shares the store, or, if the process
-   * dies or cannot reach the store at that moment, the watcher's next heartbeat does: watchers read again at least every
-   * 15 seconds. So the wake-up may follow the step, but only a failure loses it.
+   * dies or cannot reach the store at that moment, the watcher's next heartbeat does: watchers read again at least
+   * every 15 seconds. So the wake-up may follow the step, but only a failure loses it.
    */
   compareAndSet(key: string, version: number, value: string, life: Life, options?: { wake?: boolean }): Promise<boolean>
 

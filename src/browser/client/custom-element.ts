@@ -29,7 +29,7 @@ export function dispatch<Name extends keyof HTMLElementEventMap>(
   element.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true }))
 }
 
-/** Attaches a shadow root with a constructed style sheet, which a Content-Security-Policy without inline styles allows. */
+/** Attaches a shadow root with a constructed style sheet: a Content-Security-Policy without inline styles allows it. */
 export function attachStyledRoot(host: HTMLElement, style: string): ShadowRoot {
   const root = host.attachShadow({ mode: 'open' })
   const sheet = new CSSStyleSheet()

@@ -57,7 +57,7 @@ function comparison(ms: number): string {
   return `is ${seconds.toFixed(1)} seconds ${ms > 0 ? 'ahead of' : 'behind'} that of this machine`
 }
 
-/** What checks signatures of Ethereum, and whether the JSON-RPC servers answer that contract wallets are checked with. */
+/** What checks signatures of Ethereum, and whether the JSON-RPC servers for contract wallets answer. */
 const wallets: Check<Setup> = {
   name: 'wallets',
   applies: ({ settings }) => settings.evmRpc !== undefined || settings.adapters.includes('ethereum'),

@@ -92,8 +92,9 @@ function asProofError(error: unknown): unknown {
   if (!(error instanceof CountersignError)) return error
   const { cause, metadata, message } = error
   switch (error.reason) {
-    case 'INVALID_REQUEST':
-    case 'SIGNATURE_INVALID': {
+    case 'SIGNATURE_INVALID':
+      return new ProofError('SIGNATURE_INVALID', message, { cause: error })
+    case 'INVALID_REQUEST': {
       if (metadata.field !== 'address') return new ProofError('SIGNATURE_INVALID', message, { cause: error })
       const problem = 'The artifact has no address that such a wallet can have'
       return new ProofError('ADDRESS_MISMATCH', problem, { cause: error })

@@ -73,13 +73,14 @@ export class Calls {
   readonly #onServer: (server: string) => void
   readonly #onFull: () => void
   #pool: Pool
-  /** Connections of the pool that are not being made any more. */
+  /** Number of established connections of the pool. */
   #made = 0
+  #fullTimer: NodeJS.Timeout | undefined
   #closed = false
 
   /**
-   * `onServer` is called with the identity of the server that a new connection has reached, `onFull` when calls wait for
-   * connections that exist, because the server has no room for another one.
+   * `onServer` is called with the identity of the server that a new connection has reached, `onFull` when calls wait
+   * for connections that exist, because the server has no room for another one.
    */
   constructor(access: Access, onServer = (_server: string): void => {}, onFull = (): void => {}) {
     this.#access = access
@@ -142,7 +143,7 @@ export class Calls {
       reject(late)
     })
     const begin = async (): Promise<T> => {
-      const client = await this.#connect()
+      const client = await this.#connect(() => isOver)
       if (isOver) {
         client.release()
         throw new TimeLimitError(`no answer within ${timeLimitMs} ms`)
@@ -163,21 +164,23 @@ export class Calls {
     return promise
   }
 
-  /** Waits for a connection that exists if the server has no room for another one. */
-  async #connect(): Promise<PoolClient> {
+  /** Waits for an established connection if the server has no room for another one. */
+  async #connect(isOver: () => boolean): Promise<PoolClient> {
     const pool = this.#pool
     return await pool.connect().catch((error) => {
-      if (sqlStateOf(error) !== '53300' || pool.totalCount === 0) throw error
-      this.#bound(pool, Math.max(1, this.#made))
+      const canWait = pool === this.#pool && this.#made > 0 && !isOver()
+      if (sqlStateOf(error) !== '53300' || !canWait) throw error
+      this.#bound(pool, this.#made)
       this.#onFull()
-      return this.#connect()
+      return this.#connect(isOver)
     })
   }
 
   /** Lets a pool have no more connections than these for a while. */
   #bound(pool: Pool, most: number): void {
     pool.options.max = most
-    setTimeout(() => {
+    clearTimeout(this.#fullTimer)
+    this.#fullTimer = setTimeout(() => {
       pool.options.max = this.#access.target.connections
     }, fullMs).unref()
   }

@@ -2,8 +2,8 @@
 const mostWaiting = 10_000
 
 /**
- * Payloads of changes, on their way to other processes. All of a turn of the event loop are one statement, which follows
- * their commits and writes nothing: PostgreSQL makes commits that write and notify one after another.
+ * Payloads of changes, on their way to other processes. All of a turn of the event loop are one statement, which
+ * follows their commits and writes nothing: PostgreSQL makes commits that write and notify one after another.
  */
 export class Notifications {
   readonly #send: (payloads: readonly string[]) => Promise<unknown>
@@ -16,11 +16,11 @@ export class Notifications {
   }
 
   add(payload: string): void {
-    if (this.#waiting.size < mostWaiting) this.#waiting.add(payload)
+    this.#keep(payload)
     this.flush()
   }
 
-  /** Sends what waits after the current turn of the event loop: one statement at a time, so that their order is kept. */
+  /** Sends what waits after the current turn of the event loop, one statement at a time, so that the order is kept. */
   flush(): void {
     if (this.#waiting.size > 0) this.#sending ??= this.#sendAll()
   }
@@ -28,6 +28,10 @@ export class Notifications {
   /** Resolves once what waits has been sent, or could not be. */
   async settled(): Promise<void> {
     await this.#sending
+  }
+
+  #keep(payload: string): void {
+    if (this.#waiting.size < mostWaiting) this.#waiting.add(payload)
   }
 
   async #sendAll(): Promise<void> {
@@ -38,7 +42,7 @@ export class Notifications {
       try {
         await this.#send(payloads)
       } catch {
-        for (const payload of payloads) this.#waiting.add(payload)
+        for (const payload of payloads) this.#keep(payload)
         break
       }
     }

@@ -11,7 +11,7 @@ import type { Life, ScannedValue, Store, VersionedValue } from '../store.ts'
 import { Watchers } from '../watchers.ts'
 import { type Access, accessOf, Calls, Listener, type Statement, sqlStateOf, UnfitServerError } from './connection.ts'
 import { Notifications } from './notifications.ts'
-import { explainProblem, roomWarning, withoutDetails } from './problem.ts'
+import { explainProblem, refusedNotifications, roomWarning, withoutDetails } from './problem.ts'
 import { describeOwners, lockClass, type Owner, otherOwners, ownersAdvice, prepareSchema } from './schema.ts'
 import { channel, rowsPerSweep, statements, valuesPerScan } from './statements.ts'
 import type { TlsFiles } from './tls.ts'
@@ -72,7 +72,13 @@ class PostgresStore implements Store {
   readonly #clock: ServerClock
   readonly #notifications = new Notifications(async (payloads) => {
     if (this.#link.up === undefined) throw new Error('there is no connection to notify by')
-    await this.#link.up.run(statements.notify, [payloads])
+    try {
+      await this.#link.up.run(statements.notify, [payloads])
+      this.#warned.delete(refusedNotifications)
+    } catch (error) {
+      if (sqlStateOf(error) !== undefined) this.#warnOnce(refusedNotifications)
+      throw error
+    }
   })
   #fitnessTimer: NodeJS.Timeout
   #sweepTimer: NodeJS.Timeout
@@ -86,7 +92,7 @@ class PostgresStore implements Store {
   #failing = false
   #closed = false
   #log: Logger | undefined
-  #hasWarnedOfRoom = false
+  readonly #warned = new Set<string>()
 
   constructor(access: Access, keyPrefix: string) {
     this.#prefix = `${keyPrefix}:`
@@ -96,7 +102,7 @@ class PostgresStore implements Store {
       // The server that is listened to has lost its address, and may go on without it: nothing of it counts any more.
       if (this.#link.up !== undefined && this.#link.up.server !== server) this.#link.drop()
     }
-    this.#calls = new Calls(access, onServer, () => this.#warnOfRoom())
+    this.#calls = new Calls(access, onServer, () => this.#warnOnce(roomWarning))
     this.#clock = new ServerClock({
       name: 'the PostgreSQL server',
       ask: async (sent) => Number((await this.#calls.run<{ now: number }>(statements.time, [], sent)).rows[0]?.now),
@@ -348,9 +354,9 @@ class PostgresStore implements Store {
     }
   }
 
-  #warnOfRoom(): void {
-    if (!this.#hasWarnedOfRoom) this.#log?.warn(roomWarning, { store: this.description })
-    this.#hasWarnedOfRoom = true
+  #warnOnce(text: string): void {
+    if (!this.#warned.has(text)) this.#log?.warn(text, { store: this.description })
+    this.#warned.add(text)
   }
 
   async #warnOfStandbys(log: Logger): Promise<void> {

@@ -128,7 +128,8 @@ describe.skipIf(!hasPart('postgresql'))('a PostgreSQL store', () => {
   test('payloads that could not be sent go with those of the next change', async () => {
     await server.psql('CREATE ROLE muted LOGIN')
     await server.psql('CREATE DATABASE muted OWNER muted')
-    const store = await openStore(server.url('muted', 'muted'))
+    const { logger, lines } = keptLog()
+    const store = await openStore(server.url('muted', 'muted'), { log: logger })
     onTestFinished(() => store.close())
     const elsewhere = await openStore(server.url('muted', 'muted'))
     onTestFinished(() => elsewhere.close())
@@ -139,6 +140,8 @@ describe.skipIf(!hasPart('postgresql'))('a PostgreSQL store', () => {
     }
     await server.psql('REVOKE EXECUTE ON FUNCTION pg_notify FROM PUBLIC', 'muted')
     expect(await store.compareAndSet('one', 1, 'b', life, { wake: true })).toBe(true)
+    const refusals = () => lines.filter(({ text }) => text.startsWith('PostgreSQL refuses notifications')).length
+    await expect.poll(refusals).toBe(1)
     await server.psql('GRANT EXECUTE ON FUNCTION pg_notify TO PUBLIC', 'muted')
     expect(woken).toEqual([])
     await store.compareAndSet('two', 1, 'b', life, { wake: true })
@@ -162,6 +165,32 @@ describe.skipIf(!hasPart('postgresql'))('a PostgreSQL store', () => {
       expect(warnings).toHaveLength(most < 11 ? 1 : 0)
     },
   )
+
+  test('with room for no connection, calls fail, and each has tried once', async () => {
+    await server.psql('CREATE ROLE shut LOGIN')
+    await server.psql('CREATE DATABASE shut OWNER shut')
+    const proxy = await startTcpProxy(server.port)
+    const store = await openStore(server.url('shut', 'shut').replace(`:${server.port}`, `:${proxy.port}`))
+    onTestFinished(() => store.close())
+    await server.psql('ALTER ROLE shut CONNECTION LIMIT 0')
+    let answers = 0
+    proxy.answer = (chunk) => {
+      answers++
+      return chunk
+    }
+    await server.psql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'shut'")
+    await expect.poll(() => answers).toBeGreaterThan(1)
+    answers = 0
+    const failures = await Promise.all(Array.from({ length: 8 }, () => store.get('k').catch((error) => error)))
+    for (const failure of failures) {
+      expect(failure).toMatchObject({
+        reason: 'STORE_UNAVAILABLE',
+        cause: { message: expect.stringMatching(/^53300 /) },
+      })
+    }
+    // One for each call, and for each of the connection that watches.
+    expect(answers).toBeLessThan(16)
+  })
 
   test('calls give up a connection to the one that watches, if there is no room for both', async () => {
     await server.psql('CREATE ROLE crowded LOGIN CONNECTION LIMIT 4')

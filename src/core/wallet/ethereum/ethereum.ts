@@ -21,8 +21,8 @@ interface EthereumParts {
 }
 
 const portableWarning =
-  'tiny-secp256k1 (WebAssembly) cannot be loaded here or fails its self-test, so signatures are checked in JavaScript, ' +
-  'which takes four times as long'
+  'tiny-secp256k1 (WebAssembly) cannot be loaded here or fails its self-test, so signatures are checked in ' +
+  'JavaScript, which takes four times as long'
 
 /**
  * Wallets of Ethereum and of the chains that share its addresses.
