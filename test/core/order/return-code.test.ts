@@ -13,6 +13,7 @@ import {
   Computer,
   desktop,
   from,
+  isolated,
   issuedBy,
   makeInstance,
   otherCode,
@@ -28,9 +29,6 @@ import {
 } from './support.ts'
 
 const settings = { confirmationCode: 'return' } as const
-
-/** A code as a number of its own: its digits can be within a time or a key by chance. */
-const isolated = (code: string): RegExp => new RegExp(`(?<!\\d)${code}(?!\\d)`)
 
 describe.each(stores)('return codes on $name', async ({ open }) => {
   const store = await suiteStore(open)

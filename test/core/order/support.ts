@@ -175,6 +175,11 @@ export class Computer {
   }
 }
 
+/** A code as a number of its own: its digits can be within a time or a key by chance. */
+export function isolated(code: string): RegExp {
+  return new RegExp(`(?<!\\d)${code}(?!\\d)`)
+}
+
 /** Six digits that are not these. */
 export function otherCode(code: string): string {
   return String((Number(code) + 1) % 1_000_000).padStart(6, '0')
