@@ -44,11 +44,14 @@ test('a gRPC client over HTTP/2 hears of its own deadline in time', async () => 
   expect(statuses).toEqual([1])
 })
 
-test('a watch whose deadline is months away is not cut short', async () => {
+test.each([
+  ['Connect', 'months', 'application/connect+json', { 'connect-timeout-ms': '9999999999' }],
+  ['gRPC', 'millennia', 'application/grpc+json', { 'grpc-timeout': '99999999H' }],
+])('a watch over %s whose deadline is %s away is not cut short', async (_name, _time, contentType, headers) => {
   const { url } = await startService()
   const order = await startOrder(url)
   const body = envelope(Buffer.from(JSON.stringify(order)))
-  const watch = callRaw(url, watchOrder, 'application/connect+json', body, { 'connect-timeout-ms': '9999999999' })
+  const watch = callRaw(url, watchOrder, contentType, body, headers)
   await pause(100)
   await rest(url, '/cross-device/cancel', order)
   const { messages, failure } = await watch
@@ -79,9 +82,9 @@ test('a watch without any time is over before the order is looked for', async ()
 test.each([
   ['without any time, over Connect', { 'connect-timeout-ms': '0' }, 'deadline_exceeded'],
   ['without any time, over gRPC', { 'grpc-timeout': '0m' }, 'deadline_exceeded'],
-  ['whose deadline is a word', { 'connect-timeout-ms': 'abc' }, 'invalid_argument'],
-  ['whose deadline has too many digits', { 'connect-timeout-ms': '12345678901' }, 'invalid_argument'],
-  ['whose deadline is negative', { 'connect-timeout-ms': '-1' }, 'invalid_argument'],
+  ['whose deadline is a word, over Connect', { 'connect-timeout-ms': 'abc' }, 'invalid_argument'],
+  ['whose deadline has too many digits, over Connect', { 'connect-timeout-ms': '12345678901' }, 'invalid_argument'],
+  ['whose deadline is negative, over Connect', { 'connect-timeout-ms': '-1' }, 'invalid_argument'],
 ])('a call %s has no effect', async (_name, headers, code) => {
   const { url } = await startService()
   const proof = proofOf(makeWallet(), (await rest(url, '/wallet/nonce', {})).json)
