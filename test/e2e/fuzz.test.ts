@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { expect, test } from 'vitest'
-import { Random } from '../http/generated/random.ts'
+import { randomOf } from '../http/generated/random.ts'
 import { allRpcs } from '../http/generated/rpcs.ts'
 import { makeWorld } from '../http/generated/world.ts'
 import { signInClients } from '../support/clients.ts'
@@ -90,7 +90,7 @@ test(`${inputCount} inputs of damaged bytes: each is answered or hung up on, non
     if (Number.isNaN(heapBefore) && first >= inputCount / 3) heapBefore = await inspector.heapUsed()
     const world = await makeWorld(service.url)
     await inParallel([...plans.entries()].slice(first, first + batchSize), async ([number, plan]) => {
-      const input = fuzzInputOf({ random: new Random(seed + number * 7919), world, plan, methods })
+      const input = fuzzInputOf({ random: randomOf(seed, number), world, plan, methods })
       underWay.add(input)
       const fault = await faultOf(port, input, seen)
       underWay.delete(input)

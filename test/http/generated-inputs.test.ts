@@ -1,15 +1,10 @@
-import { inspect } from 'node:util'
-import type { DescMethod } from '@bufbuild/protobuf'
 import { expect, test } from 'vitest'
 import { Inspector } from '../support/inspector.ts'
-import { type RawAnswer, sendRaw } from '../support/raw-http.ts'
-import { http2Sender } from '../support/raw-http2.ts'
-import { type RpcFailure, readRpcAnswer } from '../support/rpc-answer.ts'
 import { spawnService } from '../support/service.ts'
-import { inParallel } from '../wire/differential/fixture.ts'
 import { mixedPlans } from '../wire/differential/requests.ts'
-import { contentTypesOf, type Input, inputOf } from './generated/inputs.ts'
-import { Random } from './generated/random.ts'
+import { exceptions, faultsOf, Seen, wayOf } from './generated/answers.ts'
+import { contentTypesOf, inputOf } from './generated/inputs.ts'
+import { randomOf } from './generated/random.ts'
 import { allRpcs } from './generated/rpcs.ts'
 import { makeWorld } from './generated/world.ts'
 
@@ -20,8 +15,6 @@ const inputCount = 30_000
 const batchSize = 1000
 /** Inputs after which the service has compiled and cached what it is going to. */
 const warmUpCount = 2000
-/** Longest wait for an answer, milliseconds. */
-const timeoutMs = 10_000
 /** Growth of the heap that is no leak. Of each input, 200 bytes would be more. */
 const maxGrowthBytes = 4_000_000
 
@@ -45,12 +38,10 @@ test(`${inputCount} odd inputs over every protocol: all are answered, none with 
   for (let first = 0; first < inputCount && faults.length === 0; first += batchSize) {
     if (first === warmUpCount) heapAfterWarmUp = await inspector.heapUsed()
     const world = await makeWorld(service.url)
-    const send = sender(service.url)
-    await inParallel([...plans.entries()].slice(first, first + batchSize), async ([number, plan]) => {
-      const input = inputOf({ random: new Random(seed + number * 7919), world, plan, methods })
-      const fault = await send(input).then((answer) => faultOf(input, answer, seen), String)
-      if (fault !== undefined) faults.push(`input ${number}: ${fault}: ${shown(input)}`)
-    })
+    const inputs = [...plans.entries()]
+      .slice(first, first + batchSize)
+      .map(([number, plan]) => [number, inputOf({ random: randomOf(seed, number), world, plan, methods })] as const)
+    faults.push(...(await faultsOf(service.url, inputs, seen)))
   }
   expect(faults.slice(0, 3), `seed ${seed}: inputs with a fault`).toEqual([])
   expect(service.process.exitCode, service.log()).toBe(null)
@@ -87,92 +78,6 @@ test(`${inputCount} odd inputs over every protocol: all are answered, none with 
   expect(await service.stop()).toBe(0)
 })
 
-function shown({ http, request }: Input): string {
-  return inspect({ http, ...request, body: request.body.toString('latin1').slice(0, 2000) }, { depth: 4 })
-}
-
 function linesAtLevelError(log: string): string[] {
   return log.split('\n').filter((line) => line.includes('"level":"error"'))
-}
-
-/** Sends inputs to a service, over several connections. */
-function sender(url: string): (input: Input) => Promise<RawAnswer | undefined> {
-  const overHttp2 = Array.from({ length: 4 }, () => http2Sender(url))
-  let next = 0
-  return async ({ http, request, enough }) => {
-    if (http === '1.1') return await sendRaw(Number(new URL(url).port), request, enough)
-    next = (next + 1) % overHttp2.length
-    return await withinTime(overHttp2[next]!(request))
-  }
-}
-
-async function withinTime<T>(answer: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs)
-  })
-  try {
-    return await Promise.race([answer, late])
-  } finally {
-    clearTimeout(timer)
-  }
-}
-
-/** Codes with which a server says that it is at fault. */
-const faultCodes: ReadonlySet<string> = new Set(['unknown', 'internal', 'unavailable', 'data_loss'])
-
-interface Exception {
-  readonly why: string
-  readonly when: (failure: RpcFailure) => boolean
-}
-
-/**
- * Failures that look like the server's own and are not. The list may only shrink: the test fails at an entry that
- * nothing needs.
- */
-const exceptions: readonly Exception[] = [
-  {
-    why: 'The deadline is the caller\u2019s own. Connect\u2019s HTTP status for it is 504.',
-    when: ({ code }) => code === 'deadline_exceeded',
-  },
-]
-
-/** Whether a status says that the server is at fault. 501 is for methods and compressions that it does not know. */
-function isFault(status: number): boolean {
-  return status >= 500 && status !== 501
-}
-
-/** What is wrong with the answer to an input; `undefined` if nothing is. */
-function faultOf({ http, method, request }: Input, answer: RawAnswer | undefined, seen: Seen): string | undefined {
-  if (answer === undefined) return 'hung up'
-  const { status, body } = answer
-  if (method === undefined) return isFault(status) ? `status ${status}: ${body}` : undefined
-  const { headers, messages, failure, other } = readRpcAnswer(answer, method)
-  const isGrpc = headers.get('content-type')?.startsWith('application/grpc') === true
-  if (isGrpc && !headers.has('grpc-status')) return 'no grpc-status'
-  if (isFault(status) || faultCodes.has(failure?.code ?? '')) {
-    const exception = exceptions.find(({ when }) => failure !== undefined && when(failure))
-    if (exception === undefined) return `status ${status}, ${inspect(failure ?? other)}`
-    seen.exceptions.add(exception)
-  }
-  const contentType = request.headers.find(([name]) => name === 'content-type')?.[1] ?? ''
-  seen.ways.add(wayOf(method, contentType, http))
-  seen.outcomes.add(failure?.code ?? (other === undefined ? 'ok' : String(status)))
-  if (messages.length > 0) seen.served.add(method)
-  return undefined
-}
-
-function wayOf({ parent, name }: DescMethod, contentType: string, http: Input['http']): string {
-  return `${parent.typeName}/${name} in ${contentType} over HTTP/${http}`
-}
-
-/** What became of the inputs. */
-class Seen {
-  /** RPCs, each with a content type and a version of HTTP. */
-  readonly ways = new Set<string>()
-  /** Codes of failures, 'ok', or statuses of refusals before an RPC was found. */
-  readonly outcomes = new Set<string>()
-  /** RPCs that have answered with a message. */
-  readonly served = new Set<DescMethod>()
-  readonly exceptions = new Set<Exception>()
 }

@@ -27,3 +27,8 @@ export class Random {
     return Buffer.from(Array.from({ length }, () => this.below(256)))
   }
 }
+
+/** The choices for the input of a seed with this number. */
+export function randomOf(seed: number, number: number): Random {
+  return new Random(seed + number * 7919)
+}
