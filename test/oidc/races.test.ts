@@ -1,5 +1,6 @@
 import * as client from 'openid-client'
 import { describe, expect, test } from 'vitest'
+import { rest } from '../support/rest.ts'
 import { stores } from '../support/stores.ts'
 import { type Browser, contentOf, decide, refusalOf, request, shop, startTwo } from './support.ts'
 
@@ -25,6 +26,7 @@ async function refusalsOf(
 }
 
 const alive = [undefined, undefined]
+const dead = [401, 'invalid_grant']
 
 describe.each(stores)('on $name, over two instances', ({ open }) => {
   test('of 50 redemptions of a code one succeeds, and what it got is dead afterwards', async () => {
@@ -60,5 +62,24 @@ describe.each(stores)('on $name, over two instances', ({ open }) => {
     const tokens = await times(20, (index) => requests[index]!.redeem(answers[index]!))
     const refusals = await times(20, (index) => refusalsOf(configs[index]!, tokens[index]!, session.userId))
     expect(refusals).toEqual(refusals.map(() => alive))
+  })
+
+  test('nothing is left of a session that ends while 10 codes are redeemed and 10 are asked for', async () => {
+    const { url, discoverBoth, newBrowser } = await startTwo(await open(), [{ ...shop, first_party: true }])
+    const config = await discoverBoth()
+    const browser = newBrowser()
+    const { session, token } = await browser.signIn()
+    const requests = await times(20, () => request(config))
+    const early = await Promise.all(requests.slice(0, 10).map(({ address }) => allow(browser, address)))
+    const [answers, given] = await Promise.all([
+      Promise.all(requests.slice(10).map(({ address }) => browser.open(address))),
+      times(10, (index) => requests[index]!.redeem(early[index]!).catch(() => undefined)),
+      rest(url, '/sign-out', {}, { authorization: `Bearer ${token}` }),
+    ])
+    const late = await times(10, (index) => refusalOf(requests[index + 10]!.redeem(answers[index]!.address)))
+    expect(late.filter((refusal) => refusal === undefined)).toEqual([])
+    for (const tokens of given) {
+      if (tokens !== undefined) expect(await refusalsOf(config, tokens, session.userId)).toEqual(dead)
+    }
   })
 })
