@@ -181,8 +181,8 @@ export const slow: readonly string[] = [
 ]
 
 /**
- * Tests of how fast the service answers, or of servers that fail within seconds: too many others beside them would be
- * measured too.
+ * Tests of how fast the service answers, of servers that fail within seconds, or of what their own process holds: too
+ * many others beside them would be measured too. Each of these files has a process of its own.
  */
 export const measuring: readonly string[] = [
   'test/integrations/backend/restarts.test.ts',
@@ -196,6 +196,9 @@ export const measuring: readonly string[] = [
   'test/http/port/floods.test.ts',
   'test/http/port/shares.test.ts',
   'test/better-auth/instances.test.ts',
+  'test/better-auth/requests.test.ts',
+  'test/better-auth/slow-reader.test.ts',
+  'test/e2e/bodies.test.ts',
   'test/store/redis/operators.test.ts',
   'test/store/redis/topologies.test.ts',
 ]
