@@ -141,8 +141,8 @@ export async function said(child: ChildProcess, text: string): Promise<void> {
 }
 
 /**
- * Finds a loopback port that is free now, together with the port 10,000 above it, which a cluster node takes as well. No
- * other process that runs tests finds it until this one has ended.
+ * Finds a loopback port that is free now, together with the port 10,000 above it, which a cluster node takes as well. On
+ * Linux, no other process that runs tests finds it until this one has ended.
  */
 export async function freePort(): Promise<number> {
   while (true) {
@@ -152,9 +152,10 @@ export async function freePort(): Promise<number> {
   }
 }
 
-/** Marks a port by an abstract socket, which Linux has for all processes and closes with this one. */
-function reserve(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
+/** Marks a port by an abstract socket, which Linux alone has: for all processes, and closed with this one. */
+async function reserve(port: number): Promise<boolean> {
+  if (process.platform !== 'linux') return true
+  return await new Promise((resolve) => {
     const mark = createServer().unref()
     mark.once('error', () => resolve(false))
     mark.listen(`\0countersign-tests-${port}`, () => resolve(true))
