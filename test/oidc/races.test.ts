@@ -71,15 +71,19 @@ describe.each(stores)('on $name, over two instances', ({ open }) => {
     const { session, token } = await browser.signIn()
     const requests = await times(20, () => request(config))
     const early = await Promise.all(requests.slice(0, 10).map(({ address }) => allow(browser, address)))
+    const redeem = (index: number) => requests[index]!.redeem(early[index]!)
+    // Five begin before the end, which is faster than any redemption, and five beside it.
+    const first = [0, 1, 2, 3, 4].map(redeem)
+    await Promise.any(first)
     const [answers, given] = await Promise.all([
       Promise.all(requests.slice(10).map(({ address }) => browser.open(address))),
-      times(10, (index) => requests[index]!.redeem(early[index]!).catch(() => undefined)),
+      Promise.allSettled([...first, ...[5, 6, 7, 8, 9].map(redeem)]),
       rest(url, '/sign-out', {}, { authorization: `Bearer ${token}` }),
     ])
     const late = await times(10, (index) => refusalOf(requests[index + 10]!.redeem(answers[index]!.address)))
     expect(late.filter((refusal) => refusal === undefined)).toEqual([])
-    for (const tokens of given) {
-      if (tokens !== undefined) expect(await refusalsOf(config, tokens, session.userId)).toEqual(dead)
+    for (const each of given) {
+      if (each.status === 'fulfilled') expect(await refusalsOf(config, each.value, session.userId)).toEqual(dead)
     }
   })
 })
