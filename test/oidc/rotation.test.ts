@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createRemoteJWKSet, customFetch, jwtVerify } from 'jose'
 import * as client from 'openid-client'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { keyTimes, rotationKey } from '../../src/oidc/commands.ts'
 import type { SigningJwk } from '../../src/oidc/keys.ts'
 import type { CountersignOptions } from '../../src/service/config.ts'
@@ -11,11 +11,10 @@ import { startService } from '../support/service.ts'
 import { stores } from '../support/stores.ts'
 import { connect, fileWith, refusalOf, shop } from './support.ts'
 
+const usualTimes = { ...keyTimes }
 // Seconds in place of half an hour and a minute.
-vi.mock(import('../../src/oidc/commands.ts'), async (original) => ({
-  ...(await original()),
-  keyTimes: { publishMs: 5_000, lookMs: 1_000 },
-}))
+beforeAll(() => void Object.assign(keyTimes, { publishMs: 5_000, lookMs: 1_000 }))
+afterAll(() => void Object.assign(keyTimes, usualTimes))
 
 type Algorithm = 'RS256' | 'ES256'
 
