@@ -1,7 +1,9 @@
 import { writeFileSync } from 'node:fs'
+import * as client from 'openid-client'
 import { expect, test } from 'vitest'
+import { rest } from '../support/rest.ts'
 import { makeWallet } from '../support/wallet.ts'
-import { contentOf, decide, fileWith, redirectUri, request, shop, signedIn, startIssuer } from './support.ts'
+import { allow, bearer, fileWith, open, redirectUri, refusalOf, shop, signedIn, startIssuer } from './support.ts'
 
 const [ada, bob] = [makeWallet(), makeWallet()]
 const both = { [`nimiq:${ada.address}`]: {}, [`nimiq:${bob.address}`]: {} }
@@ -15,26 +17,43 @@ async function start() {
     writeFileSync(people, JSON.stringify(content))
     await service.reload()
   }
-  const { browser, config } = await signedIn(url, bob)
-  const open = async (parameters: Record<string, string> = {}) => {
-    const { address, redeem } = await request(config, parameters)
-    return { ...(await browser.open(address)), redeem }
-  }
-  return { list, browser, open }
+  const user = await signedIn(url, bob)
+  return { url, list, user }
 }
 
-test('a user who has left the people file is asked to sign in, and an application that asks for no page is told so', async () => {
-  const { list, open, browser } = await start()
-  const { redeem, ...asked } = await open()
-  await redeem(await decide(browser, asked))
+test('a user who has left the people file is asked to sign in, and an application that asks for no page gets login_required', async () => {
+  const { list, user } = await start()
+  await allow(user)
   // Without a question, by the consent of before.
-  expect((await open()).address.href).toMatch(`${redirectUri}?code=`)
-  const halfway = await open({ prompt: 'consent' })
+  expect((await open(user)).address.href).toMatch(`${redirectUri}?code=`)
+  const halfway = await open(user, { prompt: 'consent' })
   await list(withoutBob)
-  const { sessionId } = contentOf(halfway.text)
-  expect((await browser.post(halfway.address.pathname, { allow: true, sessionId })).status).toBe(400)
-  expect((await open()).address.pathname).toBe('/api/auth/sign-in')
-  expect((await open({ prompt: 'none' })).address.searchParams.get('error')).toBe('login_required')
+  const { sessionId } = halfway.content
+  expect((await user.browser.post(halfway.address.pathname, { allow: true, sessionId })).status).toBe(400)
+  expect((await open(user)).address.pathname).toBe('/api/auth/sign-in')
+  expect((await open(user, { prompt: 'none' })).address.searchParams.get('error')).toBe('login_required')
   await list(both)
-  expect((await open()).address.href).toMatch(`${redirectUri}?code=`)
+  expect((await open(user)).address.href).toMatch(`${redirectUri}?code=`)
+})
+
+test('what an application holds of a user counts no longer than the people file says, and again once it does', async () => {
+  const { url, list, user } = await start()
+  const { config, session, token } = user
+  const [bound, free] = [await allow(user), await allow(user, { scope: 'openid offline_access', prompt: 'consent' })]
+  const { redeem, address: code } = await open(user)
+  await list(withoutBob)
+  for (const { refresh_token: refreshToken = '', access_token: accessToken } of [bound, free]) {
+    expect(await refusalOf(client.refreshTokenGrant(config, refreshToken))).toBe('invalid_grant')
+    expect(await client.tokenIntrospection(config, accessToken)).toEqual({ active: false })
+    expect(await refusalOf(client.fetchUserInfo(config, accessToken, client.skipSubjectCheck))).toBe(401)
+  }
+  expect(await refusalOf(redeem(code))).toBe('invalid_grant')
+  await list(both)
+  // The grants have stayed.
+  for (const { refresh_token: refreshToken = '', access_token: accessToken } of [bound, free]) {
+    expect((await client.tokenIntrospection(config, accessToken)).active).toBe(true)
+    expect((await client.fetchUserInfo(config, accessToken, session.userId)).sub).toBe(session.userId)
+    expect((await client.refreshTokenGrant(config, refreshToken)).access_token).toBeDefined()
+  }
+  expect((await rest(url, '/session', undefined, bearer(token))).status).toBe(200)
 })
