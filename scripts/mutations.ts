@@ -499,6 +499,7 @@ const rows: Readonly<
       41,
     ],
     ['find', 'if (kind === pushedRequest) throw', 'if (false) throw', 'oidc/requests'],
+    ['upsert', "throw new InvalidRequest('the proof was already used')", '', 'oidc/adapter'],
   ],
   43: [
     ['readPageInput', 'headers.origin !== own', 'false', 'oidc/security'],
@@ -667,7 +668,6 @@ const rows: Readonly<
   ],
   53: [
     ['isPlain', 'url?.href !== text', 'url === null', 'base/document-address'],
-    ['requestPublic', 'found.some(isUnreachable)', 'false', 'oidc/document-fetch'],
     ['requestPublic', ', lookup: lookupOf(found)', '', 'oidc/document-fetch'],
     ['getJson', 'length > maxBytes', 'false', 'oidc/document-fetch'],
     ['hasPlaceFor', 'networks.every(hasRoom)', 'true', 'oidc/document-fetch'],

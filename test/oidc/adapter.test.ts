@@ -145,6 +145,14 @@ test('a refresh token that comes twice at once is taken both times within the gr
   expect(await grants.read(grantId!)).toBeDefined()
 })
 
+test('a proof counts once, also if it comes twice at once', async () => {
+  const { adapters } = await open()
+  const mark = () => adapters('ReplayDetection').upsert('a proof', { kind: 'ReplayDetection', exp }, 60)
+  const both = await Promise.allSettled([mark(), mark()])
+  expect(both.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+  await expect(mark()).rejects.toThrow(errors.InvalidRequest)
+})
+
 test('tabs that ask at once share a grant, and a grant that was taken away has a successor of another id', async () => {
   const { grants } = await open()
   const give = (...scopes: string[]) =>
