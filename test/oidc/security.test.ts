@@ -58,7 +58,10 @@ describe('an interaction', () => {
     const { address } = await request(config)
     const began = (await attacker.open(address)).address.searchParams.get('returnTo') ?? ''
     const path = began.split('?')[0] ?? ''
-    expect(contentOf((await victim.open(path)).text)).toEqual({ kind: 'over' })
+    const resumed = path.replace('/interaction/', '/authorize/')
+    for (const each of [path, resumed]) {
+      expect(contentOf((await victim.open(each)).text), each).toEqual({ kind: 'over' })
+    }
     // With the library's own cookies planted, too.
     for (const [name, cookie] of attacker.cookies) {
       if (!name.startsWith('countersign_oidc_browser')) victim.cookies.set(name, cookie)
