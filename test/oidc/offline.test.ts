@@ -318,8 +318,12 @@ describe('connected applications', () => {
     await signInByOrder(relayed, wallet)
     const disconnect = () => relayed.post('/api/auth/apps/disconnect', { clientId: 'shop' })
     expect(await disconnect()).toMatchObject({ status: 403, json: { code: 'SESSION_NOT_FRESH' } })
-    const asked = { scope: 'openid profile' }
-    const tokens = await allow({ browser: relayed, config }, asked)
+    const redeemed = async () => {
+      // The user is not asked: the application is connected.
+      const { address, redeem } = await open({ browser: relayed, config }, { scope: 'openid profile' })
+      return await redeem(address)
+    }
+    const tokens = await redeemed()
     expect(tokens.scope).toBe('openid profile')
     expect((await disconnect()).status).toBe(200)
     expect(await refusalOf(client.refreshTokenGrant(config, tokens.refresh_token ?? ''))).toBe('invalid_grant')
@@ -327,7 +331,7 @@ describe('connected applications', () => {
     const { json } = await rest(url, '/apps', undefined, bearer(user.token))
     expect(json.apps).toMatchObject([{ clientId: 'shop', scopes: ['openid', 'profile', 'offline_access'] }])
     // The other way round, a session of a direct sign-in ends both.
-    const later = await allow({ browser: relayed, config }, asked)
+    const later = await redeemed()
     expect((await rest(url, '/apps/disconnect', { clientId: 'shop' }, bearer(user.token))).status).toBe(200)
     expect(await refusalOf(client.refreshTokenGrant(config, later.refresh_token ?? ''))).toBe('invalid_grant')
     expect((await rest(url, '/apps', undefined, bearer(user.token))).json.apps).toEqual([])

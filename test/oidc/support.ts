@@ -252,10 +252,10 @@ export async function open({ browser, config }: Visit, parameters: Record<string
   return { ...opened, content: contentOf(opened.text), redeem }
 }
 
-/** The tokens that a client gets for a request, which its user allows if there is a question. */
+/** The tokens that a client gets for a request once its user has allowed it. Fails unless the user is asked. */
 export async function allow(visit: Visit, parameters?: Record<string, string>, options?: client.DPoPOptions) {
-  const { content, redeem, ...opened } = await open(visit, parameters)
-  return await redeem(content.kind === 'consent' ? await decide(visit.browser, opened) : opened.address, options)
+  const { redeem, ...opened } = await open(visit, parameters)
+  return await redeem(await decide(visit.browser, opened), options)
 }
 
 /** The header with which a token is sent. */
