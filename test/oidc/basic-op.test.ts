@@ -2,20 +2,10 @@ import { hash } from 'node:crypto'
 import { decodeProtectedHeader, UnsecuredJWT } from 'jose'
 import * as client from 'openid-client'
 import { expect, onTestFinished, test } from 'vitest'
-import {
-  answer,
-  errorOf,
-  firstClient,
-  metadata,
-  newPerson,
-  newRequest,
-  postClient,
-  secondClient,
-  signIn,
-  url,
-  wait,
-} from './basic-op.ts'
+import { answer, basicOp, wait } from './basic-op.ts'
 import { bearer, contentOf, redirectUri, refusalOf, shop, startIssuer } from './support.ts'
+
+const { url, firstClient, secondClient, postClient, metadata, newPerson, newRequest, signIn, errorOf } = await basicOp()
 
 /** A request with an ID token as a hint, which may show nothing. */
 const hinted = (hint: string | undefined) => newRequest({ prompt: 'none', id_token_hint: hint ?? '' })
