@@ -38,6 +38,7 @@ export async function folderWith(packages: readonly string[], from?: string): Pr
   await run('npm', ['install', '--no-audit', '--no-fund', '--loglevel=error', ...packages], {
     cwd: folder,
     env: { ...process.env, ...headers, PATH: path },
+    timeout: 15 * minuteMs,
   })
   return folder
 }
