@@ -5,7 +5,7 @@ import type { Secret } from './facts.ts'
 import { Party, type Scene } from './party.ts'
 import { type Asked, ask } from './service.ts'
 
-/** Has come by codes, those of devices included, refresh tokens and addresses of others, and has a browser with a session of its own. */
+/** Uses stolen codes (also those of devices), refresh tokens and addresses. Its own browser has its own session. */
 export class Thief extends Party {
   readonly #browser: Browser
 
