@@ -12,7 +12,7 @@ import { bearer, rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { makeWallet, proofOf } from '../support/wallet.ts'
-import { okay, signIn, waitingOrder } from './calls.ts'
+import { restJson, signIn, waitingOrder } from './calls.ts'
 
 /** A store, a copy of it, and what brings the copy back as an operator does who knows of nothing else. */
 interface Copied {
@@ -89,20 +89,20 @@ describe.each(stores)('a copy of the past in $name', ({ open, isThere }) => {
       const wallet = makeWallet()
       const computer = await makeComputer()
       const finalize = async ({ holder, approval }: Awaited<ReturnType<typeof waitingOrder>>) => {
-        const { returnCode } = await okay(url, '/cross-device/approve', approval)
+        const { returnCode } = await restJson(url, '/cross-device/approve', approval)
         const computerProof = await computer.prove(holder)
-        return await okay(url, '/cross-device/finalize', { ...holder, returnCode, computerProof })
+        return await restJson(url, '/cross-device/finalize', { ...holder, returnCode, computerProof })
       }
       const signedIn = await signIn(url, wallet)
       await finalize(await waitingOrder(url, wallet, { computerKey: computer.key }))
-      expect((await okay(url, '/computers', undefined, bearer(signedIn.token))).computers).toHaveLength(1)
-      const nonce = proofOf(wallet, await okay(url, '/wallet/nonce', {}))
+      expect((await restJson(url, '/computers', undefined, bearer(signedIn.token))).computers).toHaveLength(1)
+      const nonce = proofOf(wallet, await restJson(url, '/wallet/nonce', {}))
       const order = await waitingOrder(url, wallet, { computerKey: (await makeComputer()).key })
       await copy()
       // After the copy was made.
-      await okay(url, '/wallet/verify', nonce)
-      await okay(url, '/cross-device/reject', order.approval)
-      await okay(url, '/sign-out', {}, bearer(signedIn.token))
+      await restJson(url, '/wallet/verify', nonce)
+      await restJson(url, '/cross-device/reject', order.approval)
+      await restJson(url, '/sign-out', {}, bearer(signedIn.token))
       await service.close(0)
 
       for (const { switches, kept } of [
@@ -125,7 +125,7 @@ describe.each(stores)('a copy of the past in $name', ({ open, isThere }) => {
         expect((await rest(restored, '/session', undefined, bearer(signedIn.token))).status).toBe(kept)
         const anew = await signIn(restored, wallet)
         expect(anew.userId).toBe(signedIn.userId)
-        expect((await okay(restored, '/computers', undefined, bearer(anew.token))).computers).toEqual([])
+        expect((await restJson(restored, '/computers', undefined, bearer(anew.token))).computers).toEqual([])
         await again.close(0)
       }
       // A second time it finds no more but these.

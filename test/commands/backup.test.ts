@@ -13,7 +13,7 @@ import { bearer, rest } from '../support/rest.ts'
 import { type ServiceProcess, spawnService } from '../support/service.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { makeWallet, proofOf } from '../support/wallet.ts'
-import { okay, signIn, waitingOrder } from './calls.ts'
+import { restJson, signIn, waitingOrder } from './calls.ts'
 
 const mainFile = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 
@@ -78,7 +78,7 @@ describe('a backup', () => {
     expect(await run(['restore', join(folder, 'c.db'), '--keep-sessions'])).toMatchObject({ code: 0, stderr: '' })
     const restored = await serve()
     for (const { token, session } of before) {
-      const { sessions } = await okay(restored.url, '/sessions', undefined, bearer(token))
+      const { sessions } = await restJson(restored.url, '/sessions', undefined, bearer(token))
       expect(sessions.map(({ id }: { id: string }) => id)).toContain(session.id)
       for (const { userId } of sessions) expect(userId).toBe(session.userId)
     }
@@ -149,17 +149,17 @@ describe('a restored store', () => {
     const { token, session } = await signIn(service.url, wallet)
     const computer = await makeComputer()
     const known = await waitingOrder(service.url, wallet, { computerKey: computer.key })
-    const { returnCode } = await okay(service.url, '/cross-device/approve', known.approval)
+    const { returnCode } = await restJson(service.url, '/cross-device/approve', known.approval)
     const finalized = { ...known.holder, returnCode, computerProof: await computer.prove(known.holder) }
-    const byOrder = await okay(service.url, '/cross-device/finalize', finalized)
-    expect((await okay(service.url, '/computers', undefined, bearer(token))).computers).toHaveLength(1)
-    const nonce = proofOf(wallet, await okay(service.url, '/wallet/nonce', {}))
+    const byOrder = await restJson(service.url, '/cross-device/finalize', finalized)
+    expect((await restJson(service.url, '/computers', undefined, bearer(token))).computers).toHaveLength(1)
+    const nonce = proofOf(wallet, await restJson(service.url, '/wallet/nonce', {}))
     const order = await waitingOrder(service.url, wallet)
     expect(await run(['backup', copy])).toMatchObject({ code: 0 })
     // After the copy was made.
-    await okay(service.url, '/wallet/verify', nonce)
-    await okay(service.url, '/cross-device/cancel', order.holder)
-    await okay(service.url, '/sign-out', {}, bearer(token))
+    await restJson(service.url, '/wallet/verify', nonce)
+    await restJson(service.url, '/cross-device/cancel', order.holder)
+    await restJson(service.url, '/sign-out', {}, bearer(token))
     expect(await service.stop()).toBe(0)
 
     const { code, stdout, stderr } = await run(['restore', copy])
@@ -180,7 +180,7 @@ describe('a restored store', () => {
     }
     const again = await signIn(url, wallet)
     expect(again.session.userId).toBe(session.userId)
-    expect((await okay(url, '/computers', undefined, bearer(again.token))).computers).toEqual([])
+    expect((await restJson(url, '/computers', undefined, bearer(again.token))).computers).toEqual([])
   })
 
   test('ends the sessions of every service that shares the file', async () => {
@@ -203,13 +203,13 @@ describe('a restored store', () => {
     const wallet = makeWallet()
     const { session, token } = await signIn(service.url, wallet)
     const order = { kind: 'sign', payload: '{}', inboxUserId: session.userId, requester: { origin: service.url } }
-    await okay(service.url, '/cross-device/start', order, bearer(startKey))
-    expect((await okay(service.url, '/inbox/orders', undefined, bearer(token))).orders).toHaveLength(1)
+    await restJson(service.url, '/cross-device/start', order, bearer(startKey))
+    expect((await restJson(service.url, '/inbox/orders', undefined, bearer(token))).orders).toHaveLength(1)
     await run(['backup', copy])
     expect(await service.stop()).toBe(0)
     await run(['restore', copy, '--keep-sessions'])
     const { url } = await serve(keyed)
-    expect((await okay(url, '/inbox/orders', undefined, bearer(token))).orders).toEqual([])
+    expect((await restJson(url, '/inbox/orders', undefined, bearer(token))).orders).toEqual([])
   })
 
   test('leaves no trace of what was dropped in the file', async () => {
@@ -260,7 +260,7 @@ describe('a restore is refused, and changes nothing,', () => {
       stdout: '',
       stderr: `countersign: Cannot replace ${store}: it is open: stop the service, and all else that uses it\n`,
     })
-    await okay(service.url, '/session', undefined, bearer(token))
+    await restJson(service.url, '/session', undefined, bearer(token))
     await signIn(service.url, makeWallet())
     expect(readdirSync(folder).sort()).toEqual(['copy.db', 'store.db', 'store.db-shm', 'store.db-wal'])
     expect(await service.stop()).toBe(0)

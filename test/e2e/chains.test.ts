@@ -1,7 +1,6 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { stellar } from '../../examples/custom-wallet/stellar.ts'
 import { tron } from '../../examples/custom-wallet/tron.ts'
 import { adminCommand } from '../../src/commands/admin/admin.ts'
@@ -10,14 +9,9 @@ import { runHere } from '../support/command.ts'
 import { makeComputer } from '../support/computer.ts'
 import { bearer, okay, type RestAnswer, refusal, rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 
 // Wallets of an application's own adapters, whose addresses are in upper case (Stellar) or in both (TRON).
-
-async function temporaryFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'countersign-chains-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
-  return folder
-}
 
 async function admin(store: string, ...args: string[]): Promise<{ code: number; printed: string }> {
   const { code, stdout, stderr } = await runHere(adminCommand, [...args, '--store', store])

@@ -1,9 +1,9 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { ServiceOptions } from '../../src/shared/rest-paths.ts'
 import { startService } from '../support/service.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 
 async function optionsOf(settings: Parameters<typeof startService>[0], basePath = '/api/auth') {
   const { url } = await startService(settings)
@@ -23,9 +23,7 @@ test('the options say what the default settings offer', async () => {
 })
 
 test('the options follow the settings', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'countersign-options-'))
-  onTestFinished(() => rm(folder, { recursive: true }))
-  const textsFile = join(folder, 'texts.json')
+  const textsFile = join(await temporaryFolder(), 'texts.json')
   await writeFile(textsFile, JSON.stringify({ fr: { 'start.title': 'Bonjour' } }))
   const found = await optionsOf(
     {
