@@ -150,7 +150,10 @@ describe('operators', () => {
       await expectDeleted(store, user)
     })
 
-    test('during a sign-in leaves nothing of the user, and the wallet none or a new one', async () => {
+    // Every interleaving with two switches takes 11 s with nothing beside.
+    test('during a sign-in leaves nothing of the user, and the wallet none or a new one', {
+      timeout: 180_000,
+    }, async () => {
       const store = await openMemory()
       const ends = new Set<string>()
       for (const one of [0, 1] as const) {
