@@ -490,7 +490,7 @@ const rows: Readonly<
     ['give', '(await host.findSession(sessionId)) !== undefined', 'true', 'oidc/adapter'],
     ['isIssuedTo', 'token.clientId === client.clientId', 'true', 'oidc/confusion'],
     ['sessionOf', 'await host.findSession(sessionUid)', '{ userId: token.accountId }', 'oidc/ends', 1],
-    ['isInGrace', 'usedAt + graceSeconds', 'Number.POSITIVE_INFINITY', 'oidc/adapter', 2020],
+    ['isInGrace', 'usedAt + graceSeconds', 'Number.POSITIVE_INFINITY', 'oidc/adapter', 100],
     [
       'destroy',
       'if (!(await records.remove(kind, id)))',
@@ -503,7 +503,7 @@ const rows: Readonly<
   ],
   43: [
     ['readPageInput', 'headers.origin !== own', 'false', 'oidc/security'],
-    ['find', '|| !isOfBrowser(found.record, secrets())', '', 'oidc/security', 3],
+    ['find', '|| !isOfBrowser(found.record, secrets())', '', 'oidc/security', 12],
     ['requirePage', "mode === 'navigate' &&", '', 'oidc/navigations'],
     ['requirePage', "dest === 'document' ||", 'true ||', 'oidc/navigations oidc/requests'],
     [
@@ -513,7 +513,7 @@ const rows: Readonly<
       'oidc/navigations',
     ],
     ['decide', '|| session.id !== sessionId', '', 'oidc/security'],
-    ['permissionOf', '!keepsConsent(client) || ', '', 'oidc/security', 4],
+    ['permissionOf', '!keepsConsent(client) || ', '', 'oidc/security', 14],
     ['grantLoader', '|| (await hasQuestion(policy, ctx))', '', 'oidc/scopes'],
     [
       'isHintOfAnother',
@@ -525,7 +525,7 @@ const rows: Readonly<
     ['give', 'if (asked.size === 0) return undefined', '', 'oidc/adapter'],
   ],
   44: [
-    ['read', 'isConnected ? record : undefined', 'record', 'oidc/offline', 15],
+    ['read', 'isConnected ? record : undefined', 'record', 'oidc/offline', 35],
     ['withRoom', 'if (!isEmptied) return undefined', '', 'oidc/connected-apps'],
     [
       'connect',
@@ -533,7 +533,7 @@ const rows: Readonly<
       '',
       'oidc/connected-apps',
     ],
-    ['isHeld', 'session !== undefined &&', 'session === undefined ||', 'oidc/offline', 1023],
+    ['isHeld', 'session !== undefined &&', 'session === undefined ||', 'oidc/offline', 108],
     ['offlineOf', 'isPending !== true && ', '', 'oidc/revocation'],
     ['give', ' || before.connection !== connection', '', 'oidc/revocation'],
     ['revokeOthers', 'await sessionEnds?.taken({ userId, fits })', 'undefined', 'oidc/offline'],
@@ -624,22 +624,22 @@ const rows: Readonly<
     ['isWeb', 'if (usesDevices(metadata)) return false', '', 'oidc/device'],
   ],
   51: [
-    ['requireDirect', 'if (session.orderId === undefined) return', 'return', 'core/order/inbox e2e/inbox', 213],
-    ['requireOwnOrigin', 'bearerToken(request) === undefined', 'false', 'e2e/inbox', 10],
+    ['requireDirect', 'if (session.orderId === undefined) return', 'return', 'core/order/inbox e2e/inbox', 70],
+    ['requireOwnOrigin', 'bearerToken(request) === undefined', 'false', 'e2e/inbox', 35],
     [
       'requireAddressee',
       "if (order.inboxUserId !== userId) throw refused('ORDER_NOT_FOUND')",
       '',
       'core/order/inbox',
-      11,
+      35,
     ],
     ['advance', '{ handOver: _handOver, ...claimed }', 'claimed', 'core/order/inbox', 73],
     ['requireHolder', 'session === undefined || session.userId !== inboxUserId', 'false', 'e2e/inbox', 3],
-    ['requireApprover', 'wallet.linkedAt === user.createdAt', 'true', 'core/order/inbox', 1231],
+    ['requireApprover', 'wallet.linkedAt === user.createdAt', 'true', 'core/order/inbox', 199],
     ['approve', 'await this.#requireApprover(order, identity, call)', '', 'core/order/inbox', 6],
-    ['finalize', 'resolved ?? this.#requireApprover(order, identity, call)', 'resolved', 'core/order/inbox', 911],
+    ['finalize', 'resolved ?? this.#requireApprover(order, identity, call)', 'resolved', 'core/order/inbox', 9],
     ['requireApprover', 'await users.admit(inboxUserId, identity)', '', 'e2e/inbox'],
-    ['isFinalizeRetry', 'order.finalizeKeyHash === finalizeKeyHash', 'true', 'core/order/inbox', 35],
+    ['isFinalizeRetry', 'order.finalizeKeyHash === finalizeKeyHash', 'true', 'core/order/inbox', 180],
     ['enter', 'ofKey.length >= maxOfStartKey', 'false', 'core/order/inbox', 3],
   ],
   52: [
@@ -663,7 +663,7 @@ const rows: Readonly<
       '!isFirst && wallet.linkedAt > issuedAt - newWalletMs',
       'false',
       'integrations/approvals/refusals',
-      1231,
+      199,
     ],
   ],
   53: [
