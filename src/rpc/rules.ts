@@ -22,9 +22,7 @@ import {
   ViolationsSchema,
 } from '../../gen/server/buf/validate/validate_pb.ts'
 
-/**
- * The rules of a field, by their names in buf.validate, such as `max_len`, in the order of buf.validate.
- */
+/** The rules of a field by their names in buf.validate, such as `max_len`, in its order. */
 export interface FieldRules {
   readonly required: boolean
   /** What kind of value they are for; `undefined` if there are none. */
@@ -208,8 +206,8 @@ function fieldChecks(field: DescField, isAlternative: boolean): Check[] {
       if (!breaks(value as never)) return
       const ruleId = `${kind}.${names.join('_')}`
       const isEmptyIp = ruleId === 'string.ip' && value === ''
-      const found = isEmptyIp ? { ruleId: 'string.ip_empty', message: emptyIp } : { ruleId, message: words }
-      broken.push({ field: [...path, field], rule, value, ...found })
+      const report = isEmptyIp ? { ruleId: 'string.ip_empty', message: emptyIp } : { ruleId, message: words }
+      broken.push({ field: [...path, field], rule, value, ...report })
     })
   }
   if (field.fieldKind === 'message') {

@@ -80,7 +80,7 @@ export class Calls {
 
   /**
    * `onServer` is called with the identity of the server that a new connection has reached, `onFull` when calls wait
-   * for connections that exist, because the server has no room for another one.
+   * for established connections, because the server has no room for another one.
    */
   constructor(access: Access, onServer = (_server: string): void => {}, onFull = (): void => {}) {
     this.#access = access
