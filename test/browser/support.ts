@@ -107,14 +107,17 @@ export function expectNoFaults(...trails: readonly Trail[]): void {
   expect(trails.flatMap(({ faults }) => faults)).toEqual([])
 }
 
-/** Keeps a picture of all of a page for people to look at. */
-export async function screenshot(page: Page, name: string): Promise<void> {
+/**
+ * Keeps a picture of all of a page for people to look at. What sticks to the bottom of the window is at the bottom of
+ * the picture, whose window is as high as the page; not with `keepsWindow`.
+ */
+export async function screenshot(page: Page, name: string, keepsWindow = false): Promise<void> {
+  const path = fileURLToPath(new URL(`${name}.png`, screenshots))
   const size = page.viewportSize() as ViewportSize
   const whole = await page.evaluate(() => document.documentElement.scrollHeight)
-  // Not `fullPage`: what sticks to the bottom of the window would be in the middle of the picture.
-  await page.setViewportSize({ width: size.width, height: Math.max(size.height, whole) })
-  await page.screenshot({ path: fileURLToPath(new URL(`${name}.png`, screenshots)) })
-  await page.setViewportSize(size)
+  if (!keepsWindow) await page.setViewportSize({ width: size.width, height: Math.max(size.height, whole) })
+  await page.screenshot({ path, fullPage: keepsWindow })
+  if (!keepsWindow) await page.setViewportSize(size)
 }
 
 /** Reads a QR code off the screen, as a phone's camera does. */
@@ -163,9 +166,9 @@ export async function expectNoSidewaysScroll(page: Page, state: string): Promise
 }
 
 /**
- * Expects every text that a page shows now to be seen whole: inside the window, its button, its field for a code, and
- * all that clips it. Long texts that a button unfolds are left out, and those for screen readers or in a field that
- * scrolls.
+ * Expects every text that a page shows now to be seen whole: inside the window, its button, its field, and all that
+ * clips it. Long texts that a button unfolds are left out, and those for screen readers, in a field that is only read,
+ * or in one for more than 60 characters, which scrolls.
  */
 export async function expectNothingCutOff(page: Page, state: string): Promise<void> {
   const cutOff = await page.evaluate(() => {
@@ -184,7 +187,8 @@ export async function expectNothingCutOff(page: Page, state: string): Promise<vo
       }
       return boxes.some((box) => isOutside(text, box))
     }
-    const isCode = (field: HTMLInputElement): boolean => field.inputMode === 'numeric' && !field.readOnly
+    const isShort = ({ type, readOnly, maxLength }: HTMLInputElement): boolean =>
+      /^(text|search|tel|url|email|number|password)$/.test(type) && !readOnly && maxLength <= 60
     /** The place of a field's text, which no range can be around: measured beside it, and put where the field has it. */
     const textOf = (field: HTMLInputElement): Box => {
       const style = getComputedStyle(field)
@@ -215,7 +219,7 @@ export async function expectNothingCutOff(page: Page, state: string): Promise<vo
       const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT | NodeFilter.SHOW_ELEMENT)
       for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
         if (node instanceof Element && node.shadowRoot !== null) look(node.shadowRoot)
-        if (node instanceof HTMLInputElement && node.checkVisibility({ visibilityProperty: true }) && isCode(node)) {
+        if (node instanceof HTMLInputElement && node.checkVisibility({ visibilityProperty: true }) && isShort(node)) {
           const text = textOf(node)
           if (isCutOff(text, node.parentElement) || isOutside(text, node.getBoundingClientRect())) {
             found.push(`${node.value || node.placeholder} in a field`)

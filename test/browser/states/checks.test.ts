@@ -15,7 +15,7 @@ describe.skipIf(!hasBrowser)('the checks of states', () => {
     return page
   }
 
-  const field = (style: string) => `<input inputmode="numeric" value="123456" style="${style}">`
+  const field = (style: string) => `<input value="ABC-DEF" style="${style}">`
 
   test.each([
     ['wider than its field', field('width: 90px'), 'ltr'],
@@ -32,7 +32,7 @@ describe.skipIf(!hasBrowser)('the checks of states', () => {
     ],
   ])('see a code %s', async (_, body, direction) => {
     const page = await shown(body, direction)
-    await expect(expectNothingCutOff(page, 'a state')).rejects.toThrow('123456 in a field')
+    await expect(expectNothingCutOff(page, 'a state')).rejects.toThrow('ABC-DEF in a field')
   })
 
   test.each(['ltr', 'rtl'])('see nothing wrong with a code that fits, %s', async (direction) => {
