@@ -27,7 +27,7 @@ export function rpcComment(rpc: DescMethod, comments: ProtoComments): RpcComment
 }
 
 /** The paragraphs of a comment, each in one line. */
-export function paragraphsOf(comment: string): string[] {
+function paragraphsOf(comment: string): string[] {
   return comment.split('\n\n').map((paragraph) => paragraph.replaceAll(/\s*\n\s*/g, ' '))
 }
 

@@ -1,16 +1,16 @@
-import type { DescMessage } from '@bufbuild/protobuf'
 import { nestedTypes } from '@bufbuild/protobuf/reflect'
 import { beforeAll, expect, test } from 'vitest'
 import { ErrorReasonSchema } from '../../gen/server/countersign/v1/error_reason_pb.ts'
-import { OrderService } from '../../gen/server/countersign/v1/order_service_pb.ts'
 import { reasonsIn, rpcComment } from '../../scripts/docs/comments.ts'
-import { isAlwaysSet } from '../../scripts/docs/protocol.ts'
-import { endpoints, rpcs, services } from '../../scripts/docs/services.ts'
+import { rpcs, services } from '../../scripts/docs/services.ts'
 import { type Commented, readProtoComments } from '../../scripts/proto-comments.ts'
 import { type ErrorReason, reasons } from '../../src/shared/errors.ts'
 import { OpenApiContract, packagedDocument, reasonsOf } from '../support/openapi.ts'
+import { readFromRoot } from '../support/repository.ts'
+import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { executedSnippets, runShell } from '../support/snippets.ts'
+import { blocksOf } from './blocks.ts'
 import { type Answer, everyCall } from './every-call.ts'
 
 const comments = await readProtoComments()
@@ -21,6 +21,17 @@ test('the call with curl answers a challenge', async () => {
   const { url } = await startService()
   const { stdout } = await runShell(curl?.code ?? '', url)
   expect(JSON.parse(stdout)).toMatchObject({ action: 'auth.login', issuedAt: expect.stringMatching(/^\d{13}$/) })
+})
+
+test('the text to sign is that of the page', async () => {
+  const [shown = ''] = blocksOf(await readFromRoot('docs/protocol.md')).flatMap(({ language, text }) =>
+    language === 'text' ? [text.trimEnd()] : [],
+  )
+  const origin = 'https://app.example'
+  const { url } = await startService({ appName: 'Example', publicUrl: origin })
+  const { message } = (await rest(url, '/wallet/nonce', {}, { origin })).json
+  const fixed = (text: string) => text.replaceAll(/^(Nonce|Issued At|Expires At): .*$/gm, '$1')
+  expect(fixed(shown)).toBe(fixed(message))
 })
 
 test('every part of the protos has a comment, which generated code finds by its name', () => {
@@ -73,31 +84,7 @@ test('no call over REST fails for a reason that the OpenAPI document does not ha
   expect(undocumented.map(({ rpc, reason }) => `${rpc.name} ${reason}`)).toEqual([])
 })
 
-test('a field that the page calls always set is in every answer over REST', () => {
-  const good = answers.filter(({ reason, overRest }) => reason === undefined && overRest)
-  const answered = new Set(good.map(({ rpc }) => rpc.name))
-  const unanswered = endpoints.map(({ rpc }) => rpc.name).filter((name) => !answered.has(name))
-  // An inbox takes a start key, becoming known a computer with a key: inbox.test.ts and known-computers.test.ts of
-  // test/e2e.
-  expect(unanswered).toEqual(['ClaimFromInbox', 'ForgetKnownComputer'])
-  for (const { rpc, body } of good) {
-    const messages = rpc === OrderService.method.watchOrder ? (body.events as object[]) : [body]
-    for (const message of messages) expectWhole(rpc.output, message)
-  }
-})
-
 function reasonsOfOperation(operationId: string): string[] {
   const operation = contract.operations.find((each) => each.operationId === operationId)
   return Object.values(operation?.responses ?? {}).flatMap(reasonsOf)
-}
-
-function expectWhole(desc: DescMessage, json: object): void {
-  for (const field of desc.fields) {
-    const value: unknown = Reflect.get(json, field.jsonName)
-    if (isAlwaysSet(field, comments)) expect(value, `${field}`).toBeDefined()
-    if (field.fieldKind === 'message' && value !== undefined) expectWhole(field.message, value as object)
-    if (field.fieldKind === 'list' && field.listKind === 'message') {
-      for (const entry of value as object[]) expectWhole(field.message, entry)
-    }
-  }
 }
