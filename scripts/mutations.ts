@@ -31,13 +31,7 @@ const rows: Readonly<
   2: [
     ['requireLive', 'now < expiresAt', 'now < expiresAt + 30_000', 'core/sign-in/nonce', 14],
     ['readNonce', 'record.nonceId !== nonceId ||', '', 'core/sign-in/nonce'],
-    [
-      'consume',
-      '(await this.#store.take(key)) !== found',
-      '(await this.#store.take(key)) === null',
-      'core/sign-in/nonce-replaced',
-      15,
-    ],
+    ['consume', 'taken !== looked', 'taken === null', 'core/sign-in/nonce-replaced', 15],
     [
       'singleUse',
       "if (!(await store.create(`used-${key}`, '', { ttlMs }))) return undefined",

@@ -186,6 +186,35 @@ describe('the application name of a nonce', () => {
   })
 })
 
+test('a nonce that an earlier release issued is good for its caller, once, and for no other', async () => {
+  const store = await open()
+  const nonces = new Nonces({ appName: 'App', ttlSeconds: 60, store })
+  const { nonceId } = await nonces.issue(origin)
+  const earlierId = nonceId.slice(0, 22)
+  const record = (await store.take(`nonce:${nonceId}`)) as string
+  await store.create(`nonce:${earlierId}`, record.replace(nonceId, earlierId), { ttlMs: 60_000 })
+  const consume = (caller: string) => nonces.consume(earlierId, { request: from(caller), origins: policy() })
+  await expect(consume('https://other.example')).rejects.toMatchObject({ reason: 'ORIGIN_MISMATCH' })
+  expect(await consume(origin)).toMatchObject({ nonceId: earlierId, origin })
+  await expect(consume(origin)).rejects.toMatchObject({ reason: 'NONCE_NOT_FOUND' })
+})
+
+test('a nonce is taken without a look at it by the caller that its id is for, and by no other', async () => {
+  const store = await open()
+  const nonces = new Nonces({ appName: 'App', ttlSeconds: 60, store })
+  const link = await nonces.issue(origin, { link: { userId: 'mine' } })
+  const login = await nonces.issue(origin)
+  const [get, take] = [vi.spyOn(store, 'get'), vi.spyOn(store, 'take')]
+  const other = { request: from('https://other.example'), origins: policy() }
+  await expect(nonces.consume(login.nonceId, other)).rejects.toMatchObject({ reason: 'ORIGIN_MISMATCH' })
+  const byAnother = { request: from(origin), origins: policy(), userId: 'theirs' }
+  await expect(nonces.consume(link.nonceId, byAnother)).rejects.toMatchObject({ reason: 'NONCE_NOT_FOUND' })
+  expect([get, take].map(({ mock }) => mock.calls.length)).toEqual([2, 0])
+  expect(await nonces.consume(login.nonceId, { request: from(origin), origins: policy() })).toEqual(login)
+  expect(await nonces.consume(link.nonceId, { ...byAnother, userId: 'mine' })).toEqual(link)
+  expect([get, take].map(({ mock }) => mock.calls.length)).toEqual([2, 2])
+})
+
 test('a nonce of an origin that is no longer trusted is not even taken', async () => {
   const store = await open()
   const nonces = new Nonces({ appName: 'App', ttlSeconds: 60, store })

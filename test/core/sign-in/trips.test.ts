@@ -35,10 +35,10 @@ async function start() {
   return { signIn, check }
 }
 
-const nonce = ['get', 'take']
+const nonce = ['take']
 const session = ['addMember + create', 'get + get']
 
-test('a nonce takes one trip, and the sign-in of a wallet that is known five', async () => {
+test('a nonce takes one trip, and the sign-in of a wallet that is known four', async () => {
   const { signIn } = await start()
   const wallet = makeWallet()
   await signIn(wallet)
