@@ -1,4 +1,4 @@
-// The two devices of an order, each with a client that was generated from /openapi.json: see docs/openapi.md.
+// The two devices of an order, each with a client that was generated from /openapi.json: see docs/other-languages.md.
 import { generateKeyPairSync, sign } from 'node:crypto'
 import createClient from 'openapi-fetch'
 import type { components, paths } from './countersign.ts'

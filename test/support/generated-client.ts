@@ -6,6 +6,7 @@ import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { onTestFinished } from 'vitest'
+import { executedSnippets } from './snippets.ts'
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -15,29 +16,19 @@ const cacheFolder = join(root, 'node_modules/.cache/countersign-openapi')
 
 const manifest = JSON.stringify({ private: true, type: 'module' })
 
-/** docs/openapi.md, with its snippets that say they are executed. */
-export async function openApiPage(): Promise<{
-  /** Installs the generator. */
-  readonly install: string
-  /** Generates the types. */
-  readonly generate: string
-  /** Programs, by the name in their first line. */
-  readonly programs: ReadonlyMap<string, string>
-}> {
-  const page = await readFile(join(root, 'docs/openapi.md'), 'utf8')
-  const snippets = [...page.matchAll(/<!-- executed by test\/docs -->\n```(\w+)\n([\s\S]*?)```/g)]
-  const ofLanguage = (wanted: string): string[] =>
-    snippets.filter(([, language]) => language === wanted).map(([, , code = '']) => code)
-  const [install, generate, ...others] = ofLanguage('sh')
-  if (install === undefined || generate === undefined || others.length > 0) {
-    throw new Error('docs/openapi.md has not two snippets of the shell')
+/** The commands of docs/other-languages.md that install the generator, and that generate the types. */
+async function commands(): Promise<{ readonly install: string; readonly generate: string }> {
+  const snippets = (await executedSnippets('docs/other-languages.md')).map(({ code }) => code)
+  const found = (part: string): string => {
+    const code = snippets.find((each) => each.includes(part))
+    if (code === undefined) throw new Error(`docs/other-languages.md has no command with ${part}`)
+    return code
   }
-  const programs = new Map(ofLanguage('ts').map((code) => [/^\/\/ (\S+)\n/.exec(code)?.[1] ?? '', code]))
-  return { install, generate, programs }
+  return { install: found('npm install openapi-fetch'), generate: found('npx openapi-typescript') }
 }
 
 /**
- * A project with a client that was generated from a service's document as docs/openapi.md says. Removed when the test
+ * A project with a client that was generated from a service's document as docs/other-languages.md says. Removed when the test
  * ends.
  */
 export class GeneratedProject {
@@ -49,7 +40,7 @@ export class GeneratedProject {
 
   /** Generates the client. What that needs is installed once for each machine and list of packages. */
   static async make(url: string): Promise<GeneratedProject> {
-    const { install, generate } = await openApiPage()
+    const { install, generate } = await commands()
     const folder = await mkdtemp(join(tmpdir(), 'countersign-openapi-'))
     onTestFinished(() => rm(folder, { recursive: true, force: true }))
     await writeFile(join(folder, 'package.json'), manifest)
