@@ -5,7 +5,6 @@ import type { WatchEvent } from '../../src/core/order/watch.ts'
 import type { Session } from '../../src/core/users/host.ts'
 import type { WalletIdentity } from '../../src/core/wallet/wallet.ts'
 import type { StartOrderOptions } from '../../src/shared/orders.ts'
-import type { Held } from './facts.ts'
 import type { Random } from './random.ts'
 import { Caller, type KnownOrder, know, recent, requireDirect, type Scene, statusOf } from './scene.ts'
 import { appOrigin, ownOrigin, request, startKey } from './service.ts'
@@ -78,8 +77,8 @@ export class Computer extends Caller {
           computer: this,
           computerNumber,
           ...(starter === undefined ? {} : { starter: starter.token, userId: starter.session.userId }),
-          tokens: [],
-          tickets: [],
+          tokens: new Map(),
+          tickets: new Map(),
         })
       },
     )
@@ -230,8 +229,6 @@ interface Claimed {
   readonly claimKey: string
   token?: string
   message?: string
-  /** With which the phone claimed it from an inbox. */
-  session?: Held | undefined
 }
 
 /** A phone with a wallet, or an attacker's. */
@@ -261,14 +258,14 @@ export class Phone extends Caller {
     const status = statusOf(scene, order)
     const choice = random.below(100)
     if (known.token === undefined) {
-      if (order.tickets.length > 0 && random.permille(500)) return this.#redeem(order, known, random)
+      if (order.tickets.size > 0 && random.permille(500)) return this.#redeem(order, known, random)
       if (choice < 20 && order.claimToken !== '') return this.#preview(order, random)
       if (status === 'created' || choice < 30) return this.#claim(order, known, random)
       return
     }
     if (order === made && random.permille(500)) return this.#reject(order, known as Claimed, random)
-    if (order.tickets.length > 0 && random.permille(80)) return this.#redeem(order, known, random)
-    if (order.finalizeKey !== undefined && random.permille(order.tickets.length > 0 ? 300 : 60))
+    if (order.tickets.size > 0 && random.permille(80)) return this.#redeem(order, known, random)
+    if (order.finalizeKey !== undefined && random.permille(order.tickets.size > 0 ? 300 : 60))
       return this.#claim(order, known, random)
     if (choice < 6) return this.#reject(order, known, random)
     if (status === 'claimed' || known.message === undefined || choice < 14) return this.#read(order, known, random)
@@ -332,8 +329,7 @@ export class Phone extends Caller {
           facts.require(session.session.orderId === undefined, `${name} is claimed by a session of an order`)
         }
         known.token = challengeToken
-        known.session = session
-        order.tokens.push(challengeToken)
+        order.tokens.set(challengeToken, session)
       },
     )
   }
@@ -347,7 +343,7 @@ export class Phone extends Caller {
       `reads ${name}`,
       (domain) => {
         wasFormer = this.#isFormer(order, challengeToken)
-        hadLeft = this.#hasLeft(known)
+        hadLeft = this.#hasLeft(order, challengeToken)
         return domain.orders.readChallenge({ orderId, challengeToken }, request(ownOrigin))
       },
       (outcome) => {
@@ -378,7 +374,7 @@ export class Phone extends Caller {
       (domain) => {
         wasAble ||= isDone() || isAble()
         wasFormer = this.#isFormer(order, challengeToken)
-        hadLeft = this.#hasLeft(known) && !isDone()
+        hadLeft = this.#hasLeft(order, challengeToken) && !isDone()
         if (!isDone()) since = Math.min(since, world.now)
         if (rememberComputer) order.remembers = true
         return domain.orders.approve({ orderId, challengeToken, proof, rememberComputer }, request(ownOrigin))
@@ -410,14 +406,14 @@ export class Phone extends Caller {
       (domain) => domain.orders.handOver({ orderId, challengeToken }, request(ownOrigin)),
       (outcome) => {
         if (outcome.kind === 'refused') return this.#refused(order, outcome.reason, 'handed over')
-        order.tickets.push(outcome.value.ticket)
+        order.tickets.set(outcome.value.ticket, order.tokens.get(challengeToken))
       },
     )
   }
 
   #redeem(order: KnownOrder, known: Claimed, random: Random): void {
     const { facts } = this.scene
-    const ticket = random.pick(order.tickets)
+    const [ticket, session] = random.pick([...order.tickets])
     const claimKey = random.permille(500) ? known.claimKey : `another ${known.claimKey}`
     this.do(
       random,
@@ -432,7 +428,7 @@ export class Phone extends Caller {
           `${order.name} is taken over by an answer, but not stored`,
         )
         known.token = outcome.value.challengeToken
-        order.tokens.push(known.token)
+        order.tokens.set(known.token, session)
       },
     )
   }
@@ -452,7 +448,7 @@ export class Phone extends Caller {
       random,
       `rejects ${name}`,
       (domain) => {
-        hadLeft = this.#hasLeft(known)
+        hadLeft = this.#hasLeft(order, challengeToken)
         return domain.orders.reject({ orderId, challengeToken }, request(ownOrigin))
       },
       (outcome) => {
@@ -478,8 +474,9 @@ export class Phone extends Caller {
     this.scene.facts.checkRefusal(order.orderId, reason, `${order.name} to be ${what}`)
   }
 
-  /** Whether the session has ended with which the phone claimed an order. */
-  #hasLeft({ session }: Claimed): boolean {
+  /** Whether the session has ended by which a phone's token counts. */
+  #hasLeft({ tokens }: KnownOrder, token: string): boolean {
+    const session = tokens.get(token)
     return session !== undefined && this.scene.facts.endOf(session.session.id) !== undefined
   }
 
@@ -540,7 +537,15 @@ export class Agent extends Caller {
         if (outcome.kind === 'refused') return
         scene.facts.require(isRight, `${name} is started with a wrong key`)
         const finalizeKey = `finalize key of ${name}`
-        scene.orders.push({ ...outcome.value, name, computer: this, userId, finalizeKey, tokens: [], tickets: [] })
+        scene.orders.push({
+          ...outcome.value,
+          name,
+          computer: this,
+          userId,
+          finalizeKey,
+          tokens: new Map(),
+          tickets: new Map(),
+        })
       },
     )
   }

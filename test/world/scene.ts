@@ -21,9 +21,12 @@ export interface KnownOrder extends StartedOrder {
   readonly finalizeKey?: string
   /** The code that the phone shows. */
   returnCode?: string | undefined
-  /** Challenge tokens, oldest first: the last one is in force. */
-  readonly tokens: string[]
-  readonly tickets: string[]
+  /**
+   * Challenge tokens, oldest first, and tickets, each with the session by which it counts: of an order from an inbox, the
+   * one that claimed it, also after a hand-over.
+   */
+  readonly tokens: Map<string, Held | undefined>
+  readonly tickets: Map<string, Held | undefined>
 }
 
 /** A nonce, with the wallet that it was asked for. */
@@ -103,6 +106,10 @@ export abstract class Caller extends RetryingActor {
 
   override act(random: Random): unknown {
     return this.scene.isStopped ? undefined : super.act(random)
+  }
+
+  override retry(random: Random): boolean {
+    return !this.scene.isStopped && super.retry(random)
   }
 
   /** Makes a call at any instance, and again after a lost answer. */

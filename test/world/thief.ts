@@ -22,9 +22,9 @@ export class Thief extends Caller {
     const { orderId, claimToken, desktopToken, tokens, tickets } = order
     const sessions = this.scene.sessions.map(({ token }) => token)
     const token = random.pick(
-      [claimToken, desktopToken, ...tokens, ...tickets, ...sessions].filter((each) => each !== ''),
+      [claimToken, desktopToken, ...tokens.keys(), ...tickets.keys(), ...sessions].filter((each) => each !== ''),
     )
-    const [isPhone, isDesktop] = [tokens.includes(token), token === desktopToken]
+    const [isPhone, isDesktop] = [tokens.has(token), token === desktopToken]
     const from = request(ownOrigin)
     const uses: readonly Use[] = [
       ['look at', token === claimToken, ({ orders }) => orders.preview({ orderId, claimToken: token }, from)],
