@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import type { BrowserContextOptions, Locator, Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
+import { shortAddress } from '../../src/shared/wallet-address.ts'
 import { freePort } from '../support/redis-server.ts'
 import { hostileReturnPaths } from '../support/return-paths.ts'
 import { startService } from '../support/service.ts'
@@ -18,7 +19,7 @@ import {
 } from './flows.ts'
 import { android } from './phones.ts'
 import { type ProtectedHost, startProtectedHost } from './protected-host.ts'
-import { expectAccessible, expectNoFaults, hasBrowser, look, provokes, useBrowser } from './support.ts'
+import { expectAccessible, expectNoFaults, hasBrowser, look, provokes, useBrowser, watchShifts } from './support.ts'
 import { injectEthereum } from './wallets/ethereum.ts'
 
 const desktopSize: BrowserContextOptions = { viewport: { width: 1280, height: 900 } }
@@ -37,24 +38,6 @@ function followTroubles(page: Page): string[] {
     if (why !== 'net::ERR_ABORTED' && why !== 'NS_BINDING_ABORTED') troubles.push(`${why} ${request.url()}`)
   })
   return troubles
-}
-
-/** Has a page count what moves in it without the user having done anything. Call it before the page is opened. */
-async function watchShifts(page: Page): Promise<() => Promise<unknown[]>> {
-  await page.addInitScript(() => {
-    const shifts: unknown[] = []
-    // biome-ignore lint/suspicious/noExplicitAny: TypeScript has no type for this entry, nor for the page's own property.
-    const scope = globalThis as any
-    scope.shifts = shifts
-    // biome-ignore lint/suspicious/noExplicitAny: as above.
-    const keep = ({ value, hadRecentInput, sources }: any): void => {
-      // biome-ignore lint/suspicious/noExplicitAny: as above.
-      if (!hadRecentInput) shifts.push({ value, moved: sources.map(({ node }: any) => node?.outerHTML?.slice(0, 80)) })
-    }
-    new PerformanceObserver((list) => list.getEntries().forEach(keep)).observe({ type: 'layout-shift', buffered: true })
-  })
-  // biome-ignore lint/suspicious/noExplicitAny: as above.
-  return () => page.evaluate(() => (globalThis as any).shifts)
 }
 
 /** Signs a page's browser in. Resolves with the wallet's address. */
@@ -168,7 +151,7 @@ describe.skipIf(!hasBrowser)('on the sign-in page,', () => {
       await page.evaluate(() => [document.cookie, ...Object.keys(localStorage), ...Object.keys(sessionStorage)]),
     ).toEqual(['', 'countersign.demo-wallet'])
     await page.goto(host.signInUrl('/'))
-    await page.getByText(address).waitFor()
+    await page.getByTitle(address).waitFor()
     // The way back does not lead to the page that was left.
     expect(host.visited).toEqual(['/orders?page=2'])
   })
@@ -200,8 +183,14 @@ describe.skipIf(!hasBrowser)('on the sign-in page,', () => {
     await keepOtherToken(page)
     await page.goto(host.signInUrl('/welcome'))
     // The cookie's session: the application's token may be of another.
-    await page.getByText(address).waitFor()
+    await page.getByTitle(address).waitFor()
     await expectAccessible(page, 'signed in')
+    expect(await page.locator('.who').textContent()).toBe(`NNimiq ${shortAddress(address)}`)
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+    await page.getByRole('button', { name: 'Copy the address' }).click()
+    await page.getByRole('status').getByText('Address copied').waitFor({ state: 'attached' })
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(address)
+    expect(await page.locator('.who bdi').textContent()).toBe(address)
     // Where the user is signed in, and the way on.
     expect(await page.getByRole('banner').textContent()).toContain('Countersign')
     expect(await page.getByRole('link', { name: 'Continue' }).isVisible()).toBe(true)
@@ -227,7 +216,7 @@ describe.skipIf(!hasBrowser)('on the sign-in page,', () => {
     await page.evaluate(() => {
       new BroadcastChannel(`countersign.session countersign.token ${location.origin}`).postMessage('changed')
     })
-    await page.getByText(address).waitFor()
+    await page.getByTitle(address).waitFor()
     await expectHeading(page, 'You’re signed in')
     expect(host.visited).toEqual([])
   })
@@ -313,7 +302,7 @@ describe.skipIf(!hasBrowser)('on the sign-in page,', () => {
     const cancelled = trail.requests.filter(({ url }) => url.endsWith('/cross-device/cancel'))
     expect(cancelled).toHaveLength(1)
     await page.goto(host.signInUrl('/'))
-    await page.getByText(fox.account.address).waitFor()
+    await page.getByTitle(fox.account.address).waitFor()
     expect(troubles).toEqual([])
     expectNoFaults(trail)
   })

@@ -307,6 +307,24 @@ export async function expectNoBrokenWords(page: Page, state: string): Promise<vo
   expect(broken, `${state}: words broken inside`).toEqual([])
 }
 
+/** Has a page count what moves in it without the user having done anything. Call it before the page is opened. */
+export async function watchShifts(page: Page): Promise<() => Promise<unknown[]>> {
+  await page.addInitScript(() => {
+    const shifts: unknown[] = []
+    // biome-ignore lint/suspicious/noExplicitAny: TypeScript has no type for this entry, nor for the page's own property.
+    const scope = globalThis as any
+    scope.shifts = shifts
+    // biome-ignore lint/suspicious/noExplicitAny: as above.
+    const keep = ({ value, hadRecentInput, sources }: any): void => {
+      // biome-ignore lint/suspicious/noExplicitAny: as above.
+      if (!hadRecentInput) shifts.push({ value, moved: sources.map(({ node }: any) => node?.outerHTML?.slice(0, 80)) })
+    }
+    new PerformanceObserver((list) => list.getEntries().forEach(keep)).observe({ type: 'layout-shift', buffered: true })
+  })
+  // biome-ignore lint/suspicious/noExplicitAny: as above.
+  return () => page.evaluate(() => (globalThis as any).shifts)
+}
+
 /** Looks at what a page shows now: in both colour schemes, and as narrow as screens get. */
 export async function look(page: Page, state: string): Promise<void> {
   const size = page.viewportSize()!

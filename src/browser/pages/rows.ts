@@ -1,6 +1,6 @@
-import { builtInAdapters, isBuiltIn } from '../../shared/adapters.ts'
 import type { UserWallet } from '../client/index.ts'
 import { byId, element } from './dom.ts'
+import { markOfKind, nameOfKind } from './who.ts'
 
 /** A row of a list: what it is, more about it, and a button. */
 export interface Row {
@@ -19,17 +19,14 @@ export function showRows(id: string, rows: readonly Row[]): void {
 }
 
 function rowElement({ title, note, wallet, action }: Row): HTMLElement {
-  const heading = element('p', 'strong', wallet === undefined ? title : kindOf(wallet))
+  const heading = element('p', 'strong', wallet === undefined ? title : nameOfKind(wallet.adapterId))
   const item = element('li', 'row', element('div', 'grow', heading, element('p', '', note)))
   if (wallet !== undefined) {
     const address = element('bdi', 'mono', title)
     address.translate = false
     address.title = wallet.address
     heading.append(' ', address)
-    const icon = element('span', 'kind', kindOf(wallet).slice(0, 1))
-    icon.dataset.kind = wallet.adapterId
-    icon.ariaHidden = 'true'
-    item.prepend(icon)
+    item.prepend(markOfKind(wallet.adapterId))
   }
   if (action === undefined) return item
   const button = element('button', 'button plain small', action.text)
@@ -38,8 +35,4 @@ function rowElement({ title, note, wallet, action }: Row): HTMLElement {
   button.addEventListener('click', action.act)
   item.append(button)
   return item
-}
-
-function kindOf({ adapterId }: UserWallet): string {
-  return isBuiltIn(adapterId) ? builtInAdapters[adapterId].name : adapterId
 }

@@ -8,6 +8,7 @@ import { openPage } from './open-page.ts'
 import { clearUnavailableWallet } from './page-wallet.ts'
 import { SignInWays } from './sign-in-ways.ts'
 import { Tasks } from './tasks.ts'
+import { whoView } from './who.ts'
 
 /**
  * The sign-in page: a wallet on this device, or one on a phone. It leads to `returnTo`. `again`, `wallet` and
@@ -86,7 +87,7 @@ async function leave(session: Session): Promise<void> {
 
 function showSignedIn(session: Session): void {
   ways.close()
-  fill(views.in, 'address', session.address)
+  byId('who').replaceChildren(whoView(session, words))
   const isOther = wanted !== undefined && !isWanted(wanted, session)
   const other = isOther ? words.say('sign-in.wanted.other', { address: wanted.address }) : undefined
   fill(views.in, 'other', other, wanted?.address ?? '')

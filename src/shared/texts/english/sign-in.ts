@@ -29,7 +29,6 @@ export const signIn = {
   'sign-in.wanted': 'Use the wallet {address}.',
   'sign-in.wanted.other': 'You were asked to use another wallet: {address}.',
   'sign-in.done.title': 'You’re signed in',
-  'sign-in.done.wallet': 'Wallet',
   'sign-in.done.continue': 'Continue',
   'sign-in.done.other': 'Sign out and use another wallet',
   'sign-in.not-kept':

@@ -29,7 +29,6 @@ export const signIn: Readonly<Record<keyof typeof english, string>> = {
   'sign-in.wanted': 'Verwende die Wallet {address}.',
   'sign-in.wanted.other': 'Verlangt ist eine andere Wallet: {address}.',
   'sign-in.done.title': 'Du bist angemeldet',
-  'sign-in.done.wallet': 'Wallet-Adresse',
   'sign-in.done.continue': 'Weiter',
   'sign-in.done.other': 'Abmelden und andere Wallet verwenden',
   'sign-in.not-kept':
