@@ -516,7 +516,7 @@ const rows: Readonly<
       'oidc/hints',
     ],
     ['connected', 'isAllowed ? union(allowed, scopes) : allowed', 'union(allowed, scopes)', 'oidc/scopes'],
-    ['give', 'if (asked.size === 0) return undefined', '', 'oidc/adapter'],
+    ['allow', 'if (!isDeepStrictEqual(shown, [...asked])) return undefined', '', 'oidc/scopes', 7103599],
   ],
   44: [
     ['read', 'isConnected ? record : undefined', 'record', 'oidc/offline', 35],

@@ -35,6 +35,7 @@ interface Decision {
   readonly allow?: unknown
   readonly sessionId?: unknown
   readonly code?: unknown
+  readonly scopes?: unknown
 }
 
 interface DevicePageParts
@@ -136,7 +137,8 @@ export class DevicePage {
   }
 
   /** Writes the user's decision into the code, and gives the grant that was shown. */
-  async #conclude({ context: request, headers }: Exchange, { allow, sessionId, code: shownCode }: Decision) {
+  async #conclude({ context: request, headers }: Exchange, decision: Decision) {
+    const { allow, sessionId, code: shownCode, scopes: shown } = decision
     const session = await this.#parts.host.browserSession(request)
     const typed = this.#typedIn(headers.cookie)
     if (typed === undefined || typed.userCode !== shownCode) throw changed()
@@ -154,7 +156,7 @@ export class DevicePage {
     this.#requireNear(code, request)
     const { client_id: clientId, backchannel_logout_session_required: wantsSid } = client.metadata
     // Not remembered: the next code is another device's.
-    const grantId = await this.#parts.grants.allow(session, { clientId, asked, isAllowed: false, request })
+    const grantId = await this.#parts.grants.allow(session, { clientId, asked, shown, isAllowed: false, request })
     if (grantId === undefined) throw changed()
     if (grantId instanceof GrantsFull) {
       await this.#codes.decide(pending, { error: 'access_denied', errorDescription: grantId.message })
@@ -176,7 +178,7 @@ export class DevicePage {
     if (!written) throw changed()
   }
 
-  /** The code that was typed, while it waits for a decision and its client may use the grant. */
+  /** The code that was typed, while it waits for a decision and its client may use the grant and have what it asks for. */
   async #codeOf({ userCode }: Typed): Promise<TypedCode | undefined> {
     const { loaded } = this.#parts
     const pending = await this.#codes.findPending(userCode)
@@ -184,6 +186,7 @@ export class DevicePage {
     if (pending === undefined || client === undefined || !usesDevices(client.metadata)) return undefined
     const { params = {}, deviceInfo } = pending.payload
     const asked = permissionsIn(params, offeredTo(client, loaded()))
+    if (asked.size === 0) return undefined
     return { pending, client, asked, terminal: deviceInfo as unknown as Terminal }
   }
 

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import type { RequestContext } from '../base/request.ts'
 import { randomText } from '../base/token.ts'
 import type { Session } from '../core/users/host.ts'
@@ -147,14 +148,15 @@ export class Grants {
 
   /**
    * Gives what a user has just allowed on a page, and records that. Resolves as {@link give} does, or with its refusal
-   * if there is no room.
+   * if there is no room; with `undefined` also if the page has not shown just that: the clients file may have changed.
    */
-  async allow(session: Session, gift: Gift): Promise<string | GrantsFull | undefined> {
+  async allow(session: Session, gift: Gift & { readonly shown: unknown }): Promise<string | GrantsFull | undefined> {
+    const { clientId, asked, shown, request = {} } = gift
+    if (!isDeepStrictEqual(shown, [...asked])) return undefined
     const given = await this.give(session, gift).catch((thrown: unknown) => {
       if (thrown instanceof GrantsFull) return thrown
       throw thrown
     })
-    const { clientId, asked, request = {} } = gift
     const by = { userId: session.userId, sessionId: session.id, clientId, scope: scopesIn(asked) }
     if (typeof given === 'string') this.#parts.audit.record({ type: 'app.connected', ...by }, request)
     return given

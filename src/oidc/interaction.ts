@@ -99,13 +99,17 @@ export class Interactions {
       if (client === undefined) return this.#gone()
       const signIn = this.#signInAddress(path, payload.params?.ui_locales, { again: '1' })
       const shown = { client: shownClient(client.metadata), sessionId: session.id, signIn }
-      if (name === 'consent') {
-        const question = this.#questionOf(payload, client)
-        return this.#parts.page(200, { kind: 'consent', ...shown, ...question, wallet: walletOf(session) })
+      // The files may have changed since the library began to ask.
+      if (!this.#mayUse(client, session)) {
+        const wallet = `${session.adapterId}:${session.address}`
+        return this.#parts.page(403, { kind: 'not-for-account', ...shown, wallet })
       }
-      if (this.#mayUse(client, session)) return leadTo(await this.#finish(uid, found, resultOf(payload)))
-      const wallet = `${session.adapterId}:${session.address}`
-      return this.#parts.page(403, { kind: 'not-for-account', ...shown, wallet })
+      const question = this.#questionOf(payload, client)
+      // The library refuses a request that asks for nothing any more.
+      if (name === 'membership' || question.scopes.length === 0) {
+        return leadTo(await this.#finish(uid, found, resultOf(payload)))
+      }
+      return this.#parts.page(200, { kind: 'consent', ...shown, ...question, wallet: walletOf(session) })
     }
     const isFresh = isNewSince(found.record, session)
     const needsFresh = reasons.includes('stale_session') || (payload.session?.uid !== undefined && !isBack)
@@ -131,7 +135,7 @@ export class Interactions {
 
   /** Takes the user's answer to the page of consent. */
   async decide(uid: string, { session, input, request, cookies }: Decision): Promise<Decided> {
-    const { allow, sessionId } = input as { allow?: unknown; sessionId?: unknown }
+    const { allow, sessionId, scopes: shown } = input as { allow?: unknown; sessionId?: unknown; scopes?: unknown }
     const found = await this.#read(uid, cookies)
     if (found === undefined) throw gone()
     const { name } = promptOf(found.record.payload)
@@ -151,7 +155,7 @@ export class Interactions {
     if (client === 'away' || !this.#mayUse(client, session)) throw changed()
     const { client_id: clientId } = client.metadata
     const asked = this.#asked(payload, client)
-    const grantId = await this.#parts.grants.allow(session, { clientId, asked, isAllowed: true, request })
+    const grantId = await this.#parts.grants.allow(session, { clientId, asked, shown, isAllowed: true, request })
     if (grantId === undefined) throw changed()
     if (grantId instanceof GrantsFull) {
       return await finish({ error: 'access_denied', error_description: grantId.message })

@@ -285,7 +285,7 @@ describe.skipIf(!hasBrowser)('the page of the issuer', () => {
     await page.getByRole('button', { name: 'Allow' }).waitFor()
     const consent = page.url()
     await page.goto(app)
-    const input = JSON.stringify({ allow: true, sessionId: signedIn.session.id })
+    const input = JSON.stringify({ allow: true, sessionId: signedIn.session.id, scopes: ['openid'] })
     const answers: number[] = []
     page.on('response', (response) => response.url() === consent && answers.push(response.status()))
     const outcomes = await page.evaluate(

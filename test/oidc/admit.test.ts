@@ -3,7 +3,18 @@ import * as client from 'openid-client'
 import { expect, test } from 'vitest'
 import { rest } from '../support/rest.ts'
 import { makeWallet } from '../support/wallet.ts'
-import { allow, bearer, fileWith, open, redirectUri, refusalOf, shop, signedIn, startIssuer } from './support.ts'
+import {
+  allow,
+  bearer,
+  decide,
+  fileWith,
+  open,
+  redirectUri,
+  refusalOf,
+  shop,
+  signedIn,
+  startIssuer,
+} from './support.ts'
 
 const [ada, bob] = [makeWallet(), makeWallet()]
 const both = { [`nimiq:${ada.address}`]: {}, [`nimiq:${bob.address}`]: {} }
@@ -28,8 +39,7 @@ test('a user who has left the people file is asked to sign in, and an applicatio
   expect((await open(user)).address.href).toMatch(`${redirectUri}?code=`)
   const halfway = await open(user, { prompt: 'consent' })
   await list(withoutBob)
-  const { sessionId } = halfway.content
-  expect((await user.browser.post(halfway.address.pathname, { allow: true, sessionId })).status).toBe(400)
+  await expect(decide(user.browser, halfway)).rejects.toThrow(/load the page again/)
   expect((await open(user)).address.pathname).toBe('/api/auth/sign-in')
   expect((await open(user, { prompt: 'none' })).address.searchParams.get('error')).toBe('login_required')
   await list(both)

@@ -15,7 +15,7 @@ import type { CountersignOptions } from '../../src/service/config.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet } from '../support/wallet.ts'
-import { Browser, bearer, connect, discover, fileWith, openMemory, request, shop } from './support.ts'
+import { Browser, bearer, connect, decide, discover, fileWith, openMemory, request, shop } from './support.ts'
 
 /** Where clients are told of logouts. `status` is what they answer. */
 async function startReceiver() {
@@ -86,8 +86,7 @@ test('each client of a session that ends is told once, in a token that says whos
   const config = await discover(url, other.metadata)
   const second = await request(config)
   const page = await browser.open(second.address)
-  const { json } = await browser.post(page.address.pathname, { allow: true, sessionId: session.id })
-  await browser.open(json.redirectTo)
+  await decide(browser, page)
   await rest(url, '/sign-out', {}, bearer(token))
   await expect.poll(() => receiver.tokens.length, patience).toBe(2)
   const keys = createRemoteJWKSet(new URL(`${url}/.well-known/jwks.json`))
@@ -137,7 +136,7 @@ test('a client is told when its user disconnects it, from whichever session, and
   const { browser, session, wallet, tokens } = await connect(url)
   const second = await request(await discover(url, other.metadata))
   const page = await browser.open(second.address)
-  await browser.post(page.address.pathname, { allow: true, sessionId: session.id })
+  await decide(browser, page)
   const elsewhere = await new Browser(url).signIn(wallet)
   const { status } = await rest(url, '/apps/disconnect', { clientId: 'shop' }, bearer(elsewhere.token))
   expect(status).toBe(200)

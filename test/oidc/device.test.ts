@@ -24,6 +24,7 @@ import {
 import {
   asked,
   Browser,
+  clientsFile,
   contentOf,
   fileWith,
   openMemory,
@@ -34,6 +35,9 @@ import {
 } from './support.ts'
 
 const { metadata } = terminal
+
+/** What a code asks for, unless something else is said. */
+const scopes = ['openid', 'profile']
 
 /** An issuer, and a code of a terminal. */
 async function startWithCode() {
@@ -326,7 +330,7 @@ test('a session from before the code was typed decides nothing', async () => {
   pass(1)
   await typeCode(browser, userCode)
   expect((await afterSignIn(browser)).path).toBe('/api/auth/sign-in')
-  const answer = { allow: true, sessionId: session.id, code: userCode.replace('-', '') }
+  const answer = { allow: true, sessionId: session.id, scopes, code: userCode.replace('-', '') }
   expect(await browser.post('/device', answer)).toMatchObject({ status: 403, json: { code: 'SESSION_NOT_FRESH' } })
   expect(await pollError(url, deviceCode)).toBe('authorization_pending')
 })
@@ -340,7 +344,7 @@ test('a session that an order made decides nothing', async () => {
   expect(shown).toMatchObject({ status: 403, kind: 'device-direct', client: { name: 'Tulip CLI' } })
   const session = await browser.fetch('/api/auth/session')
   const { id: sessionId } = (await session.json()).session
-  const answer = { allow: true, sessionId, code: userCode.replace('-', '') }
+  const answer = { allow: true, sessionId, scopes, code: userCode.replace('-', '') }
   expect(await browser.post('/device', answer)).toMatchObject({ status: 403, json: { code: 'SESSION_NOT_FRESH' } })
   expect(await pollError(url, deviceCode)).toBe('authorization_pending')
 })
@@ -351,7 +355,7 @@ test('what another browser typed, another session, or another code decides nothi
   const { browser: attacker, shown } = await typeAndSignIn(url, userCode)
   // The address that the attacker's browser is at has nothing in it.
   expect(await afterSignIn(victim)).toMatchObject({ kind: 'device-code' })
-  const own = { allow: true, sessionId: shown.sessionId, code: userCode.replace('-', '') }
+  const own = { allow: true, sessionId: shown.sessionId, scopes, code: userCode.replace('-', '') }
   expect((await victim.post('/device', own)).status).toBe(400)
   for (const wrong of [{ code: 'BBBBBBBB' }, { code: undefined }, { sessionId: 'another' }]) {
     expect((await attacker.post('/device', { ...own, ...wrong })).status, JSON.stringify(wrong)).toBe(400)
@@ -378,7 +382,7 @@ test('no foreign page, frame, prefetch or form decides', async () => {
   const { url } = await startDevices({ port, publicUrl: own, trustedOrigins: [own, 'https://trusted.example'] })
   const { userCode, deviceCode } = await askCode(url)
   const { browser, shown } = await typeAndSignIn(url, userCode)
-  const answer = { allow: true, sessionId: shown.sessionId, code: userCode.replace('-', '') }
+  const answer = { allow: true, sessionId: shown.sessionId, scopes, code: userCode.replace('-', '') }
   for (const origin of ['https://evil.example', 'https://trusted.example', 'null']) {
     expect(await browser.post('/device', answer, origin)).toMatchObject({
       status: 403,
@@ -432,7 +436,7 @@ test('a client for groups is for their people, at the decision and at the poll',
   const { browser, shown: page } = await typeAndSignIn(url, first.userCode, bob)
   const { code, sessionId, ...shown } = page
   expect(shown).toMatchObject({ status: 403, kind: 'not-for-account', wallet: `nimiq:${bob.address}` })
-  expect((await browser.post('/device', { allow: true, sessionId, code })).status).toBe(400)
+  expect((await browser.post('/device', { allow: true, sessionId, scopes, code })).status).toBe(400)
   expect(await pollError(url, first.deviceCode)).toBe('authorization_pending')
   expect((await browser.post('/device', { allow: false, sessionId, code })).status).toBe(200)
   pass(5)
@@ -556,4 +560,30 @@ test('parameters for a sign-in by redirect do nothing, and a request for nothing
     const { status, json } = await postForm(url, 'device/auth', { client_id: 'tulip-cli', scope })
     expect([status, json.error], scope).toEqual([400, 'invalid_scope'])
   }
+})
+
+test('what the page has not shown is not given: it is shown again, or the code is over if nothing of it is left', async () => {
+  const file = clientsFile(terminal)
+  const { url, service } = await startDevices({ oidc: { clients: file } })
+  const bound = async (scope?: string) => {
+    writeFileSync(file, JSON.stringify({ clients: [{ metadata: { ...metadata, scope } }] }))
+    await service.reload()
+  }
+  const { userCode, deviceCode } = await askCode(url)
+  await bound('openid')
+  const { browser, shown } = await typeAndSignIn(url, userCode)
+  expect(shown.scopes).toEqual(['openid'])
+  await bound()
+  for (const page of [shown, { ...shown, scopes: undefined }]) {
+    expect((await answerDevice(browser, page)).status).toBe(400)
+  }
+  expect(await pollError(url, deviceCode)).toBe('authorization_pending')
+  await bound('groups')
+  expect((await afterSignIn(browser)).kind).toBe('over')
+  await bound()
+  const again = await afterSignIn(browser)
+  expect(again.scopes).toEqual(scopes)
+  expect((await answerDevice(browser, again)).status).toBe(200)
+  pass(5)
+  expect((await poll(url, deviceCode)).json.scope).toBe('openid profile')
 })

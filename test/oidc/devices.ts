@@ -73,8 +73,9 @@ interface ShownPage extends Readonly<Record<string, unknown>> {
 
 /** Answers the page. */
 export async function answerDevice(browser: Browser, shown: Readonly<Record<string, unknown>>, allow = true) {
-  const { code } = shown.device as { code: string }
-  return await browser.post('/device', { allow, sessionId: shown.sessionId, code })
+  const { sessionId, scopes, device } = shown
+  const { code } = device as { code: string }
+  return await browser.post('/device', { allow, sessionId, scopes, code })
 }
 
 /** A person with a browser that has typed a code and signed in, and what it shows then. */

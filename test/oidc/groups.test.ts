@@ -52,7 +52,8 @@ test.each([{}, { first_party: true }])(
     expect(shown.signIn).toMatch(/^\/api\/auth\/sign-in\?.*again=1/)
     expect((await open({ prompt: 'none' })).address.searchParams.get('error')).toBe('access_denied')
     const { sessionId } = shown
-    expect((await browser.post(opened.address.pathname, { allow: true, sessionId })).status).toBe(400)
+    const scopes = ['openid', 'profile', 'wallet']
+    expect((await browser.post(opened.address.pathname, { allow: true, sessionId, scopes })).status).toBe(400)
     const back = await browser.post(opened.address.pathname, { allow: false, sessionId })
     const answer = (await browser.open(back.json.redirectTo)).address
     expect([answer.origin + answer.pathname, answer.searchParams.get('error')]).toEqual([redirectUri, 'access_denied'])
@@ -82,8 +83,9 @@ test('a user who has left the group gets no code redeemed, no refresh and no cla
   const halfway = await open({ prompt: 'consent' })
   const { redeem, address: code } = await open()
   await group('other')
-  const { sessionId } = contentOf(halfway.text)
-  expect((await browser.post(halfway.address.pathname, { allow: true, sessionId })).status).toBe(400)
+  await expect(decide(browser, halfway)).rejects.toThrow(/load the page again/)
+  const again = await browser.open(halfway.address.href)
+  expect([again.response.status, contentOf(again.text).kind]).toEqual([403, 'not-for-account'])
   expect(await refusalOf(redeem(code))).toBe('access_denied')
   for (const { refresh_token: refreshToken, access_token: accessToken } of [bound, free]) {
     expect(await refusalOf(client.refreshTokenGrant(config, String(refreshToken)))).toBe('access_denied')

@@ -39,8 +39,8 @@ describe.each(stores)('on $name', ({ open }) => {
     await browser.signIn()
     const { address, redeem } = await request(config)
     const page = await browser.open(address)
-    const { sessionId } = contentOf(page.text)
-    await browser.post(page.address.pathname, { allow: true, sessionId })
+    const { sessionId, scopes } = contentOf(page.text)
+    await browser.post(page.address.pathname, { allow: true, sessionId, scopes })
     const answers = await times(30, () => browser.fetch(resumeOf(page.address)))
     const codes = answers.flatMap((answer) => codeIn(answer) ?? [])
     expect(codes).toHaveLength(1)
@@ -116,9 +116,9 @@ describe('a request that is stored before anyone has signed in counts', () => {
     const browser = await Browser.signedIn(url)
     const own = { client_id: 'native', redirect_uri: 'com.example.shop:/callback' }
     const page = await browser.open(`${base}/authorize?${new URLSearchParams({ ...asked, ...own })}`)
-    const { sessionId } = contentOf(page.text)
+    const { sessionId, scopes } = contentOf(page.text)
     // The sign-in has taken two, and the request one.
-    const { status, json } = await browser.post(page.address.pathname, { allow: true, sessionId })
+    const { status, json } = await browser.post(page.address.pathname, { allow: true, sessionId, scopes })
     expect([status, json.code]).toEqual([429, 'RATE_LIMITED'])
   })
 

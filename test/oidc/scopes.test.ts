@@ -153,6 +153,35 @@ describe('nothing is connected before it is decided', () => {
   })
 })
 
+test('what the page of consent has not shown is not given: it is shown again, or the client refused if nothing is left', async () => {
+  const file = clientsFile(shop)
+  const { url, service } = await startService({ oidc: { clients: file } })
+  const bound = async (scope?: string) => {
+    writeFileSync(file, JSON.stringify({ clients: [{ metadata: { ...shop.metadata, scope } }] }))
+    await service.reload()
+  }
+  const { browser, config, token } = await signedIn(url)
+  const { address, redeem } = await request(config, { scope: 'openid profile' })
+  const asked = await browser.open(address)
+  const shows = async () => await browser.open(asked.address.href)
+  await bound('openid')
+  const narrow = await shows()
+  expect(contentOf(narrow.text).scopes).toEqual(['openid'])
+  await bound()
+  await expect(decide(browser, narrow)).rejects.toThrow(/load the page again/)
+  const { sessionId } = contentOf(narrow.text)
+  expect((await browser.post(asked.address.pathname, { allow: true, sessionId })).status).toBe(400)
+  expect((await rest(url, '/apps', undefined, bearer(token))).json.apps).toEqual([])
+  const tokens = await redeem(await decide(browser, await shows()))
+  expect(tokens.scope).toBe('openid profile')
+
+  const next = await browser.open((await request(config, { scope: 'openid profile', prompt: 'consent' })).address)
+  expect(contentOf(next.text).kind).toBe('consent')
+  await bound('groups')
+  await expect(decide(browser, next)).rejects.toThrow(/load the page again/)
+  expect((await browser.open(next.address.href)).address.searchParams.get('error')).toBe('access_denied')
+})
+
 test('what a client of the operator’s own got without a question is asked about once it is no longer that', async () => {
   const file = clientsFile(firstParty)
   const { url, service } = await startService({ oidc: { clients: file } })

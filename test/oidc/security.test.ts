@@ -92,7 +92,7 @@ describe('an interaction', () => {
     const { session } = await browser.signIn()
     const { address } = await request(await discover(url))
     const page = await browser.open(address)
-    const input = { allow: true, sessionId: session.id }
+    const input = { allow: true, sessionId: session.id, scopes: contentOf(page.text).scopes }
     for (const origin of [other, 'null', 'https://evil.example']) {
       const { status, json } = await browser.post(page.address.pathname, input, origin)
       expect([status, json.code], origin).toEqual([403, 'ORIGIN_NOT_TRUSTED'])

@@ -220,9 +220,9 @@ type Opened = Awaited<ReturnType<Browser['open']>>
 
 /** Allows, or declines, what a page of consent asks. Resolves with where that leads. */
 export async function decide(browser: Browser, { text, address }: Opened, allow = true): Promise<URL> {
-  const { kind, sessionId } = contentOf(text)
+  const { kind, sessionId, scopes } = contentOf(text)
   if (kind !== 'consent') throw new Error(`no page of consent at ${address}: ${text.slice(0, 500)}`)
-  const { status, json } = await browser.post(address.pathname, { allow, sessionId })
+  const { status, json } = await browser.post(address.pathname, { allow, sessionId, scopes })
   if (status !== 200) throw new Error(JSON.stringify(json))
   return (await browser.open(json.redirectTo)).address
 }

@@ -94,7 +94,7 @@ function showConsent(content: IssuerContent & { kind: 'consent' }): void {
   })
   list.lastElementChild?.before(...items)
   open(section, title)
-  const shown = { sessionId, code: device?.code }
+  const shown = { sessionId, scopes, code: device?.code }
   decideBy({ 'allow-button': { allow: true, ...shown }, 'decline-button': { allow: false, ...shown } })
 }
 

@@ -285,7 +285,7 @@ export class Tab extends Party {
           }
           done = facts.consent(shownTo.session, clientId, scopes)
         }
-        return ask(running, browser.post(path, { allow, sessionId }))
+        return ask(running, browser.post(path, { allow, sessionId, scopes }))
       },
       (outcome) => {
         done()

@@ -176,7 +176,7 @@ export class TerminalUser extends Party {
           this.#terminal.allow({ kind: 'device code', text: shown.code, holding, ...life, uses: [] })
         }
         const { userCode: code } = shown
-        return ask(running, this.#browser.post('/device', { allow, sessionId, code }))
+        return ask(running, this.#browser.post('/device', { allow, sessionId, scopes, code }))
       },
       () => {
         done()
