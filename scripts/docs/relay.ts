@@ -16,8 +16,8 @@ const reasons = [
 ]
 
 function relayTable(): string {
-  const rows = Object.values<Attacker>(attackers).map(({ name, cells }) => [
-    name,
+  const rows = Object.values<Attacker>(attackers).map(({ name, does, cells }) => [
+    `**${name}.** ${does}`,
     ...columnIds.map((column) => {
       const { verdict, because } = cells[column]
       return verdict.replace('not stopped', '**not stopped**') + superscript(reasons.indexOf(because) + 1)
@@ -28,9 +28,8 @@ function relayTable(): string {
 
 const superscript = (number: number): string => [...`${number}`].map((digit) => '⁰¹²³⁴⁵⁶⁷⁸⁹'[Number(digit)]).join('')
 
-/** What each attacker does, and why they end as they do. */
+/** Why the attackers end as they do. */
 function relayReasons(): string {
-  const does = Object.values<Attacker>(attackers).map(({ name, does }) => `- **${name}.** ${does}\n`)
   const because = reasons.map((reason, index) => `${index + 1}. ${reason[0]?.toUpperCase()}${reason.slice(1)}.\n`)
-  return `${does.join('')}\nThe numbers in the table:\n\n${because.join('')}`
+  return because.join('')
 }

@@ -13,7 +13,7 @@ import {
   startIssuer,
 } from './support.ts'
 
-// What OWASP's ASVS 5 asks of an authorization server, as far as no other file shows it: see docs/owasp.md.
+// What OWASP's ASVS 5 asks of an authorization server, as far as no other file shows it: see SECURITY.md.
 
 const { metadata } = shop
 

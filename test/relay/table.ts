@@ -57,7 +57,7 @@ const finalizesFirst = 'finalizing takes only the token, if the order has no com
 export const attackers = {
   staticQr: {
     name: 'Static QR code',
-    does: 'Starts an order and mails a picture of the screen, with QR code and digits, to many people.',
+    does: 'Mails a picture of an order’s QR code and digits to many people.',
     cells: {
       return: noCode,
       known: noCode,
@@ -69,7 +69,7 @@ export const attackers = {
   },
   liveQr: {
     name: 'Live QR code',
-    does: 'Runs a page that starts an order when the victim opens it, and shows its QR code.',
+    does: 'Has a page that starts an order when the victim opens it.',
     cells: {
       return: noCode,
       known: noCode,
@@ -80,8 +80,8 @@ export const attackers = {
     },
   },
   liveQrWithCode: {
-    name: 'Live QR code with the code shown',
-    does: 'Does the same, and shows the digits of the order too.',
+    name: 'Live QR code and digits',
+    does: 'Shows its digits too.',
     cells: {
       return: noCode,
       known: noCode,
@@ -93,7 +93,7 @@ export const attackers = {
   },
   asksForCode: {
     name: 'Asks for the code',
-    does: 'Does the same, and asks the victim for the code that the phone shows after the approval.',
+    does: 'Also asks for the code that the phone then shows.',
     cells: {
       return: toldCode,
       known: toldCode,
@@ -105,7 +105,7 @@ export const attackers = {
   },
   foreignPage: {
     name: 'Text signed on a foreign page',
-    does: 'Starts and claims an order alone, and has the victim’s wallet sign its text on a page of their own.',
+    does: 'Claims an order alone, and has the victim’s wallet sign its text.',
     cells: {
       return: notStopped(alone),
       known: notStopped(alone),
@@ -117,7 +117,7 @@ export const attackers = {
   },
   handOver: {
     name: 'Hands a claimed order over',
-    does: 'Starts and claims an order, sends the victim the link that continues it, tells the digits and asks for the code.',
+    does: 'Claims an order, sends the victim the link that continues it, and asks for the code.',
     cells: {
       return: toldCode,
       known: toldCode,
@@ -129,7 +129,7 @@ export const attackers = {
   },
   sameNetwork: {
     name: 'Same network',
-    does: 'Shows the QR code and the digits and asks for the code, from the victim’s own network (a café, an office, a VPN exit).',
+    does: 'Asks for the code from the victim’s network (a café, an office, a VPN exit).',
     cells: {
       return: toldCode,
       known: toldCode,
@@ -141,7 +141,7 @@ export const attackers = {
   },
   stolenToken: {
     name: 'Stolen desktop token',
-    does: 'Reads the desktop token of the victim’s own order, in a log for instance, and finalizes it first.',
+    does: 'Finalizes the victim’s own order first, with a token from a log.',
     cells: {
       return: stopped('RETURN_CODE_REQUIRED', 'the victim types the code into their own computer'),
       known: stopped('COMPUTER_PROOF_INVALID', 'the victim’s computer needs no code, but has to prove its key'),
