@@ -2,28 +2,24 @@ import { NoncePurpose, type SignInService } from '../../gen/server/countersign/v
 import type { NonceRecord } from '../core/sign-in/nonce.ts'
 import type { SignIn } from '../core/sign-in/sign-in.ts'
 import type { WalletLinks } from '../core/sign-in/user-wallets.ts'
-import type { WalletNamed } from '../core/wallet/wallet.ts'
 import { CountersignError, invalidField } from '../shared/errors.ts'
-import { type Call, limited, type ServiceHandlers, sessionFields, setCookies, setSession } from './methods.ts'
+import { limited, type ServiceHandlers, sessionFields, setCookies, setSession } from './methods.ts'
 
 /** SignInService on the domain. Without `links`, nonces for adding a wallet are NOT_ENABLED. */
 export function signInHandlers(
   signIn: SignIn,
   links?: Pick<WalletLinks, 'issueNonce'>,
 ): ServiceHandlers<typeof SignInService> {
-  const issueLinkNonce = async (appName: string | undefined, wallet: WalletNamed, call: Call): Promise<NonceRecord> => {
-    if (links === undefined) {
-      throw new CountersignError('NOT_ENABLED', 'This service does not add wallets to users; leave out purpose')
-    }
-    const { challenge, cookies } = await links.issueNonce(appName, wallet, call.request)
-    setCookies(call, cookies)
-    return challenge
-  }
   return {
     issueNonce: limited('sign-in', async ({ appName, purpose, form, ...wallet }, call) => {
       if (purpose === NoncePurpose.LINK) {
         if (form) throw invalidField('form', 'form is for sign-ins; leave it out to add a wallet')
-        return answered(await issueLinkNonce(appName, wallet, call))
+        if (links === undefined) {
+          throw new CountersignError('NOT_ENABLED', 'This service does not add wallets to users; leave out purpose')
+        }
+        const { challenge, cookies } = await links.issueNonce(appName, wallet, call.request)
+        setCookies(call, cookies)
+        return answered(challenge)
       }
       if (!form) return answered(await signIn.issueNonce(appName, wallet, call.request))
       const issued = await signIn.issueForm(appName, wallet, call.request)

@@ -9,14 +9,34 @@ export function define(name: string, element: CustomElementConstructor): void {
 }
 
 /** Moves properties that were set before the element was defined to its class's setters, which they would hide. */
-export function adoptProperties<Element extends HTMLElement>(
-  element: Element,
-  names: readonly (keyof Element)[],
-): void {
-  for (const name of names.filter((each) => Object.hasOwn(element, each))) {
-    const value = element[name]
+export function adoptProperties(element: HTMLElement): void {
+  for (const [name, value] of Object.entries(element)) {
+    if (!(name in Object.getPrototypeOf(element))) continue
     Reflect.deleteProperty(element, name)
-    Reflect.set(element, name, value, element)
+    Reflect.set(element, name, value)
+  }
+}
+
+/**
+ * Gives an element's class properties with the given values at first. `changed` is called each time that one is set, with
+ * the element. The class declares their types.
+ */
+export function watchProperties<Element extends HTMLElement>(
+  { prototype }: { readonly prototype: Element },
+  atFirst: Partial<Element>,
+  changed: (element: Element) => void,
+): void {
+  for (const [name, value] of Object.entries(atFirst)) {
+    const values = new WeakMap<Element, unknown>()
+    Object.defineProperty(prototype, name, {
+      get(this: Element) {
+        return values.has(this) ? values.get(this) : value
+      },
+      set(this: Element, next) {
+        values.set(this, next)
+        changed(this)
+      },
+    })
   }
 }
 

@@ -3,7 +3,7 @@ import { isLoopbackHost } from '../../shared/origin.ts'
 import { englishTexts } from '../../shared/texts/english-element.ts'
 import type { Language } from '../../shared/texts/languages.ts'
 import type { ClientCalls } from '../client/calls.ts'
-import { adoptProperties, Base, define, dispatch } from '../client/custom-element.ts'
+import { adoptProperties, Base, define, dispatch, watchProperties } from '../client/custom-element.ts'
 import type { DesktopCalls } from '../client/desktop-orders.ts'
 import { type ClientErrorCode, CountersignClientError, failureOf, isPassing } from '../client/errors.ts'
 import { isTerminal } from '../client/order-watch.ts'
@@ -112,7 +112,31 @@ export class CountersignSignIn extends Base {
     'token-storage-key',
   ]
 
-  #given: SignInClient | undefined
+  static {
+    const atFirst = {
+      client: undefined,
+      startOrder: undefined,
+      hub: undefined,
+      extraWallets: [],
+      appAddress: undefined,
+    }
+    watchProperties(CountersignSignIn, atFirst, (element) => element.#schedule())
+  }
+
+  /** Client to use instead of one made from the attributes. Setting it starts a new order. */
+  declare client: SignInClient | undefined
+  /** Function that starts the order in place of the element. Setting it starts a new order. */
+  declare startOrder: StartOrderOnBackend | undefined
+  /** The Nimiq Hub, as `findWallets` takes it. Default: it is not listed. Setting it starts a new order. */
+  declare hub: HubOptions | undefined
+  /** Wallets that the page offers itself, as `findWallets` takes them. Setting them starts a new order. */
+  declare extraWallets: readonly FoundWallet[]
+  /**
+   * What wallet apps open, on phones: default, on a page at https, its own address without the fragment. Others get
+   * none, because no wallet opens them. Setting it starts a new order.
+   */
+  declare appAddress: AppAddress | undefined
+
   /** Client made from the attributes. */
   #made: SignInClient | undefined
   #texts: SignInTexts = englishTexts
@@ -120,10 +144,6 @@ export class CountersignSignIn extends Base {
   #language = ''
   /** Whether the page set the texts. */
   #hasOwnTexts = false
-  #startOrder: StartOrderOnBackend | undefined
-  #hub: HubOptions | undefined
-  #extraWallets: readonly FoundWallet[] = []
-  #appAddress: AppAddress | undefined
   #view: SignInView | undefined
   /** Text that the view shows while the connection holds. */
   #text = ''
@@ -135,26 +155,6 @@ export class CountersignSignIn extends Base {
   #device: { signIn?: DeviceSignIn } | undefined
   /** Whether these wallets come before the QR code. */
   #isDeviceFirst = false
-
-  /** Client to use instead of one made from the attributes. Setting it starts a new order. */
-  set client(client: SignInClient | undefined) {
-    this.#given = client
-    this.#schedule()
-  }
-
-  get client(): SignInClient | undefined {
-    return this.#given
-  }
-
-  /** Function that starts the order in place of the element. Setting it starts a new order. */
-  set startOrder(startOrder: StartOrderOnBackend | undefined) {
-    this.#startOrder = startOrder
-    this.#schedule()
-  }
-
-  get startOrder(): StartOrderOnBackend | undefined {
-    return this.#startOrder
-  }
 
   /**
    * Texts of the element. Those that are left out stay English. Default: English, or German on a page or a place of a
@@ -176,41 +176,8 @@ export class CountersignSignIn extends Base {
     return this.#texts
   }
 
-  /** The Nimiq Hub, as `findWallets` takes it. Default: it is not listed. Setting it starts a new order. */
-  set hub(hub: HubOptions | undefined) {
-    this.#hub = hub
-    this.#schedule()
-  }
-
-  get hub(): HubOptions | undefined {
-    return this.#hub
-  }
-
-  /** Wallets that the page offers itself, as `findWallets` takes them. Setting them starts a new order. */
-  set extraWallets(wallets: readonly FoundWallet[]) {
-    this.#extraWallets = wallets
-    this.#schedule()
-  }
-
-  get extraWallets(): readonly FoundWallet[] {
-    return this.#extraWallets
-  }
-
-  /**
-   * What wallet apps open, on phones: default, on a page at https, its own address without the fragment. Others get
-   * none, because no wallet opens them. Setting it starts a new order.
-   */
-  set appAddress(address: AppAddress | undefined) {
-    this.#appAddress = address
-    this.#schedule()
-  }
-
-  get appAddress(): AppAddress | undefined {
-    return this.#appAddress
-  }
-
   connectedCallback(): void {
-    adoptProperties(this, properties)
+    adoptProperties(this)
     void this.#learnLanguage()
     this.#view ??= new SignInView(this, this.#texts, {
       renew: () => {
@@ -256,7 +223,7 @@ export class CountersignSignIn extends Base {
       this.#show('offer', '')
     } else this.#begin()
     // Back from a wallet that took the place of the page.
-    const isBack = isOffered && this.#hub !== undefined && readSentSignIn() !== undefined
+    const isBack = isOffered && this.hub !== undefined && readSentSignIn() !== undefined
     if (this.#isDeviceFirst || isBack) void this.#openWallets()
   }
 
@@ -355,9 +322,9 @@ export class CountersignSignIn extends Base {
   }
 
   async #started(client: SignInClient, signal: AbortSignal): Promise<StartedOrder> {
-    if (this.#startOrder === undefined) return await client.startOrder({ ...this.#order(), signal })
+    if (this.startOrder === undefined) return await client.startOrder({ ...this.#order(), signal })
     const computerKey = await client.computerKey()
-    return await this.#startOrder({ ...(computerKey === undefined ? {} : { computerKey }), signal })
+    return await this.startOrder({ ...(computerKey === undefined ? {} : { computerKey }), signal })
   }
 
   /** Finalizes with a return code. Asks again after a wrong one. */
@@ -433,7 +400,7 @@ export class CountersignSignIn extends Base {
 
   /** Names the setting behind an error on a developer's own computer, unless the page has a client of its own. */
   #noteForDeveloper({ message }: CountersignClientError): void {
-    if (this.#given !== undefined || !isLoopbackHost(location.hostname)) return
+    if (this.client !== undefined || !isLoopbackHost(location.hostname)) return
     const { baseUrl, basePath = defaultBasePath } = this.#service()
     const address = new URL(baseUrl, location.href).origin + basePath
     // biome-ignore lint/suspicious/noConsole: the page shows users their own texts only.
@@ -452,8 +419,8 @@ export class CountersignSignIn extends Base {
 
   /** Whether a sign-in on this device would be what the page wants, and its client can make one. */
   #offersWallets(): boolean {
-    const kind = this.getAttribute('kind') ?? (this.#startOrder === undefined ? 'login' : undefined)
-    const canSignIn = this.#given === undefined || hasSignIn(this.#given)
+    const kind = this.getAttribute('kind') ?? (this.startOrder === undefined ? 'login' : undefined)
+    const canSignIn = this.client === undefined || hasSignIn(this.client)
     return kind === 'login' && canSignIn && !this.hasAttribute('cross-device-only')
   }
 
@@ -483,17 +450,17 @@ export class CountersignSignIn extends Base {
       const listed = this.getAttribute('adapter-id') ?? this.getAttribute('adapter-ids')
       const adapterIds = listed?.split(',').map((id) => id.trim())
       const name = this.#texts.wallets?.demoWallet ?? englishDeviceTexts.demoWallet
-      const service = this.#given === undefined ? this.#service() : this.#given.service
+      const service = this.client === undefined ? this.#service() : this.client.service
       // A page that has a demo wallet itself, as the service's own sign-in page, gets no second one.
-      const hasDemo = this.#extraWallets.some(({ kind }) => kind === 'demo')
+      const hasDemo = this.extraWallets.some(({ kind }) => kind === 'demo')
       const demo = service === undefined || hasDemo ? undefined : await offeredDemoWallet(service, { adapterIds, name })
       if (this.#device !== opened) return
       opened.signIn = new DeviceSignIn(place, {
-        client: this.#given !== undefined && hasSignIn(this.#given) ? this.#given : this.#service(),
+        client: this.client !== undefined && hasSignIn(this.client) ? this.client : this.#service(),
         adapterIds,
-        hub: this.#hub,
-        extra: demo === undefined ? this.#extraWallets : [...this.#extraWallets, demo],
-        appAddress: this.#appAddress ?? ownAddress(),
+        hub: this.hub,
+        extra: demo === undefined ? this.extraWallets : [...this.extraWallets, demo],
+        appAddress: this.appAddress ?? ownAddress(),
         autoPersistToken: this.#autoPersistToken(),
         returnTo: this.getAttribute('return-to') ?? undefined,
         texts: this.#texts,
@@ -536,7 +503,7 @@ export class CountersignSignIn extends Base {
 
   /** Whether the service is at an address that no phone can open, as while an application is made. */
   #isOnThisComputer(): boolean {
-    const { baseUrl } = this.#given === undefined ? this.#service() : (this.#given.service ?? { baseUrl: '' })
+    const { baseUrl } = this.client === undefined ? this.#service() : (this.client.service ?? { baseUrl: '' })
     return URL.canParse(baseUrl, location.href) && isLoopbackHost(new URL(baseUrl, location.href).hostname)
   }
 
@@ -550,7 +517,7 @@ export class CountersignSignIn extends Base {
   }
 
   #client(): SignInClient {
-    if (this.#given !== undefined) return this.#given
+    if (this.client !== undefined) return this.client
     this.#made ??= desktopOf(this.#service())
     return this.#made
   }
@@ -578,8 +545,6 @@ const afterApproval: Partial<Record<OrderStatus, TextName>> = { rejected: 'stopp
 const translations: Readonly<Record<Exclude<Language, 'en'>, () => Promise<Partial<SignInTexts>>>> = {
   de: async () => (await import('../../shared/texts/german-element.ts')).germanTexts,
 }
-
-const properties = ['client', 'startOrder', 'texts', 'hub', 'extraWallets', 'appAddress'] as const
 
 function hasSignIn(client: SignInClient): client is SignInClient & SignInCalls {
   return ![client.signInWallet, client.prepareSignIn, client.issueNonce].includes(undefined)

@@ -1,6 +1,14 @@
 import { builtInAdapters, isBuiltIn } from '../../shared/adapters.ts'
 import { type ChooserTexts, textsIn } from '../../shared/texts/chooser.ts'
-import { adoptProperties, attachStyledRoot, Base, define, dispatch, part } from '../client/custom-element.ts'
+import {
+  adoptProperties,
+  attachStyledRoot,
+  Base,
+  define,
+  dispatch,
+  part,
+  watchProperties,
+} from '../client/custom-element.ts'
 import { isPhone } from '../client/page.ts'
 import { AppLink, iconPlace, setFlag, showIcon, walletApps } from './apps.ts'
 import { chooserStyle } from './chooser-style.ts'
@@ -16,27 +24,35 @@ import type { AppAddress, CountersignWalletsEvents, FoundWallet, WalletApp, Wall
  * Names and icons are the wallets' own claims. They are shown as text and as images, and grant nothing.
  */
 export class CountersignWallets extends Base {
-  #finder: WalletFinder | undefined
+  static {
+    watchProperties(
+      CountersignWallets,
+      { apps: walletApps, adapterIds: undefined, selected: undefined, disabled: false },
+      (element) => element.#show(),
+    )
+    watchProperties(CountersignWallets, { finder: undefined }, (element) => element.#follow())
+  }
+
+  /** The search whose wallets are listed. The page makes it, with `findWallets`, and stops it. */
+  declare finder: WalletFinder | undefined
+  /** The apps to offer, on phones only. Default: {@link walletApps}. Those that are found in the page are left out. */
+  declare apps: readonly WalletApp[]
+  /**
+   * Adapters that the service, or the order, takes: other apps are left out. Default: all. The finder has an option of
+   * its own.
+   */
+  declare adapterIds: readonly string[] | undefined
+  /** Id of the wallet that is marked as the chosen one. */
+  declare selected: string | undefined
+  /** Whether nothing can be chosen, such as while a wallet asks its user. */
+  declare disabled: boolean
+
   #unsubscribe: (() => void) | undefined
   #texts: Partial<ChooserTexts> = {}
-  #apps: readonly WalletApp[] = walletApps
-  #adapterIds: readonly string[] | undefined
   #appAddress: AppAddress | undefined
-  #selected: string | undefined
-  #disabled = false
   #view: View | undefined
   readonly #rows = new Map<string, WalletRow>()
   readonly #links = new Map<string, AppLink>()
-
-  /** The search whose wallets are listed. The page makes it, with `findWallets`, and stops it. */
-  set finder(finder: WalletFinder | undefined) {
-    this.#finder = finder
-    this.#follow()
-  }
-
-  get finder(): WalletFinder | undefined {
-    return this.#finder
-  }
 
   /**
    * Texts of the chooser. Those that are left out are German if the page or a part of it around the chooser is,
@@ -65,51 +81,8 @@ export class CountersignWallets extends Base {
     return this.#appAddress
   }
 
-  /** The apps to offer, on phones only. Default: {@link walletApps}. Those that are found in the page are left out. */
-  set apps(apps: readonly WalletApp[]) {
-    this.#apps = apps
-    this.#show()
-  }
-
-  get apps(): readonly WalletApp[] {
-    return this.#apps
-  }
-
-  /**
-   * Adapters that the service, or the order, takes: other apps are left out. Default: all. The finder has an option of
-   * its own.
-   */
-  set adapterIds(adapterIds: readonly string[] | undefined) {
-    this.#adapterIds = adapterIds
-    this.#show()
-  }
-
-  get adapterIds(): readonly string[] | undefined {
-    return this.#adapterIds
-  }
-
-  /** Id of the wallet that is marked as the chosen one. */
-  set selected(id: string | undefined) {
-    this.#selected = id
-    this.#show()
-  }
-
-  get selected(): string | undefined {
-    return this.#selected
-  }
-
-  /** Whether nothing can be chosen, such as while a wallet asks its user. */
-  set disabled(disabled: boolean) {
-    this.#disabled = disabled
-    this.#show()
-  }
-
-  get disabled(): boolean {
-    return this.#disabled
-  }
-
   connectedCallback(): void {
-    adoptProperties(this, properties)
+    adoptProperties(this)
     this.#view ??= makeView(this)
     this.#follow()
   }
@@ -121,7 +94,7 @@ export class CountersignWallets extends Base {
 
   #follow(): void {
     this.#unsubscribe?.()
-    this.#unsubscribe = this.isConnected ? this.#finder?.subscribe(() => this.#show()) : undefined
+    this.#unsubscribe = this.isConnected ? this.finder?.subscribe(() => this.#show()) : undefined
     this.#show()
   }
 
@@ -129,11 +102,11 @@ export class CountersignWallets extends Base {
     const view = this.#view
     if (view === undefined || !this.isConnected) return
     const texts = this.texts
-    const wallets = this.#finder?.wallets ?? []
+    const wallets = this.finder?.wallets ?? []
     const apps = this.#appsFor(wallets)
     const hasOwn = wallets.some(({ kind }) => kind === 'page')
     const hasOthers = wallets.length + apps.length > 0
-    const isLooking = this.#finder?.isLooking ?? false
+    const isLooking = this.finder?.isLooking ?? false
     const none = !hasOthers ? texts.none : isPhone() ? texts.choose : texts.noneButOthers
     say(view.status, hasOwn ? texts.choose : isLooking ? texts.looking : none)
     say(view.hint, hasOwn || apps.length > 0 ? '' : isPhone() ? texts.noneOnPhone : texts.noneOnComputer)
@@ -152,7 +125,7 @@ export class CountersignWallets extends Base {
       const isNameTaken = wallets.some(({ id, name, adapterId }) => {
         return id !== wallet.id && name === wallet.name && adapterId === wallet.adapterId
       })
-      row.show(wallet, texts, { isNameTaken, isSelected: wallet.id === this.#selected, isDisabled: this.#disabled })
+      row.show(wallet, texts, { isNameTaken, isSelected: wallet.id === this.selected, isDisabled: this.disabled })
       return row.item
     })
     for (const id of this.#rows.keys()) if (!wallets.some((wallet) => wallet.id === id)) this.#rows.delete(id)
@@ -166,7 +139,7 @@ export class CountersignWallets extends Base {
     const links = apps.map((app) => {
       const link = this.#links.get(app.id) ?? new AppLink(this)
       this.#links.set(app.id, link)
-      link.show(app, this.#appAddress, texts, this.#disabled)
+      link.show(app, this.#appAddress, texts, this.disabled)
       return link.item
     })
     arrange(view.appList, links)
@@ -175,8 +148,8 @@ export class CountersignWallets extends Base {
   /** On a phone, a wallet that is in the page is most likely the app that opened it. */
   #appsFor(wallets: readonly FoundWallet[]): readonly WalletApp[] {
     if (this.#appAddress === undefined || !isPhone()) return []
-    const adapterIds = this.#adapterIds
-    return this.#apps.filter(
+    const adapterIds = this.adapterIds
+    return this.apps.filter(
       (app) =>
         !wallets.some(({ name, kind }) => kind === 'page' && name === app.name) &&
         (adapterIds === undefined || app.adapterIds.some((id) => adapterIds.includes(id))),
@@ -184,11 +157,9 @@ export class CountersignWallets extends Base {
   }
 
   #choose(wallet: FoundWallet): void {
-    if (!this.#disabled) dispatch(this, 'countersign:wallet', { wallet })
+    if (!this.disabled) dispatch(this, 'countersign:wallet', { wallet })
   }
 }
-
-const properties = ['finder', 'texts', 'appAddress', 'apps', 'adapterIds', 'selected', 'disabled'] as const
 
 /** The content of the element's shadow root. */
 type View = ReturnType<typeof makeView>

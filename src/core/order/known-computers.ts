@@ -104,7 +104,7 @@ export class KnownComputers {
     { orderId, at }: { readonly orderId: string; readonly at: number },
     computer: FinalizingComputer,
   ): Promise<boolean> {
-    const change = (record: ComputersRecord, now: number): ComputersRecord | undefined => {
+    return await this.#change(wallet, (record, now) => {
       if (at <= record.closedUntil || at <= now - orderMs) return undefined
       if (record.orders.some((order) => order.orderId === orderId)) return undefined
       const known = record.computers.find((one) => one.id === id)
@@ -117,8 +117,7 @@ export class KnownComputers {
       const others = record.computers.filter((one) => one !== known).slice(0, maxComputers - 1)
       const computers = [newest, ...others].sort((a, b) => b.createdAt - a.createdAt)
       return closeOrder({ ...record, computers }, orderId, now)
-    }
-    return await this.#change(wallet, change)
+    })
   }
 
   /**
@@ -126,16 +125,11 @@ export class KnownComputers {
    * days.
    */
   async noteUse(wallet: WalletIdentity, id: string, computer: FinalizingComputer): Promise<void> {
-    const change = (record: ComputersRecord, lastUsedAt: number): ComputersRecord | undefined =>
-      record.computers.some((one) => one.id === id)
-        ? {
-            ...record,
-            computers: record.computers.map((one) =>
-              one.id === id ? { ...one, lastUsedAt, ...this.#described(computer) } : one,
-            ),
-          }
-        : undefined
-    await this.#change(wallet, change)
+    await this.#change(wallet, (record, lastUsedAt) => {
+      const known = record.computers.find((one) => one.id === id)
+      const used = known && { ...known, lastUsedAt, ...this.#described(computer) }
+      return used && { ...record, computers: record.computers.map((one) => (one === known ? used : one)) }
+    })
   }
 
   /** The known computers of a wallet, newest first. */

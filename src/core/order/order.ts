@@ -171,9 +171,9 @@ export type ReturnCodeCheck = 'absent' | 'wrong' | 'right'
  */
 export type OrderIntent =
   | {
-      readonly type: 'claim'
+      readonly type: 'claim' | 'redeem'
       /**
-       * Hash of the challenge token that this claim gets; then those that an earlier try by the same phone may have got
+       * Hash of the challenge token that this call gets; then those that an earlier try by the same phone may have got
        * while the server had another secret.
        */
       readonly challengeTokenHashes: readonly [string, ...string[]]
@@ -184,20 +184,13 @@ export type OrderIntent =
       readonly challengeTokenHashes: readonly [string, ...string[]]
       readonly sessionId: string
     }
-  | { readonly type: 'preview' }
-  | { readonly type: 'readChallenge' }
-  | { readonly type: 'approve'; readonly proof: Proof }
+  | { readonly type: 'preview' | 'readChallenge' | 'reject' | 'cancel' | 'expire' }
   /** Before and after an RPC is asked about a contract wallet's proof; after it only if it did not answer. */
-  | { readonly type: 'beginContractCheck' }
-  | { readonly type: 'undoContractCheck' }
-  | { readonly type: 'reject' }
-  | { readonly type: 'cancel' }
+  | { readonly type: 'beginContractCheck' | 'undoContractCheck' }
+  | { readonly type: 'approve'; readonly proof: Proof }
   | FinalizeIntent
   | { readonly type: 'handOver'; readonly ticketHash: string; readonly expiresAt: number }
-  /** The hashes are as for a claim. */
-  | { readonly type: 'redeem'; readonly challengeTokenHashes: readonly [string, ...string[]] }
   | ({ readonly type: 'settleTakeBack' } & TakeBackOutcome)
-  | { readonly type: 'expire' }
 
 interface FinalizeIntent {
   readonly type: 'finalize'
@@ -431,10 +424,9 @@ export function isUnsettled({ takenBack }: OrderRecord): boolean {
 
 /** Whether the order has made a session or linked a wallet, or is about to, and is not taken back. */
 function canBeTakenBack(order: OrderRecord): boolean {
+  const { status, takenBack } = order
   return (
-    order.status === 'finalized' &&
-    withRecipe(order, ({ takeBack }) => takeBack !== undefined) &&
-    order.takenBack === undefined
+    status === 'finalized' && takenBack === undefined && withRecipe(order, ({ takeBack }) => takeBack !== undefined)
   )
 }
 
@@ -445,20 +437,16 @@ function isRetry(order: OrderRecord, intent: OrderIntent, now: number): boolean 
     case 'claimFromInbox':
       return !isTerminal(order.status) && intent.challengeTokenHashes.some((hash) => isOfPhone(order, hash))
     case 'redeem': {
-      const { challengeTokenHash, handOver } = order
+      const { status, challengeTokenHash = '', handOver } = order
       const until = (handOver?.redeemedAt ?? Number.NEGATIVE_INFINITY) + redeemRetryMs
+      return !isTerminal(status) && now < until && intent.challengeTokenHashes.includes(challengeTokenHash)
+    }
+    case 'approve': {
+      const { status, proof } = order
       return (
-        !isTerminal(order.status) &&
-        now < until &&
-        intent.challengeTokenHashes.some((hash) => hash === challengeTokenHash)
+        (status === 'approved' || status === 'finalized') && proof !== undefined && isSameProof(proof, intent.proof)
       )
     }
-    case 'approve':
-      return (
-        (order.status === 'approved' || order.status === 'finalized') &&
-        order.proof !== undefined &&
-        isSameProof(order.proof, intent.proof)
-      )
     case 'reject':
       return order.status === 'rejected' || order.takenBack !== undefined
     case 'cancel':
@@ -505,14 +493,10 @@ function advance(order: OrderRecord, command: OrderCommand, now: number): OrderO
     }
     case 'readChallenge':
       return { order: move(order, 'waiting_user', now) }
-    case 'approve':
-      return {
-        order: {
-          ...move(order, 'approved', now),
-          proof: command.proof,
-          ...(command.approval === undefined ? {} : { approval: command.approval }),
-        },
-      }
+    case 'approve': {
+      const { proof, approval } = command
+      return { order: { ...move(order, 'approved', now), proof, ...given({ approval }) } }
+    }
     case 'beginContractCheck':
       // Counted in the order itself, so that checks made at the same time are all counted.
       return { order: { ...order, contractChecks: (order.contractChecks ?? 0) + 1 } }

@@ -88,13 +88,13 @@ export function tracedLogin(resolveLogin: ResolveLogin, tracing: Tracing): Resol
 
 /** Asks the application for the user of a proven identity. LOGIN_REFUSED if it returns null. */
 export async function askResolveLogin(resolveLogin: ResolveLogin, identity: ProvenIdentity): Promise<HostUser> {
-  const user = await askApplication(
+  const found = await askApplication(
     'resolveLogin()',
     () => resolveLogin(identity),
-    (what, answer) => (answer === null ? null : answers.user(what, answer)),
+    (what, answer) => (answer === null ? null : user(what, answer)),
   )
-  if (user === null) throw refused('LOGIN_REFUSED')
-  return user
+  if (found === null) throw refused('LOGIN_REFUSED')
+  return found
 }
 
 /** Parts of {@link ApplicationUsers}. */
@@ -168,27 +168,13 @@ export function guardedHost(host: Host, tracing?: Tracing): Host {
     tracing === undefined
       ? askApplication(what, step, read)
       : tracing.step({ kind: 'application', name: what.replace('()', '') }, () => askApplication(what, step, read))
-  return {
-    resolveUser: (identity, request) =>
-      ask('sessionHost.resolveUser()', () => host.resolveUser(identity, request), answers.user),
-    createSession: (user, identity, request, order) =>
-      ask(
-        'sessionHost.createSession()',
-        () => host.createSession(user, identity, request, order),
-        answers.issuedSession,
-      ),
-    orderSessionId: (order) => ask('sessionHost.orderSessionId()', () => host.orderSessionId(order), answers.id),
-    endOrderSession: (session) =>
-      ask('sessionHost.endOrderSession()', () => host.endOrderSession(session), answers.yesOrNo),
-    currentSession: (request) =>
-      ask('sessionHost.currentSession()', () => host.currentSession(request), answers.currentSession),
-    signOut: (request) => ask('sessionHost.signOut()', () => host.signOut(request), answers.cookies),
-    listSessions: (userId, request) =>
-      ask('sessionHost.listSessions()', () => host.listSessions(userId, request), answers.sessions),
-    revokeSession: (userId, sessionId, request) =>
-      ask('sessionHost.revokeSession()', () => host.revokeSession(userId, sessionId, request), answers.yesOrNo),
-    introspect: (token, form) => ask('sessionHost.introspect()', () => host.introspect(token, form), answers.session),
-  }
+  const guarded = Object.entries<Read<unknown>>(answers).map(([name, read]) => {
+    const method = name as keyof Host
+    const step = (...given: [never, never, never, never]): unknown =>
+      ask(`sessionHost.${name}()`, () => host[method](...given), read)
+    return [name, step]
+  })
+  return Object.fromEntries(guarded)
 }
 
 // What the application answers is copied field by field, and each field is read once: an object can have getters or be
@@ -282,17 +268,22 @@ const session = object<Omit<Session, 'firstWallet'>>({
   computerId: optional(id),
 })
 
+const user = object<HostUser>({ id })
+
+const yesOrNo: Read<boolean> = (what, answer) => {
+  if (typeof answer === 'boolean') return answer
+  throw new TypeError(`${what} must be true or false`)
+}
+
 /** How to read what each method of a host answers. */
-const answers = {
-  id,
-  user: object<HostUser>({ id }),
-  issuedSession: object<IssuedSession>({ token, session, cookies }),
+const answers: { readonly [Method in keyof Host]: Read<Awaited<ReturnType<Host[Method]>>> } = {
+  resolveUser: user,
+  createSession: object<IssuedSession>({ token, session, cookies }),
+  orderSessionId: id,
+  endOrderSession: yesOrNo,
   currentSession: object<CurrentSession>({ session, cookies }),
-  cookies,
-  sessions: listOf(session),
-  session: optional(session),
-  yesOrNo: ((what, answer) => {
-    if (typeof answer === 'boolean') return answer
-    throw new TypeError(`${what} must be true or false`)
-  }) satisfies Read<boolean>,
-} as const
+  signOut: cookies,
+  listSessions: listOf(session),
+  revokeSession: yesOrNo,
+  introspect: optional(session),
+}

@@ -119,17 +119,17 @@ interface FoundSession {
  * case.
  */
 export class StoredSessions {
-  readonly #store: Store
+  protected readonly store: Store
   readonly ends: SessionEnds
 
   constructor(store: Store, ends: SessionEnds = noSessionEnds) {
-    this.#store = store
+    this.store = store
     this.ends = ends
   }
 
   /** The live sessions of a user, newest first. */
   async list(userId: string): Promise<Session[]> {
-    const ids = await this.#store.members(indexOf(userId))
+    const ids = await this.store.members(indexOf(userId))
     const found = await Promise.all(ids.map((id) => this.#readWithAddress(id)))
     const over = ids.filter((_, index) => found[index] === undefined)
     // The list that was read is right without this; if it fails, the next one does it.
@@ -144,18 +144,18 @@ export class StoredSessions {
   /** Ends a session of a user. Resolves with false if the user has no live session with this id. */
   async end(userId: string, id: string): Promise<boolean> {
     for (;;) {
-      const found = await this.read(id)
+      const found = await this.readStored(id)
       if (found === undefined) {
-        await this.#store.removeMember(indexOf(userId), id)
+        await this.store.removeMember(indexOf(userId), id)
         return false
       }
       if (found.session.userId !== userId) return false
       await this.ends.ending(found.session)
       // A mark takes its place, so that a request in flight can neither extend the session nor make it again.
-      const marked = await this.#store.compareAndSet(keyOf(id), found.version, endedMark, { ttlMs: endedMs })
+      const marked = await this.store.compareAndSet(keyOf(id), found.version, endedMark, { ttlMs: endedMs })
       if (!marked) continue
       await this.forgetAddress(found.session)
-      await this.#store.removeMember(indexOf(userId), id)
+      await this.store.removeMember(indexOf(userId), id)
       return true
     }
   }
@@ -175,31 +175,31 @@ export class StoredSessions {
 
   /** Forgets the address of a session that is kept apart from it. */
   async forgetAddress({ id, ip }: Session): Promise<void> {
-    if (ip === '') await this.#store.take(addressKeyOf(id))
+    if (ip === '') await this.store.take(addressKeyOf(id))
   }
 
   /** The live sessions of all users. One can come twice. */
   async *all(scan: NonNullable<Store['scan']>): AsyncGenerator<Session> {
     for await (const { value } of scan(keyOf(''))) {
       const record = readSession(value)
-      if (isLive(record, this.#store.now())) yield record.session
+      if (isLive(record, this.store.now())) yield record.session
     }
   }
 
   /** The live session with this id, or `undefined`. */
-  async read(id: string): Promise<FoundSession | undefined> {
-    const stored = await this.#store.get(keyOf(id))
+  protected async readStored(id: string): Promise<FoundSession | undefined> {
+    const stored = await this.store.get(keyOf(id))
     if (stored === undefined) return undefined
     const record = readSession(stored.value)
-    if (!isLive(record, this.#store.now())) return undefined
+    if (!isLive(record, this.store.now())) return undefined
     return { session: record.session, tokenHash: record.tokenHash, version: stored.version }
   }
 
-  /** As {@link read}, with the address also if it is kept apart. */
+  /** As {@link readStored}, with the address also if it is kept apart. */
   async #readWithAddress(id: string): Promise<FoundSession | undefined> {
-    const found = await this.read(id)
+    const found = await this.readStored(id)
     if (found === undefined || found.session.ip !== '') return found
-    const ip = (await this.#store.get(addressKeyOf(id)))?.value ?? ''
+    const ip = (await this.store.get(addressKeyOf(id)))?.value ?? ''
     return { ...found, session: { ...found.session, ip } }
   }
 
@@ -211,8 +211,8 @@ export class StoredSessions {
 
   /** Takes a session that was found to be over off the list, unless it has arrived since. */
   async #takeOff(userId: string, id: string): Promise<void> {
-    if ((await this.#keepAway(id)) || (await this.read(id)) === undefined) {
-      await this.#store.removeMember(indexOf(userId), id)
+    if ((await this.#keepAway(id)) || (await this.readStored(id)) === undefined) {
+      await this.store.removeMember(indexOf(userId), id)
     }
   }
 
@@ -222,7 +222,7 @@ export class StoredSessions {
    * The mark keeps it out: arriving after its removal from the list, it would be live and in no list.
    */
   async #keepAway(id: string): Promise<boolean> {
-    return await this.#store.create(keyOf(id), endedMark, { ttlMs: endedMs })
+    return await this.store.create(keyOf(id), endedMark, { ttlMs: endedMs })
   }
 }
 
@@ -234,17 +234,14 @@ export class StoredSessions {
  * A session's id is made from a hash of the random part, so that one read finds the session of a token, and a session
  * can be ended by its id.
  */
-export class Sessions {
+export class Sessions extends StoredSessions {
   readonly #settings: SessionSettings
-  readonly #store: Store
-  readonly #stored: StoredSessions
   readonly #keyring: Keyring
   readonly #recent: RecentTokens
 
   constructor(settings: SessionSettings, store: Store, keyring: Keyring, ends?: SessionEnds) {
+    super(store, ends)
     this.#settings = settings
-    this.#store = store
-    this.#stored = new StoredSessions(store, ends)
     this.#keyring = keyring
     this.#recent = new RecentTokens(settings.cachedTokens)
     keyring.follow(() => () => this.#recent.clear())
@@ -273,7 +270,7 @@ export class Sessions {
   /** Makes or finds the session of a secret part. Resolves with undefined if it has ended. */
   async #make(details: SessionDetails, secretPart: string, refusalOf: CheckRefusal): Promise<MadeSession | undefined> {
     const id = sessionIdOf(secretPart)
-    const createdAt = this.#store.now()
+    const createdAt = this.store.now()
     const expiresAt = createdAt + Math.min(this.#settings.ttlSeconds, this.#settings.absoluteTtlSeconds) * 1000
     const session: Session = { id, ...details, createdAt, expiresAt }
     const addressMs = this.#addressMs()
@@ -283,23 +280,23 @@ export class Sessions {
     const list = indexOf(session.userId)
     // Sent together. The token is returned once all are stored, so no list misses a session that is in use.
     const [created, surplus] = await Promise.all([
-      this.#store.create(keyOf(id), recordText(record), life),
-      this.#store.addMember(list, id, life, maxSessionsPerUser),
+      this.store.create(keyOf(id), recordText(record), life),
+      this.store.addMember(list, id, life, maxSessionsPerUser),
       this.#keepAddress(session, Math.min(addressMs ?? 0, life.ttlMs)),
     ])
     const refusal = await refusalOf()
-    const made = created ? session : (await this.#stored.read(id))?.session
+    const made = created ? session : (await this.readStored(id))?.session
     if (made === undefined) {
-      await this.#store.removeMember(list, id)
+      await this.store.removeMember(list, id)
       return undefined
     }
     if (refusal !== undefined) {
-      await this.#stored.end(session.userId, id)
+      await this.end(session.userId, id)
       throw refusal
     }
     // One that cannot be ended now stays in the list, and the next sign-in ends it.
     if (created && surplus.length > 0) {
-      await Promise.allSettled(surplus.map((each) => this.#stored.endListed(session.userId, each)))
+      await Promise.allSettled(surplus.map((each) => this.endListed(session.userId, each)))
     }
     const signed = (form: CredentialForm): string => `${secretPart}.${this.#keyring.sign(purposes[form], secretPart)}`
     return { token: signed('token'), cookie: signed('cookie'), session: made }
@@ -308,7 +305,7 @@ export class Sessions {
   /** The live session of a token or cookie, or `undefined`. Changes nothing. */
   async find(token: string, form: CredentialForm = 'token'): Promise<Session | undefined> {
     const signed = this.#tokenOf(token, form)
-    return signed && this.#sessionIn(signed, await this.#store.get(keyOf(signed.sessionId)))?.session
+    return signed && this.#sessionIn(signed, await this.store.get(keyOf(signed.sessionId)))?.session
   }
 
   /** The id of the session of a token or cookie, which may have ended; `undefined` if this server did not sign it. */
@@ -323,8 +320,8 @@ export class Sessions {
     mayLast: (session: Session) => boolean = () => true,
   ): Promise<{ session: Session; extended: boolean } | undefined> {
     const signed = this.#tokenOf(token, form)
-    const stored = signed && (await this.#store.get(keyOf(signed.sessionId)))
-    const now = this.#store.now()
+    const stored = signed && (await this.store.get(keyOf(signed.sessionId)))
+    const now = this.store.now()
     const found = signed && this.#sessionIn(signed, stored, now)
     if (found === undefined) return undefined
     const extended = mayLast(found.session) ? this.#extend(found.session, now) : undefined
@@ -335,10 +332,10 @@ export class Sessions {
 
   /** Extends a session that was read, if due, because it was used by other means than its token or cookie. */
   async extend(session: Session): Promise<void> {
-    const now = this.#store.now()
+    const now = this.store.now()
     // Most uses end here, without another read.
     if (this.#extend(session, now) === undefined) return
-    const found = await this.#stored.read(session.id)
+    const found = await this.readStored(session.id)
     const extended = found && this.#extend(found.session, now)
     if (found !== undefined && extended !== undefined) await this.#replace(found, extended, now)
   }
@@ -352,38 +349,19 @@ export class Sessions {
     const record: SessionRecord = { session: extended, tokenHash: found.tokenHash }
     const life = { ttlMs: extended.expiresAt - now }
     // The list first: a list that contains an expired session is harmless, one that misses a live session is not.
-    await this.#store.addMember(indexOf(extended.userId), extended.id, life, maxSessionsPerUser)
-    const replaced = await this.#store.compareAndSet(keyOf(extended.id), found.version, recordText(record), life)
+    await this.store.addMember(indexOf(extended.userId), extended.id, life, maxSessionsPerUser)
+    const replaced = await this.store.compareAndSet(keyOf(extended.id), found.version, recordText(record), life)
     if (replaced) return { session: extended, extended: true }
     // Another request was faster, and extended the session or ended it.
     const fresh = await this.read(extended.id)
     if (fresh !== undefined) return { session: fresh, extended: false }
-    await this.#store.removeMember(indexOf(extended.userId), extended.id)
+    await this.store.removeMember(indexOf(extended.userId), extended.id)
     return undefined
   }
 
   /** The live session with this id, or `undefined`. Changes nothing. */
   async read(id: string): Promise<Session | undefined> {
-    return (await this.#stored.read(id))?.session
-  }
-
-  /** The live sessions of a user, newest first. */
-  async list(userId: string): Promise<Session[]> {
-    return await this.#stored.list(userId)
-  }
-
-  /** Ends a session of a user. Resolves with false if the user has no live session with this id. */
-  async end(userId: string, id: string): Promise<boolean> {
-    return await this.#stored.end(userId, id)
-  }
-
-  /** Takes a session away from its user: see {@link StoredSessions.revoke}. */
-  async revoke(userId: string, id: string): Promise<boolean> {
-    return await this.#stored.revoke(userId, id)
-  }
-
-  get ends(): SessionEnds {
-    return this.#stored.ends
+    return (await this.readStored(id))?.session
   }
 
   /**
@@ -398,7 +376,7 @@ export class Sessions {
   }
 
   async #takeBack(userId: string, id: string): Promise<boolean> {
-    const { wasLive, session } = await changeRecord(this.#store, keyOf(id), readSession, async (record, now) => {
+    const { wasLive, session } = await changeRecord(this.store, keyOf(id), readSession, async (record, now) => {
       const live = record !== undefined && isLive(record, now)
       if (live) await this.ends.ending({ id, userId })
       // A mark that is there for another reason is replaced too: it could end before a request that is in flight now.
@@ -407,8 +385,8 @@ export class Sessions {
       const session = record !== undefined && 'session' in record ? record.session : undefined
       return { value, life: { ttlMs: endedMs }, wasLive, session }
     })
-    if (session !== undefined) await this.#stored.forgetAddress(session)
-    await this.#store.removeMember(indexOf(userId), id)
+    if (session !== undefined) await this.forgetAddress(session)
+    await this.store.removeMember(indexOf(userId), id)
     return wasLive
   }
 
@@ -420,7 +398,7 @@ export class Sessions {
   }
 
   #keepAddress({ id, ip }: Session, ttlMs: number): Promise<unknown> | undefined {
-    return ip !== '' && ttlMs > 0 ? this.#store.create(addressKeyOf(id), ip, { ttlMs }) : undefined
+    return ip !== '' && ttlMs > 0 ? this.store.create(addressKeyOf(id), ip, { ttlMs }) : undefined
   }
 
   /** Time at which a session ends however much it is used. */
@@ -446,7 +424,7 @@ export class Sessions {
   #sessionIn(
     signed: SignedToken,
     stored: VersionedValue | undefined,
-    now = this.#store.now(),
+    now = this.store.now(),
   ): FoundSession | undefined {
     if (stored === undefined || !isSameText(signed.last, stored)) signed.last = stored && readFor(signed, stored)
     const { last, tokenHash } = signed

@@ -4,14 +4,13 @@ import { type ProvenIdentity, type WalletIdentity, walletOf } from '../wallet/wa
 import type { HeldWallet, Session } from './host.ts'
 import { isOfWallet, type PastSession, type SessionEnds, StoredSessions } from './sessions.ts'
 import {
-  type FoundClaim,
+  blockOf,
   firstWalletIn,
   type StoredUser,
   UserRecords,
   userIn,
   type WalletClaim,
   WalletClaims,
-  type WalletEntry,
   type WalletUser,
   walletIn,
 } from './user-records.ts'
@@ -359,7 +358,7 @@ export class UserAdministration {
       const [stored, found] = [await this.#records.load(userId), await this.#claims.of(wallet)]
       if (stored === undefined || stored.record.deleting) return
       const { wallets, firstWallet, ...record } = stored.record
-      const staying = wallets.filter((entry) => !isSame(entry, wallet) || entry.claim === found?.claim?.claim)
+      const staying = wallets.filter((entry) => nameOf(entry) !== nameOf(wallet) || entry.claim === found?.claim?.claim)
       // A wallet that has come back by another move is the user's own again.
       const isGone = found?.claim?.userId !== userId && firstWallet === `${wallet.adapterId}:${wallet.address}`
       const first = isGone ? {} : given({ firstWallet })
@@ -416,12 +415,4 @@ function identityOfSession(session: Session): ProvenIdentity {
 
 function nameOf({ adapterId, subject }: WalletIdentity): string {
   return `${adapterId}\n${subject}`
-}
-
-function blockOf(found: FoundClaim | undefined): { readonly blockedAt?: number } {
-  return found?.blockedAt === undefined ? {} : { blockedAt: found.blockedAt }
-}
-
-function isSame(entry: WalletEntry, { adapterId, subject }: WalletIdentity): boolean {
-  return entry.adapterId === adapterId && entry.subject === subject
 }

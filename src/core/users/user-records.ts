@@ -236,7 +236,7 @@ export class WalletClaims {
    * version. Resolves with false if another caller was faster. A wallet that is blocked stays so.
    */
   async touch(wallet: WalletIdentity, found: FoundClaim | undefined): Promise<boolean> {
-    return await this.#write(wallet, { unlinkedAt: this.#store.now(), ...(found && blockOf(found)) }, found)
+    return await this.#write(wallet, { unlinkedAt: this.#store.now(), ...blockOf(found) }, found)
   }
 
   /**
@@ -318,7 +318,8 @@ function readClaim(stored: VersionedValue | undefined): FoundClaim | undefined {
   return { claim: 'userId' in record ? record : undefined, blockedAt: record.blockedAt, version: stored.version }
 }
 
-function blockOf({ blockedAt }: { readonly blockedAt?: number | undefined }): WalletRecord {
+/** When a wallet was blocked; empty if it is not. */
+export function blockOf({ blockedAt }: { readonly blockedAt?: number | undefined } = {}): WalletRecord {
   return blockedAt === undefined ? {} : { blockedAt }
 }
 

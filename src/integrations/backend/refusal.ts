@@ -44,7 +44,9 @@ export function admission(
   return async (request) => {
     const admitted = await admit(verifier, request)
     if (groups === undefined || 'refusal' in admitted || isInAny(admitted.session.groups, groups)) return admitted
-    return { refusal: groupRequired(groups.join(',')) }
+    const names = groups.join(',')
+    const message = `This is for members of ${names}; ask the operator to add you`
+    return refused(403, { code: 'GROUP_REQUIRED', message, metadata: { groups: names } })
   }
 }
 
@@ -54,38 +56,18 @@ async function admit(verifier: SessionVerifier, request: RequestInput): Promise<
     if (session !== undefined) return { session }
     // A verifier of the application's own, or of its tests, can lack the method.
     const message = verifier.cookieRefusal?.(request)
-    return { refusal: message === undefined ? signInFirst : originNotTrusted(message) }
+    if (message !== undefined) return refused(403, { code: 'ORIGIN_NOT_TRUSTED', message })
+    return refused(401, { code: 'SESSION_REQUIRED', message: 'This call needs a live session: sign in' })
   } catch (error) {
-    if (error instanceof SessionCheckError) return { refusal: unavailable(error) }
-    throw error
+    if (!(error instanceof SessionCheckError)) throw error
+    const { retryAfterMs } = error
+    const retry = retryAfterMs === undefined ? {} : { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) }
+    const message = 'Sessions cannot be checked at the moment; try again shortly'
+    return refused(503, { code: 'SERVICE_UNAVAILABLE', message }, retry)
   }
 }
 
-// Answers about who is signed in are for no cache.
-const noStore = { 'cache-control': 'no-store' }
-
-const signInFirst: Refusal = {
-  status: 401,
-  headers: noStore,
-  body: { code: 'SESSION_REQUIRED', message: 'This call needs a live session: sign in' },
-}
-
-function originNotTrusted(message: string): Refusal {
-  return { status: 403, headers: noStore, body: { code: 'ORIGIN_NOT_TRUSTED', message } }
-}
-
-function groupRequired(groups: string): Refusal {
-  const message = `This is for members of ${groups}; ask the operator to add you`
-  return { status: 403, headers: noStore, body: { code: 'GROUP_REQUIRED', message, metadata: { groups } } }
-}
-
-function unavailable({ retryAfterMs }: SessionCheckError): Refusal {
-  return {
-    status: 503,
-    headers: {
-      ...noStore,
-      ...(retryAfterMs === undefined ? {} : { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) }),
-    },
-    body: { code: 'SERVICE_UNAVAILABLE', message: 'Sessions cannot be checked at the moment; try again shortly' },
-  }
+/** Answers about who is signed in are for no cache. */
+function refused(status: Refusal['status'], body: Refusal['body'], headers: Refusal['headers'] = {}): Admitted {
+  return { refusal: { status, headers: { 'cache-control': 'no-store', ...headers }, body } }
 }

@@ -207,12 +207,8 @@ export function describeAdapterContract({ describe, test }: TestRunner, options:
       const { claim, subject } = await honest()
       for (const name of ['publicKey', 'signature'] as const) {
         const bytes = claim[name]
-        for (const other of [
-          bytes.subarray(1),
-          bytes.subarray(0, -1),
-          extended(bytes, 1),
-          extended(bytes, bytes.length),
-        ]) {
+        const others = [bytes.subarray(1), bytes.subarray(0, -1), extended(bytes, 1), extended(bytes, bytes.length)]
+        for (const other of others) {
           if (other.length === bytes.length) continue
           if (name === 'signature' && otherSignatureBytes.includes(other.length)) continue
           await assertNotProven({ ...claim, [name]: other }, subject, `a ${name} of ${other.length} bytes`)

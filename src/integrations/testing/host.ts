@@ -64,16 +64,28 @@ export function describeHostContract({ describe, test }: TestRunner, options: Ho
     })
   }
 
-  const signIn = async (host: Host, identity = newIdentity(), order?: OrderGrant): Promise<SignedIn> => {
-    const user = await host.resolveUser(identity, request())
-    return { user, identity, ...(await host.createSession(user, identity, request(), order)) }
+  const newHolder = async (host: Host, identity = newIdentity(), order = newOrder()): Promise<OrderHolder> => ({
+    user: await host.resolveUser(identity, request()),
+    identity,
+    order,
+  })
+
+  /** Makes the session of an order that is finalized. */
+  const makeSession = (host: Host, { user, identity, order }: OrderHolder): Promise<IssuedSession> =>
+    host.createSession(user, identity, request(), order)
+
+  const finalize = async (host: Host, identity?: ProvenIdentity, order?: OrderGrant) => {
+    const holder = await newHolder(host, identity, order)
+    return { ...holder, ...(await makeSession(host, holder)) }
   }
 
-  const finalize = (host: Host, order: OrderGrant, identity?: ProvenIdentity): Promise<SignedIn> =>
-    signIn(host, identity, order)
+  const signIn = async (host: Host, identity = newIdentity()): Promise<SignedIn> => {
+    const user = await host.resolveUser(identity, request())
+    return { user, identity, ...(await host.createSession(user, identity, request())) }
+  }
 
   /** The session that an order has or will have, as the order keeps it. */
-  const sessionOf = async (host: Host, order: OrderGrant, user: HostUser): Promise<OrderSession> => ({
+  const sessionOf = async (host: Host, { order, user }: OrderHolder): Promise<OrderSession> => ({
     orderId: order.orderId,
     userId: user.id,
     sessionId: await host.orderSessionId(order),
@@ -182,11 +194,10 @@ export function describeHostContract({ describe, test }: TestRunner, options: Ho
 
     describe('createSession for an order', () => {
       check('returns the session that is there for the same seed, on any instance', async (host, other) => {
-        const [order, identity] = [newOrder(), newIdentity()]
-        const first = await finalize(host, order, identity)
-        assert.equal(first.session.orderId, order.orderId)
+        const first = await finalize(host)
+        assert.equal(first.session.orderId, first.order.orderId)
         for (const each of [host, other]) {
-          const again = await finalize(each, order, identity)
+          const again = await finalize(each, first.identity, first.order)
           assert.equal(again.token, first.token)
           assert.deepEqual(again.session, first.session)
           await assertLive(each, again)
@@ -196,32 +207,29 @@ export function describeHostContract({ describe, test }: TestRunner, options: Ho
       })
 
       check('makes one session of 20 concurrent calls with the same seed', async (host, other) => {
-        const [order, identity] = [newOrder(), newIdentity()]
-        const user = await host.resolveUser(identity, request())
-        const made = await race(20, (i) => (i % 2 ? host : other).createSession(user, identity, request(), order))
+        const holder = await newHolder(host)
+        const made = await race(20, (i) => makeSession(i % 2 ? host : other, holder))
         assert.equal(new Set(made.map(({ token }) => token)).size, 1)
         assert.equal(new Set(made.map(({ session }) => session.id)).size, 1)
-        assert.equal((await host.listSessions(user.id, request())).length, 1)
+        assert.equal((await host.listSessions(holder.user.id, request())).length, 1)
       })
 
       check('makes another session for another seed', async (host) => {
-        const identity = newIdentity()
-        const first = await finalize(host, newOrder(), identity)
-        const second = await finalize(host, newOrder(), identity)
+        const first = await finalize(host)
+        const second = await finalize(host, first.identity)
         assert.notEqual(second.token, first.token)
         assert.notEqual(second.session.id, first.session.id)
       })
 
       check('keeps the id of the known computer, if the order has one', async (host, other) => {
-        const identity = newIdentity()
-        const [order, without] = [{ ...newOrder(), computerId: 'computer-1' }, newOrder()]
-        const issued = await finalize(host, order, identity)
-        const unknown = await finalize(host, without, identity)
+        const [identity, order] = [newIdentity(), { ...newOrder(), computerId: 'computer-1' }]
+        const issued = await finalize(host, identity, order)
+        const unknown = await finalize(host, identity)
         for (const each of [host, other]) {
           const found = [
             (await each.introspect(issued.token))?.computerId,
             (await each.currentSession(withBearer(issued.token))).session.computerId,
-            (await finalize(each, order, identity)).session.computerId,
+            (await finalize(each, identity, order)).session.computerId,
             (await each.listSessions(issued.user.id, request())).find(({ id }) => id === issued.session.id)?.computerId,
           ]
           assert.deepEqual(new Set(found), new Set(['computer-1']))
@@ -231,11 +239,10 @@ export function describeHostContract({ describe, test }: TestRunner, options: Ho
 
       for (const [how, end] of endings) {
         check(`does not bring back a session that was ${how}`, async (host, other) => {
-          const [order, identity] = [newOrder(), newIdentity()]
-          const issued = await finalize(host, order, identity)
+          const issued = await finalize(host)
           await end(other, issued)
           for (const each of [host, other]) {
-            await assertRefused(each.createSession(issued.user, identity, request(), order), 'ORDER_FINALIZED')
+            await assertRefused(makeSession(each, issued), 'ORDER_FINALIZED')
             await assertOver(each, issued)
           }
         })
@@ -243,25 +250,21 @@ export function describeHostContract({ describe, test }: TestRunner, options: Ho
     })
 
     describe('orderSessionId', () => {
-      check(
-        'is the same for the same seed, on any instance, before and after the session is made',
-        async (host, other) => {
-          const order = newOrder()
-          const id = await host.orderSessionId(order)
-          assert.ok(id.length >= 1 && id.length <= 200, `it has ${id.length} characters`)
-          await finalize(host, order)
-          for (const each of [host, other]) {
-            assert.equal(await each.orderSessionId({ ...order, seed: Uint8Array.from(order.seed) }), id)
-            assert.equal(await each.orderSessionId({ ...order, computerId: 'computer-1' }), id)
-          }
-        },
-      )
-
-      check('is another for another order, and opens no session', async (host) => {
+      check('is the same for a seed, on any instance, also once the session is made', async (host, other) => {
         const order = newOrder()
         const id = await host.orderSessionId(order)
+        assert.ok(id.length >= 1 && id.length <= 200, `it has ${id.length} characters`)
+        await finalize(host, undefined, order)
+        for (const each of [host, other]) {
+          assert.equal(await each.orderSessionId({ ...order, seed: Uint8Array.from(order.seed) }), id)
+          assert.equal(await each.orderSessionId({ ...order, computerId: 'computer-1' }), id)
+        }
+      })
+
+      check('is another for another order, and opens no session', async (host) => {
+        const { token, order } = await finalize(host)
+        const id = await host.orderSessionId(order)
         assert.notEqual(await host.orderSessionId(newOrder()), id)
-        const { token } = await finalize(host, order)
         assert.ok(!token.includes(id), 'a token shows it')
         assert.equal(await host.introspect(id), undefined)
         await assertRefused(host.currentSession(withBearer(id)), 'SESSION_INVALID')
@@ -269,94 +272,88 @@ export function describeHostContract({ describe, test }: TestRunner, options: Ho
     })
 
     describe('endOrderSession', () => {
-      const assertNeverMade = async (host: Host, order: OrderGrant, user: HostUser, identity: ProvenIdentity) => {
-        await assertRefused(host.createSession(user, identity, request(), order), 'ORDER_FINALIZED')
-        const listed = await host.listSessions(user.id, request())
-        assert.ok(!listed.some(({ orderId }) => orderId === order.orderId), 'the session of the order is listed')
+      const assertNeverMade = async (host: Host, holder: OrderHolder) => {
+        await assertRefused(makeSession(host, holder), 'ORDER_FINALIZED')
+        const listed = await host.listSessions(holder.user.id, request())
+        assert.ok(!listed.some(({ orderId }) => orderId === holder.order.orderId), 'the session of the order is listed')
       }
 
       check('ends the session of the order at once, on every instance, for good', async (host, other) => {
-        const [order, identity] = [newOrder(), newIdentity()]
-        const issued = await finalize(host, order, identity)
+        const issued = await finalize(host)
         for (const each of [host, other]) await assertLive(each, issued)
-        assert.equal(await other.endOrderSession(await sessionOf(other, order, issued.user)), true)
+        assert.equal(await other.endOrderSession(await sessionOf(other, issued)), true)
         for (const each of [host, other]) {
           await assertOver(each, issued)
-          await assertNeverMade(each, order, issued.user, identity)
+          await assertNeverMade(each, issued)
           await assertOver(each, issued)
         }
       })
 
       check('keeps a session that is not made yet from being made, on every instance', async (host, other) => {
-        const [order, identity] = [newOrder(), newIdentity()]
-        const user = await host.resolveUser(identity, request())
-        assert.equal(await other.endOrderSession(await sessionOf(host, order, user)), false)
-        for (const each of [host, other]) await assertNeverMade(each, order, user, identity)
-        assert.deepEqual(await host.listSessions(user.id, request()), [])
+        const holder = await newHolder(host)
+        assert.equal(await other.endOrderSession(await sessionOf(host, holder)), false)
+        for (const each of [host, other]) await assertNeverMade(each, holder)
+        assert.deepEqual(await host.listSessions(holder.user.id, request()), [])
       })
 
       check('resolves with the same if it is called again, on any instance', async (host, other) => {
-        const [order, unmade, identity] = [newOrder(), newOrder(), newIdentity()]
-        const { user } = await finalize(host, order, identity)
+        const issued = await finalize(host)
+        const unmade = { ...issued, order: newOrder() }
         for (const each of [host, other, host]) {
-          assert.equal(await each.endOrderSession(await sessionOf(each, order, user)), true)
-          assert.equal(await each.endOrderSession(await sessionOf(each, unmade, user)), false)
-          await assertNeverMade(each, order, user, identity)
-          await assertNeverMade(each, unmade, user, identity)
+          assert.equal(await each.endOrderSession(await sessionOf(each, issued)), true)
+          assert.equal(await each.endOrderSession(await sessionOf(each, unmade)), false)
+          await assertNeverMade(each, issued)
+          await assertNeverMade(each, unmade)
         }
       })
 
       for (const [how, end] of endings) {
         check(`resolves with false for a session that was ${how} before, which stays over`, async (host, other) => {
-          const [order, identity] = [newOrder(), newIdentity()]
-          const issued = await finalize(host, order, identity)
+          const issued = await finalize(host)
           await end(host, issued)
           for (const each of [other, host]) {
-            assert.equal(await each.endOrderSession(await sessionOf(each, order, issued.user)), false)
-            await assertNeverMade(each, order, issued.user, identity)
+            assert.equal(await each.endOrderSession(await sessionOf(each, issued)), false)
+            await assertNeverMade(each, issued)
             await assertOver(each, issued)
           }
         })
       }
 
       check('ends no other session, and keeps none of another order from being made', async (host, other) => {
-        const [order, unmade, later, identity] = [newOrder(), newOrder(), newOrder(), newIdentity()]
-        const direct = await signIn(host, identity)
-        const others = [direct, await finalize(host, newOrder(), identity), await finalize(other, newOrder())]
-        const issued = await finalize(host, order, identity)
-        await host.endOrderSession(await sessionOf(host, order, issued.user))
-        await host.endOrderSession(await sessionOf(host, unmade, issued.user))
+        const later = newOrder()
+        const direct = await signIn(host)
+        const { identity } = direct
+        const others = [direct, await finalize(host, identity), await finalize(other)]
+        const issued = await finalize(host, identity)
+        await host.endOrderSession(await sessionOf(host, issued))
+        await host.endOrderSession(await sessionOf(host, { ...issued, order: newOrder() }))
         for (const each of [host, other]) {
           for (const one of others) await assertLive(each, one)
-          await assertLive(each, await finalize(each, later, identity))
+          await assertLive(each, await finalize(each, identity, later))
           assert.equal((await each.listSessions(direct.user.id, request())).length, 3)
         }
       })
 
       check('called 20 times at once resolves with the same each time', async (host, other) => {
-        const [order, unmade, identity] = [newOrder(), newOrder(), newIdentity()]
-        const { user } = await finalize(host, order, identity)
-        for (const [each, wasLive] of [
-          [order, true],
-          [unmade, false],
-        ] as const) {
-          const session = await sessionOf(host, each, user)
+        const issued = await finalize(host)
+        for (const order of [issued.order, newOrder()]) {
+          const wasLive = order === issued.order
+          const session = await sessionOf(host, { ...issued, order })
           const ended = await race(20, (i) => (i % 2 ? host : other).endOrderSession(session))
           assert.deepEqual(new Set(ended), new Set([wasLive]))
         }
       })
 
       check('at any moment of a createSession on another instance leaves no session', async (host, other) => {
-        const identity = newIdentity()
-        const user = await host.resolveUser(identity, request())
+        const { user, identity } = await newHolder(host)
         // How long a createSession takes tells how late an end still meets it.
         const begun = performance.now()
         await host.createSession(user, identity, request(), newOrder())
         const takesMs = performance.now() - begun
         for (let moment = 0; moment < moments; moment++) {
-          const order = newOrder()
-          const session = await sessionOf(host, order, user)
-          const creating = host.createSession(user, identity, request(), order)
+          const holder = { user, identity, order: newOrder() }
+          const session = await sessionOf(host, holder)
+          const creating = makeSession(host, holder)
           const settled = Promise.allSettled([creating])
           await passMs((takesMs * moment) / moments)
           const wasLive = await other.endOrderSession(session)
@@ -365,16 +362,15 @@ export function describeHostContract({ describe, test }: TestRunner, options: Ho
             await assertOver(other, made.value)
             assert.equal(wasLive, true, 'the session was made before, and is said not to have been live')
           } else await assertRefused(creating, 'ORDER_FINALIZED')
-          await assertNeverMade(host, order, user, identity)
+          await assertNeverMade(host, holder)
           assert.equal(await host.endOrderSession(session), wasLive)
         }
       })
 
       check('is not undone by a request that uses the session meanwhile', async (host, other) => {
         for (let round = 0; round < 5; round++) {
-          const [order, identity] = [newOrder(), newIdentity()]
-          const issued = await finalize(host, order, identity)
-          const session = await sessionOf(other, order, issued.user)
+          const issued = await finalize(host)
+          const session = await sessionOf(other, issued)
           const [wasLive] = await Promise.all([
             other.endOrderSession(session),
             ...Array.from({ length: 10 }, (_, i) =>
@@ -383,7 +379,7 @@ export function describeHostContract({ describe, test }: TestRunner, options: Ho
           ])
           assert.equal(wasLive, true)
           await assertOver(host, issued)
-          await assertNeverMade(host, order, issued.user, identity)
+          await assertNeverMade(host, issued)
         }
       })
     })
@@ -531,10 +527,13 @@ export function describeHostContract({ describe, test }: TestRunner, options: Ho
   })
 }
 
-interface SignedIn extends IssuedSession {
+interface OrderHolder {
   readonly user: HostUser
   readonly identity: ProvenIdentity
+  readonly order: OrderGrant
 }
+
+type SignedIn = IssuedSession & Omit<OrderHolder, 'order'>
 
 function newIdentity(): ProvenIdentity {
   const { adapterId, publicKeyHex, address } = makeTestWallet()

@@ -303,23 +303,20 @@ export function describeStoreContract({ describe, test }: TestRunner, options: S
         for (const writer of [store, other]) await assertWakes(store, writer, await keyOf(store))
       })
 
-      check(
-        'does not call for a compareAndSet without wake, for one that fails, or for another change',
-        async (store, other) => {
-          const key = newKey()
-          let calls = 0
-          const unwatch = await store.watch(key, () => calls++)
-          await other.create(key, 'a', long)
-          await other.compareAndSet(key, 1, 'b', long)
-          await other.compareAndSet(key, 2, 'c', long, { wake: false })
-          await other.compareAndSet(key, 1, 'd', long, { wake: true })
-          await other.take(key)
-          await other.compareAndSet(key, 3, 'e', long, { wake: true })
-          await fence(store, other)
-          assert.equal(calls, 0)
-          unwatch()
-        },
-      )
+      check('calls for no compareAndSet without wake, none that fails, and no other change', async (store, other) => {
+        const key = newKey()
+        let calls = 0
+        const unwatch = await store.watch(key, () => calls++)
+        await other.create(key, 'a', long)
+        await other.compareAndSet(key, 1, 'b', long)
+        await other.compareAndSet(key, 2, 'c', long, { wake: false })
+        await other.compareAndSet(key, 1, 'd', long, { wake: true })
+        await other.take(key)
+        await other.compareAndSet(key, 3, 'e', long, { wake: true })
+        await fence(store, other)
+        assert.equal(calls, 0)
+        unwatch()
+      })
 
       check('calls after the change can be read, and not from within the call that made it', async (store) => {
         const key = await keyOf(store)
@@ -386,20 +383,17 @@ export function describeStoreContract({ describe, test }: TestRunner, options: S
         for (const unwatch of unwatches) unwatch()
       })
 
-      check(
-        'misses nothing once it has resolved, however watches of the same key begin and end around it',
-        async (store, other) => {
-          const key = await keyOf(store)
-          const around: Promise<() => void>[] = []
-          for (let version = 1; version <= 200; version++) {
-            // Others come and go, sometimes leaving none but this one, sometimes in the middle of its beginning.
-            if (version % 3 !== 0) around.push(store.watch(key, () => undefined))
-            if (version % 2 === 0) for (const watch of around.splice(0)) void watch.then((unwatch) => unwatch())
-            await assertWakes(store, other, key, version)
-          }
-          for (const watch of around) (await watch)()
-        },
-      )
+      check('misses nothing once it has resolved, whatever watches begin and end around it', async (store, other) => {
+        const key = await keyOf(store)
+        const around: Promise<() => void>[] = []
+        for (let version = 1; version <= 200; version++) {
+          // Others come and go, sometimes leaving none but this one, sometimes in the middle of its beginning.
+          if (version % 3 !== 0) around.push(store.watch(key, () => undefined))
+          if (version % 2 === 0) for (const watch of around.splice(0)) void watch.then((unwatch) => unwatch())
+          await assertWakes(store, other, key, version)
+        }
+        for (const watch of around) (await watch)()
+      })
 
       check('lets a reader that reads at every call see the last of many changes', async (store, other) => {
         const key = await keyOf(store)
@@ -458,22 +452,19 @@ export function describeStoreContract({ describe, test }: TestRunner, options: S
         assert.deepEqual(await store.members(set), ['a'])
       })
 
-      check(
-        'names, soonest first, the members beyond the most that expire soonest, and keeps them',
-        async (store, other) => {
-          const set = newKey()
-          assert.deepEqual(await store.addMember(set, 'second', hours(2), 3), [])
-          assert.deepEqual(await other.addMember(set, 'forever', 'forever', 3), [])
-          assert.deepEqual(await store.addMember(set, 'third', hours(3), 3), [])
-          assert.deepEqual(await other.addMember(set, 'first', hours(1), 4), [])
-          assert.deepEqual(await store.addMember(set, 'fourth', hours(4), 3), ['first', 'second'])
-          // Added again, it expires later than another.
-          assert.deepEqual(await other.addMember(set, 'first', hours(5), 3), ['second', 'third'])
-          assert.deepEqual((await store.members(set)).sort(), ['first', 'forever', 'fourth', 'second', 'third'])
-          await store.removeMember(set, 'second')
-          assert.deepEqual(await store.addMember(set, 'fifth', hours(6), 4), ['third'])
-        },
-      )
+      check('names and keeps, soonest first, those beyond the most that expire soonest', async (store, other) => {
+        const set = newKey()
+        assert.deepEqual(await store.addMember(set, 'second', hours(2), 3), [])
+        assert.deepEqual(await other.addMember(set, 'forever', 'forever', 3), [])
+        assert.deepEqual(await store.addMember(set, 'third', hours(3), 3), [])
+        assert.deepEqual(await other.addMember(set, 'first', hours(1), 4), [])
+        assert.deepEqual(await store.addMember(set, 'fourth', hours(4), 3), ['first', 'second'])
+        // Added again, it expires later than another.
+        assert.deepEqual(await other.addMember(set, 'first', hours(5), 3), ['second', 'third'])
+        assert.deepEqual((await store.members(set)).sort(), ['first', 'forever', 'fourth', 'second', 'third'])
+        await store.removeMember(set, 'second')
+        assert.deepEqual(await store.addMember(set, 'fifth', hours(6), 4), ['third'])
+      })
 
       check('names no more than ten members, and none without a most', async (store) => {
         const set = newKey()
@@ -548,25 +539,22 @@ export function describeStoreContract({ describe, test }: TestRunner, options: S
       })
     })
 
-    check(
-      'scan, if it has it, finds all values whose keys begin with a text, and nothing else',
-      async (store, other) => {
-        if (store.scan === undefined) return
-        const beginning = newKey()
-        const keys = Array.from({ length: 450 }, (_, i) => `${beginning}*:{${i}}`)
-        await Promise.all(
-          keys.map((key, i) => (i % 2 ? store : other).create(key, `value ${key}`, i % 3 ? long : 'forever')),
-        )
-        await store.create(`${beginning}?`, 'another', long)
-        await store.create(`${beginning}*:expired`, 'over', short)
-        await store.addMember(`${beginning}*:set`, 'm', long)
-        await sleep(afterShortMs + correctionMs)
-        const found = new Map<string, string>()
-        for await (const { key, value } of store.scan(`${beginning}*`)) found.set(key, value)
-        assert.deepEqual([...found.keys()].sort(), [...keys].sort())
-        for (const [key, value] of found) assert.equal(value, `value ${key}`)
-      },
-    )
+    check('scan, if it has it, finds the values whose keys begin with a text, and no other', async (store, other) => {
+      if (store.scan === undefined) return
+      const beginning = newKey()
+      const keys = Array.from({ length: 450 }, (_, i) => `${beginning}*:{${i}}`)
+      await Promise.all(
+        keys.map((key, i) => (i % 2 ? store : other).create(key, `value ${key}`, i % 3 ? long : 'forever')),
+      )
+      await store.create(`${beginning}?`, 'another', long)
+      await store.create(`${beginning}*:expired`, 'over', short)
+      await store.addMember(`${beginning}*:set`, 'm', long)
+      await sleep(afterShortMs + correctionMs)
+      const found = new Map<string, string>()
+      for await (const { key, value } of store.scan(`${beginning}*`)) found.set(key, value)
+      assert.deepEqual([...found.keys()].sort(), [...keys].sort())
+      for (const [key, value] of found) assert.equal(value, `value ${key}`)
+    })
 
     check('it has a description and says whether it is shared', async (store) => {
       assert.match(store.description, /\S/)

@@ -1,5 +1,5 @@
 import { type ELDHistogram, monitorEventLoopDelay } from 'node:perf_hooks'
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { Counter, collectDefaultMetrics, Gauge, type GaugeConfiguration, Histogram, Registry } from 'prom-client'
 import type { AuditSink } from '../../base/audit.ts'
 import type { Observer } from '../../base/observer.ts'
 import { oneAtATime } from '../../base/timing/slots.ts'
@@ -139,29 +139,15 @@ export class Metrics {
     }
     for (const name of [...routeNames, ...partLabels]) this.#callees.set(name, true)
     for (const { name, answersOnce } of methods) this.#callees.set(name, answersOnce)
-    new Gauge({
-      ...this.#named('watchers', 'Open watches of orders.'),
-      collect() {
-        this.set(watchers())
-      },
+    readGauge(this.#named('watchers', 'Open watches of orders.'), (gauge) => gauge.set(watchers()))
+    readGauge(this.#named('ready', '1 if the service is ready, as /readyz says; else 0.'), async (gauge) => {
+      gauge.set((await readinessTime.within(isReady(), () => new Error('no answer')).catch(() => false)) ? 1 : 0)
     })
-    new Gauge({
-      ...this.#named('ready', '1 if the service is ready, as /readyz says; else 0.'),
-      async collect() {
-        this.set((await readinessTime.within(isReady(), () => new Error('no answer')).catch(() => false)) ? 1 : 0)
-      },
+    readGauge(this.#named('ceiling_in_use', 'What clients hold at the moment, by ceiling.', 'ceiling'), (gauge) => {
+      for (const { option, held } of ceilingUses()) if (held !== undefined) gauge.set({ ceiling: option }, held)
     })
-    new Gauge({
-      ...this.#named('ceiling_in_use', 'What clients hold at the moment, by ceiling.', 'ceiling'),
-      collect() {
-        for (const { option, held } of ceilingUses()) if (held !== undefined) this.set({ ceiling: option }, held)
-      },
-    })
-    new Gauge({
-      ...this.#named('ceiling_limit', 'The most that clients can hold, by ceiling.', 'ceiling'),
-      collect() {
-        for (const { option, most } of ceilingUses()) this.set({ ceiling: option }, most)
-      },
+    readGauge(this.#named('ceiling_limit', 'The most that clients can hold, by ceiling.', 'ceiling'), (gauge) => {
+      for (const { option, most } of ceilingUses()) gauge.set({ ceiling: option }, most)
     })
     new Counter({
       ...this.#named('ceiling_refusals_total', 'What was turned away at a ceiling.', 'ceiling'),
@@ -181,6 +167,11 @@ export class Metrics {
   #named<Label extends string>(name: string, help: string, ...labelNames: Label[]) {
     return { name: `countersign_${name}`, help, labelNames, registers: [this.#registry] }
   }
+}
+
+/** A gauge that is read when the metrics are asked for. */
+function readGauge(named: GaugeConfiguration<string>, read: (gauge: Gauge) => void | Promise<void>): void {
+  const gauge: Gauge = new Gauge({ ...named, collect: () => read(gauge) })
 }
 
 /** `ok`, a reason, or how a call ended without one. */

@@ -144,7 +144,7 @@ describeDefects<Store>('stores', storeSuite, [
   ],
   [
     'watchers that are called at every change',
-    'watch does not call for a compareAndSet without wake, for one that fails, or for another change',
+    'watch calls for no compareAndSet without wake, none that fails, and no other change',
     (store) => ({
       compareAndSet: (key, version, value, life) => store.compareAndSet(key, version, value, life, { wake: true }),
     }),
@@ -202,14 +202,14 @@ describeDefects<Store>('stores', storeSuite, [
   ],
   [
     'members that are named latest first',
-    'a set names, soonest first, the members beyond the most that expire soonest, and keeps them',
+    'a set names and keeps, soonest first, those beyond the most that expire soonest',
     (store) => ({
       addMember: async (set, member, life, most) => (await store.addMember(set, member, life, most)).reverse(),
     }),
   ],
   [
     'members that are removed as they are named',
-    'a set names, soonest first, the members beyond the most that expire soonest, and keeps them',
+    'a set names and keeps, soonest first, those beyond the most that expire soonest',
     (store) => ({
       async addMember(set, member, life, most) {
         const named = await store.addMember(set, member, life, most)
@@ -337,12 +337,12 @@ describeDefects<Host>('hosts', hostSuite, [
   ],
   [
     'a new id each time',
-    'orderSessionId is the same for the same seed, on any instance, before and after the session is made',
+    'orderSessionId is the same for a seed, on any instance, also once the session is made',
     () => ({ orderSessionId: () => crypto.randomUUID() }),
   ],
   [
     'an id that is too long',
-    'orderSessionId is the same for the same seed, on any instance, before and after the session is made',
+    'orderSessionId is the same for a seed, on any instance, also once the session is made',
     () => ({ orderSessionId: ({ orderId }) => orderId.padEnd(201) }),
   ],
   [
