@@ -1,6 +1,9 @@
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { Inspector } from '../support/inspector.ts'
+import { bearer, okay, rest } from '../support/rest.ts'
 import { spawnService } from '../support/service.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { mixedPlans } from '../wire/differential/requests.ts'
 import { exceptions, faultsOf, Seen, wayOf } from './generated/answers.ts'
 import { contentTypesOf, inputOf } from './generated/inputs.ts'
@@ -10,6 +13,7 @@ import { makeWorld } from './generated/world.ts'
 
 // Another one makes other inputs: say the seed to see a failure again.
 const seed = Number(process.env.COUNTERSIGN_TEST_SEED ?? 20261122)
+const startKey = 's'.repeat(32)
 const inputCount = 30_000
 /** Inputs that refer to the same orders and sessions. Afterwards there are new ones: inputs use them up. */
 const batchSize = 1000
@@ -21,14 +25,25 @@ const maxGrowthBytes = 4_000_000
 test(`${inputCount} odd inputs over every protocol: all are answered, none with a fault of the server, and nothing grows`, {
   timeout: 300_000,
 }, async () => {
+  const COUNTERSIGN_STORE = `sqlite:${join(await temporaryFolder(), 'store.db')}`
   const service = await spawnService({
-    COUNTERSIGN_STORE: 'sqlite::memory:',
+    COUNTERSIGN_STORE,
     // Or nobody would read what odd inputs say in X-Forwarded-For.
     COUNTERSIGN_TRUST_PROXY: '1',
     COUNTERSIGN_CONFIRMATION_CODE: 'return',
     COUNTERSIGN_ACCESS_TOKEN_AUDIENCES: 'api',
     NODE_OPTIONS: '--inspect=127.0.0.1:0',
   })
+  // Only a service with start keys starts orders for an inbox.
+  const starting = await spawnService({
+    COUNTERSIGN_STORE,
+    COUNTERSIGN_ORDER_START_KEYS: startKey,
+    COUNTERSIGN_TRUSTED_ORIGINS: service.url,
+  })
+  const startForInbox = async (inboxUserId: string) => {
+    const order = { kind: 'sign', inboxUserId, payload: '{"pay":5}', requester: { origin: service.url } }
+    return okay(await rest(starting.url, '/cross-device/start', order, bearer(startKey)))
+  }
   const inspector = await Inspector.connect(service.log())
   const methods = await allRpcs()
   const plans = mixedPlans(seed, inputCount)
@@ -37,7 +52,7 @@ test(`${inputCount} odd inputs over every protocol: all are answered, none with 
   let heapAfterWarmUp = 0
   for (let first = 0; first < inputCount && faults.length === 0; first += batchSize) {
     if (first === warmUpCount) heapAfterWarmUp = await inspector.heapUsed()
-    const world = await makeWorld(service.url)
+    const world = await makeWorld(service.url, startForInbox)
     const inputs = [...plans.entries()]
       .slice(first, first + batchSize)
       .map(([number, plan]) => [number, inputOf({ random: randomOf(seed, number), world, plan, methods })] as const)

@@ -1,6 +1,5 @@
-import { expect } from 'vitest'
 import { makeComputer } from '../../support/computer.ts'
-import { rest } from '../../support/rest.ts'
+import { bearer, rest, okay as success } from '../../support/rest.ts'
 import { makeWallet, proofOf } from '../../support/wallet.ts'
 import { makeFixture } from '../../wire/differential/fixture.ts'
 import type { Fixture } from '../../wire/differential/requests.ts'
@@ -18,15 +17,19 @@ export interface World {
   readonly known: readonly Known[]
 }
 
-/** Makes the world in a service with return codes and access tokens for the audience `api`. */
-export async function makeWorld(url: string): Promise<World> {
+/**
+ * Makes the world in a service with return codes and access tokens for the audience `api`. `startForInbox` starts an
+ * order for a user's inbox, which a service without start keys does not.
+ */
+export async function makeWorld(
+  url: string,
+  startForInbox: (inboxUserId: string) => Promise<{ readonly orderId: string } | undefined> = async () => undefined,
+): Promise<World> {
   const [fixture, revoking, signingOut] = [await makeFixture(url), await makeFixture(url), await makeFixture(url)]
   const wallet = makeWallet()
-  const okay = async (path: string, body?: object, headers?: Record<string, string>) => {
-    const { status, json } = await rest(url, path, body, headers)
-    expect(status).toBe(200)
-    return json
-  }
+  const claimKey = 'k'.repeat(43)
+  const okay = async (path: string, body?: object, headers?: Record<string, string>) =>
+    success(await rest(url, path, body, headers))
   const start = (details: object = {}) => okay('/cross-device/start', { kind: 'login', ...details })
   const startClaimed = async (details?: object) => {
     const { orderId, claimToken, desktopToken } = await start(details)
@@ -35,9 +38,7 @@ export async function makeWorld(url: string): Promise<World> {
   }
   const startProven = async (details?: object) => {
     const { orderId, desktopToken, challengeToken } = await startClaimed(details)
-    const { message } = await okay(`/cross-device/challenge?orderId=${orderId}`, undefined, {
-      authorization: `Bearer ${challengeToken}`,
-    })
+    const { message } = await okay(`/cross-device/challenge?orderId=${orderId}`, undefined, bearer(challengeToken))
     const { publicKeyHex, signatureHex } = proofOf(wallet, { nonceId: '', message })
     return { orderId, desktopToken, challengeToken, publicKeyHex, signatureHex }
   }
@@ -58,19 +59,19 @@ export async function makeWorld(url: string): Promise<World> {
     returnCode: remembered.returnCode,
     computerProof: await computer.prove(remembered),
   })
-  expect(finalized.status).toBe(200)
-  const { token } = finalized.json
+  const { token } = success(finalized)
   const [cookie = ''] = finalized.headers.getSetCookie()[0]?.split(';') ?? []
-  const { computers } = await okay('/computers', undefined, { authorization: `Bearer ${token}` })
-  const session = await okay('/session', undefined, { authorization: `Bearer ${revoking.sessionToken}` })
+  const { computers } = await okay('/computers', undefined, bearer(token))
+  const session = await okay('/session', undefined, bearer(revoking.sessionToken))
   const { orderId: liveId, desktopToken, claimToken } = await start()
-  const bearer = { authorization: `Bearer ${fixture.sessionToken}` }
+  const own = bearer(fixture.sessionToken)
+  const inboxOrder = await startForInbox((await okay('/session', undefined, own)).session.userId)
   /** What links a new wallet to the user of the fixture's session. */
   const linkNew = async () => {
-    const { nonceId, ...proof } = proofOf(makeWallet(), await okay('/wallet/nonce', { purpose: 'link' }, bearer))
+    const { nonceId, ...proof } = proofOf(makeWallet(), await okay('/wallet/nonce', { purpose: 'link' }, own))
     return { nonceId, proof }
   }
-  const { wallet: linked } = await okay('/wallet/link', await linkNew(), bearer)
+  const { wallet: linked } = await okay('/wallet/link', await linkNew(), own)
   return {
     fixture,
     revoking,
@@ -79,7 +80,8 @@ export async function makeWorld(url: string): Promise<World> {
     known: [
       {},
       { kind: 1, requester: null, computerKey: null, payload: null, expectedPublicKeyHex: null, expectedAddress: null },
-      { ticket, claimKey: 'k'.repeat(43) },
+      { ticket, claimKey },
+      { orderId: inboxOrder?.orderId ?? '', claimKey },
       fixture.waiting,
       fixture.cancelled,
       { orderId: liveId, desktopToken, claimToken },
