@@ -20,6 +20,7 @@ const domain = globSync(
   {
     exclude: [
       ...slow,
+      ...nightly,
       // These start processes.
       'test/base/node-version.test.ts',
       'test/plain-protos.test.ts',
