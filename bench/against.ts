@@ -11,7 +11,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { RedisServer } from '../test/support/redis-server.ts'
 import { paths } from './paths.ts'
-import { hasRedis, pin, root, type ServerProcess, startCountersign } from './servers.ts'
+import { hasRedis, pin, root, type ServerProcess, startCountersign, startPostgres } from './servers.ts'
 import { ascending, median, printTable, ratios, type Turn, takeTurns } from './turns.ts'
 
 /** Rounds that do not count: a server that is new to a path compiles. */
@@ -24,6 +24,8 @@ const { values, positionals } = parseArgs({
     // Two starts of one program can differ by more than two programs do.
     starts: { type: 'string', default: '5' },
     rounds: { type: 'string', default: '20' },
+    /** Of sqlite, redis and postgresql. */
+    stores: { type: 'string', default: 'sqlite,redis' },
   },
 })
 const starts = Number(values.starts)
@@ -31,7 +33,9 @@ const roundsPerStart = Number(values.rounds)
 const [ref, filter = ''] = positionals
 const chosen = paths.filter(({ name }) => name.toLowerCase().includes(filter.toLowerCase()))
 if (ref === undefined || chosen.length === 0 || !(starts >= 1) || !(roundsPerStart >= 1)) {
-  console.error('Usage: npm run bench:against -- [--starts 5] [--rounds 20] <git ref> [part of the name of a path]')
+  console.error(
+    'Usage: npm run bench:against -- [--starts 5] [--rounds 20] [--stores redis,postgresql] <git ref> [part of the name of a path]',
+  )
   for (const { name } of paths) console.error(`  ${name}`)
   process.exit(1)
 }
@@ -126,9 +130,15 @@ const folders = { old: checkOut(commit), new: root }
 const serverCore = pin()
 console.log(`old: ${git('log', '-1', '--format=%h %s', commit)}`)
 console.log(`new: the working tree on ${git('log', '-1', '--format=%h %s')}`)
-await compareOn('SQLite file', async (open) => {
-  const folder = mkdtempSync(join(tmpdir(), 'countersign-bench-store-'))
-  open.defer(() => rmSync(folder, { recursive: true, force: true }))
-  return `sqlite:${join(folder, 'store.db')}`
-})
-if (hasRedis()) await compareOn('Redis', async (open) => open.use(await RedisServer.start()).url)
+const stores = values.stores.split(',')
+if (stores.includes('sqlite')) {
+  await compareOn('SQLite file', async (open) => {
+    const folder = mkdtempSync(join(tmpdir(), 'countersign-bench-store-'))
+    open.defer(() => rmSync(folder, { recursive: true, force: true }))
+    return `sqlite:${join(folder, 'store.db')}`
+  })
+}
+if (stores.includes('redis') && hasRedis()) {
+  await compareOn('Redis', async (open) => open.use(await RedisServer.start()).url)
+}
+if (stores.includes('postgresql')) await compareOn('PostgreSQL', async (open) => open.use(await startPostgres()).url())

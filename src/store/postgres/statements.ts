@@ -13,7 +13,8 @@ export const channel = 'countersign'
 // Each statement is a transaction of its own under READ COMMITTED. A statement that has waited for another one's change
 // of its row judges the row as it is then, so of two takes the second finds nothing.
 const all = {
-  get: 'SELECT value, version FROM countersign.entries WHERE key = $1 AND expires_at > clock_timestamp()',
+  get: `SELECT key, value, version FROM countersign.entries
+    WHERE key = ANY ($1::text[]) AND expires_at > clock_timestamp()`,
   create: `INSERT INTO countersign.entries AS old (key, value, version, expires_at)
     VALUES ($1, $2, 1, countersign.expiry($3)) ON CONFLICT (key) DO UPDATE
     SET value = excluded.value, version = 1, expires_at = excluded.expires_at

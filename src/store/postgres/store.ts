@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import type { QueryResult } from 'pg'
 import type { Logger } from '../../base/log.ts'
-import { type CountersignError, refused } from '../../shared/errors.ts'
+import { CountersignError, refused } from '../../shared/errors.ts'
 import { ServerClock } from '../clock.ts'
 import { causeOf, exerciseStore, StoreOpenError, withTtl, withValue } from '../implementation.ts'
 import { defaultKeyPrefix } from '../map-store.ts'
@@ -12,6 +12,7 @@ import { Watchers } from '../watchers.ts'
 import { type Access, accessOf, Calls, Listener, type Statement, sqlStateOf, UnfitServerError } from './connection.ts'
 import { Notifications } from './notifications.ts'
 import { explainProblem, refusedNotifications, roomWarning, withoutDetails } from './problem.ts'
+import { Reads } from './reads.ts'
 import { describeOwners, lockClass, type Owner, otherOwners, ownersAdvice, prepareSchema } from './schema.ts'
 import { channel, rowsPerSweep, statements, valuesPerScan } from './statements.ts'
 import type { TlsFiles } from './tls.ts'
@@ -70,6 +71,10 @@ class PostgresStore implements Store {
   readonly #watchers = new Watchers()
   readonly #link: ReconnectingLink<Listener>
   readonly #clock: ServerClock
+  readonly #reads = new Reads(async (keys) => {
+    const { rows } = await this.#run<{ key: string; value: Buffer; version: number }>(statements.get, [keys])
+    return rows.map(({ key, value, version }) => ({ key, value: value.toString(), version }))
+  })
   readonly #notifications = new Notifications(async (payloads) => {
     if (this.#link.up === undefined) throw new Error('there is no connection to notify by')
     try {
@@ -150,8 +155,11 @@ class PostgresStore implements Store {
   }
 
   async get(key: string): Promise<VersionedValue | undefined> {
-    const { rows } = await this.#run<{ value: Buffer; version: number }>(statements.get, [this.#prefix + key])
-    return rows[0] && { value: rows[0].value.toString(), version: rows[0].version }
+    // No key has it, and the server would refuse those beside it, too.
+    if (key.includes('\0')) return undefined
+    return await withinTimeLimit(this.#reads.get(this.#prefix + key)).catch((cause) => {
+      throw this.#learnFrom(cause)
+    })
   }
 
   create(key: string, value: string, life: Life): Promise<boolean> {
@@ -278,6 +286,7 @@ class PostgresStore implements Store {
   }
 
   #learnFrom(cause: unknown): CountersignError {
+    if (cause instanceof CountersignError) return cause
     this.#failing = true
     const state = sqlStateOf(cause)
     // A lock was not to be had in time.

@@ -58,7 +58,7 @@ describe.skipIf(!hasPart('postgresql'))('on a PostgreSQL store', () => {
     expect(await askedBy(() => store.watch('k', () => {}))).toEqual({})
   })
 
-  test('a sign-in of a known wallet is nine statements, and a session check is one', async () => {
+  test('a sign-in of a known wallet is six statements, and a session check is one', async () => {
     const { url } = await startService({ store: server.url(), secret })
     const signIn = async (wallet: TestWallet): Promise<string> => {
       const { json: challenge } = await rest(url, '/wallet/nonce', {})
@@ -69,9 +69,42 @@ describe.skipIf(!hasPart('postgresql'))('on a PostgreSQL store', () => {
     await signIn(wallet)
     await asked()
     const token = await signIn(wallet)
-    expect(await asked()).toEqual({ SELECT: 6, INSERT: 2, DELETE: 1 })
+    expect(await asked()).toEqual({ SELECT: 3, INSERT: 2, DELETE: 1 })
     await rest(url, '/session', undefined, { authorization: `Bearer ${token}` })
     expect(await asked()).toEqual({ SELECT: 1 })
+  })
+
+  test('reads that begin together are one statement, and each has its own answer', async () => {
+    const store = await openStore(server.url())
+    onTestFinished(() => store.close())
+    const keys = Array.from({ length: 20 }, (_, i) => `read-${i}"\\{,}`)
+    await Promise.all(keys.map((key) => store.create(key, `value of ${key}`, life)))
+    await asked()
+    const read = await Promise.all([...keys, 'read-none', 'read-\0', keys[0] as string].map((key) => store.get(key)))
+    expect(await asked()).toEqual({ SELECT: 1 })
+    const values = keys.map((key) => ({ value: `value of ${key}`, version: 1 }))
+    expect(read).toEqual([...values, undefined, undefined, values[0]])
+  })
+
+  test('reads that wait for reads which do not come back fail in time, and later ones are answered', async () => {
+    const store = await openStore(server.url())
+    onTestFinished(() => store.close())
+    await store.create('behind', 'a', life)
+    const locker = new Client(server.url())
+    await locker.connect()
+    onTestFinished(() => locker.end())
+    await locker.query('BEGIN; LOCK TABLE countersign.entries IN ACCESS EXCLUSIVE MODE')
+    const begunAt = performance.now()
+    const reads: Promise<unknown>[] = []
+    for (let turn = 0; turn < 4; turn++) {
+      reads.push(store.get('behind'))
+      await new Promise(setImmediate)
+    }
+    const failed = { reason: expect.stringMatching(/^(SERVER_BUSY|STORE_UNAVAILABLE)$/) }
+    for (const read of await Promise.allSettled(reads)) expect(read).toMatchObject({ reason: failed })
+    expect(performance.now() - begunAt).toBeLessThan(4000)
+    await locker.query('COMMIT')
+    expect(await store.get('behind')).toEqual({ value: 'a', version: 1 })
   })
 
   test('steps that are over together share a notification, which writes nothing', async () => {
