@@ -29,9 +29,9 @@ const rows: Readonly<
     ['derivedUserId', '`${adapterId}:${subject}`', 'subject || adapterId', 'contract/standalone e2e/sessions', 20],
   ],
   2: [
-    ['requireLive', 'now < expiresAt', 'now < expiresAt + 30_000', 'core/sign-in/nonce', 14],
+    ['requireLive', 'now < expiresAt', 'now < expiresAt + 30_000', 'core/sign-in/nonce', 27],
     ['readNonce', 'record.nonceId !== nonceId ||', '', 'core/sign-in/nonce'],
-    ['consume', 'taken !== looked', 'taken === null', 'core/sign-in/nonce-replaced', 15],
+    ['consume', 'await this.#store.take(key)', 'await this.#store.get(key)', 'core/sign-in/nonce', 1],
     [
       'singleUse',
       "if (!(await store.create(`used-${key}`, '', { ttlMs }))) return undefined",
@@ -160,7 +160,7 @@ const rows: Readonly<
   10: [
     ['hashToken', "hash('sha256', token, 'base64url')", 'token', 'base/token core/users/sessions', 1],
     ['signed', '!this.#keyring.verify(purposes[form], secretPart, signature)', 'false', 'core/users/sessions', 11],
-    ['isSameText', '=== value && last.version === version', '!== undefined', 'core/users/sessions', 2],
+    ['isSameText', '=== value && last.version === version', '!== undefined', 'core/users/sessions', 8],
     ['ownFile', '0o600', '0o644', 'store/sqlite'],
     [
       'unsignedToken',
@@ -174,7 +174,7 @@ const rows: Readonly<
     ['compareAndSet', 'version = ? AND', 'version >= min(?, 0) AND', 'store/sqlite'],
     ['compareAndSet', 'version ~= ARGV[1]', 'not version', 'store/redis/redis.small'],
     ['compareAndSet', 'AND version = $2 AND', 'AND $2::integer > 0 AND', 'store/postgres/postgres.small'],
-    ['isLive', "!('ended' in record) &&", '', 'core/users/sessions', 3],
+    ['isLive', "!('ended' in record) &&", '', 'core/users/sessions', 6],
     [
       'changeOrder',
       'if (!(await records.compareAndSet(after, loaded.version))) continue',
@@ -248,16 +248,16 @@ const rows: Readonly<
     ['logRefusal', 'String(detail)', 'JSON.stringify(oidc.params)', 'oidc/refusals'],
   ],
   15: [
-    ['readNonce', 'record.userId !== userId', 'false', 'better-auth/linking core/sign-in/nonce', 20],
+    ['readNonce', 'record.userId !== userId', 'false', 'better-auth/linking core/sign-in/nonce', 8],
     ['freshSession', 'current.session.orderId !== undefined', 'false', 'better-auth/linking core/sign-in/nonce', 19],
-    ['freshSession', 'users.requireFresh(current.session)', '', 'better-auth/linking core/sign-in/nonce', 2],
+    ['freshSession', 'users.requireFresh(current.session)', '', 'better-auth/linking core/sign-in/nonce', 1],
     ['link', 'owner !== undefined && owner.id !== userId', 'false', 'better-auth/linking core/sign-in/nonce'],
     [
       'consume',
       "origins.requireSame(request, record.origin, 'nonce')",
       '',
       'better-auth/linking core/sign-in/nonce',
-      2,
+      1,
     ],
   ],
   16: [
@@ -291,7 +291,7 @@ const rows: Readonly<
       'relay/known-computers',
       138,
     ],
-    ['decide', 'rememberComputer &&', '', 'relay/known-computers', 36],
+    ['decide', 'rememberComputer &&', '', 'relay/known-computers', 7],
   ],
   20: [
     ['decideEarly', "order.takenBack !== undefined && intent.type === 'finalize'", 'false', 'relay/taking-back', 6],
@@ -300,19 +300,19 @@ const rows: Readonly<
       'parts.host.endOrderSession(session)',
       'Promise.resolve(session.userId !== session.sessionId)',
       'relay/taking-back',
-      2,
+      6,
     ],
     ['reject', "approved: 'moves'", "approved: 'ORDER_ALREADY_APPROVED'", 'relay/taking-back', 7],
   ],
   21: [
-    ['isRedeemable', 'handOver.redeemedAt === undefined &&', '', 'relay/hand-over', 127],
-    ['ofPhone', '[order.challengeTokenHash]', 'phoneHashes(order)', 'relay/hand-over relay/relay', 18],
+    ['isRedeemable', 'handOver.redeemedAt === undefined &&', '', 'relay/hand-over', 114],
+    ['ofPhone', '[order.challengeTokenHash]', 'phoneHashes(order)', 'relay/hand-over relay/relay', 51],
   ],
   22: [
-    ['startKeyOf', 'equalInConstantTime(hashToken(key), shown)', 'true', 'relay/requester', 17],
+    ['startKeyOf', 'equalInConstantTime(hashToken(key), shown)', 'true', 'relay/requester', 3],
     ['isOfOwnPage', 'said.every((value) => value === undefined)', 'true', 'core/order/requester', 31],
-    ['isOfOwnPage', '&& origins.isOwn(request)', '', 'core/order/requester', 28],
-    ['isOfOwnPage', '|| !startsOnOwnPages', '', 'core/order/requester', 28],
+    ['isOfOwnPage', '&& origins.isOwn(request)', '', 'core/order/requester', 11],
+    ['isOfOwnPage', '|| !startsOnOwnPages', '', 'core/order/requester', 11],
   ],
   23: [
     [
@@ -324,15 +324,15 @@ const rows: Readonly<
     ],
   ],
   24: [
-    ['requireFresh', 'this.#store.now() - createdAt >= freshMs', 'false', 'e2e/wallets', 2],
+    ['requireFresh', 'this.#store.now() - createdAt >= freshMs', 'false', 'e2e/wallets', 1],
     [
       'holding',
       'claim?.userId === userId && claim.claim === entry.claim',
       'claim !== undefined',
       'core/users/users',
-      16,
+      82,
     ],
-    ['unlink', 'staying.length === 1', 'false', 'e2e/wallets core/users/users', 11],
+    ['unlink', 'staying.length === 1', 'false', 'e2e/wallets core/users/users', 3],
   ],
   25: [
     [
@@ -409,9 +409,9 @@ const rows: Readonly<
       "if (credential.form === 'cookie') this.#requireProxiedOrigin(request, reads)",
       '',
       'http/forward-auth',
-      28,
+      11,
     ],
-    ['requireProxiedOrigin', 'else if (!reads) throw proxiedOriginRequired()', '', 'http/forward-auth', 28],
+    ['requireProxiedOrigin', 'else if (!reads) throw proxiedOriginRequired()', '', 'http/forward-auth', 11],
     ['isReading', 'forwarded.every(', 'forwarded.some(', 'http/forward-auth'],
     ['returnTo', '&& isReturnPath(forwarded)', '', 'http/forward-auth'],
     [
@@ -449,7 +449,7 @@ const rows: Readonly<
   37: [['deploy/nginx/countersign.conf', 'grpc_set_header X-Forwarded-For $remote_addr;', '', 'e2e/proxies']],
   38: [
     ['userKey', 'isPlain(id) ?', 'true ?', 'commands/admin-users'],
-    ['refusalOf', 'found?.blockedAt !== undefined', 'false', 'core/users/user-administration', 224],
+    ['refusalOf', 'found?.blockedAt !== undefined', 'false', 'core/users/user-administration', 325],
     ['constructor', 'await new WebhookQueue(store).forget({ userId, wallets })', '', 'commands/admin'],
   ],
   39: [
