@@ -484,13 +484,13 @@ const rows: Readonly<
     ['give', '(await host.findSession(sessionId)) !== undefined', 'true', 'oidc/adapter'],
     ['isIssuedTo', 'token.clientId === client.clientId', 'true', 'oidc/confusion'],
     ['sessionOf', 'await host.findSession(sessionUid)', '{ userId: token.accountId }', 'oidc/ends', 1],
-    ['isInGrace', 'usedAt + graceSeconds', 'Number.POSITIVE_INFINITY', 'oidc/adapter', 100],
+    ['isInGrace', 'usedAt + graceSeconds', 'Number.POSITIVE_INFINITY', 'oidc/adapter', 127],
     [
       'destroy',
       'if (!(await records.remove(kind, id)))',
       'await records.remove(kind, id); if (false)',
       'oidc/requests',
-      151,
+      3006,
     ],
     ['find', 'if (kind === pushedRequest) throw', 'if (false) throw', 'oidc/requests'],
     ['upsert', "throw new InvalidRequest('the proof was already used')", '', 'oidc/adapter'],
@@ -507,7 +507,7 @@ const rows: Readonly<
       'oidc/navigations',
     ],
     ['decide', '|| session.id !== sessionId', '', 'oidc/security'],
-    ['permissionOf', '!keepsConsent(client) || ', '', 'oidc/security', 14],
+    ['permissionOf', '!keepsConsent(client) || ', '', 'oidc/security', 24],
     ['grantLoader', '|| (await hasQuestion(policy, ctx))', '', 'oidc/scopes'],
     [
       'isHintOfAnother',
@@ -516,10 +516,10 @@ const rows: Readonly<
       'oidc/hints',
     ],
     ['connected', 'isAllowed ? union(allowed, scopes) : allowed', 'union(allowed, scopes)', 'oidc/scopes'],
-    ['allow', 'if (!isDeepStrictEqual(shown, [...asked])) return undefined', '', 'oidc/scopes', 7103599],
+    ['allow', 'if (!isDeepStrictEqual(shown, [...asked])) return undefined', '', 'oidc/scopes', 200172],
   ],
   44: [
-    ['read', 'isConnected ? record : undefined', 'record', 'oidc/offline', 35],
+    ['read', 'isConnected ? record : undefined', 'record', 'oidc/offline', 2],
     ['withRoom', 'if (!isEmptied) return undefined', '', 'oidc/connected-apps'],
     [
       'connect',
@@ -586,7 +586,7 @@ const rows: Readonly<
     ['admit', 'this.#membership.requireListed(key)', '', 'service/admit', 6],
     ['requireApprover', 'await parts.list?.requireListed(identity)', '', 'service/admit', 6],
     ['counting', '&& this.admits(session)', '', 'service/admit', 10],
-    ['isHeld', '&& parts.host.admits(session)', '', 'oidc/admit', 14],
+    ['isHeld', '&& parts.host.admits(session)', '', 'oidc/admit', 5017],
     [
       'userIdOf',
       'found === undefined ? derivedUserId(wallet) : randomUserId()',

@@ -174,6 +174,16 @@ const steps: readonly Step[] = [
     limitMinutes: 12,
   },
   {
+    name: 'a simulated world with an issuer, ten minutes of it',
+    command: 'node test/world/main.ts --issuer --minutes 10',
+    limitMinutes: 12,
+  },
+  {
+    name: 'a simulated world with an issuer whose faults stop, ten minutes of it',
+    command: 'node test/world/main.ts --issuer --minutes 10 --liveness',
+    limitMinutes: 12,
+  },
+  {
     name: 'everything that keeps state, on PostgreSQL',
     command:
       'vitest run test/core/order test/core/users test/oidc test/rpc test/commands/admin.test.ts test/e2e/sign-in ' +
