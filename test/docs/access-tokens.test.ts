@@ -7,9 +7,11 @@ import { ed25519, es256, hs256, jwt, makeEllipticKey, makeKey } from '../integra
 import { run } from '../support/command.ts'
 import { listening } from '../support/listening.ts'
 import { hasPart, systemPython } from '../support/optional.ts'
-import { executedSnippets, withSources, workFolder } from '../support/snippets.ts'
+import { readFromRoot } from '../support/repository.ts'
+import { withSources, workFolder } from '../support/snippets.ts'
 
-const [nodeCode = '', pythonCode = ''] = (await executedSnippets('docs/access-tokens.md')).map(({ code }) => code)
+const nodeCode = await readFromRoot('examples/backend/access-token.ts')
+const pythonCode = await readFromRoot('examples/python/access_token.py')
 
 const audience = 'https://orders.example'
 
@@ -51,7 +53,7 @@ async function setUp() {
   return { issuer, folder: await workFolder(), good: jwt(header, claims, es256(key)), wrong }
 }
 
-test('the Node.js snippet serves the users of good tokens, and no others', async () => {
+test('the program for Node.js serves the users of good tokens, and no others', async () => {
   const { issuer, folder, good, wrong } = await setUp()
   const file = join(folder, 'server.ts')
   const code = withSources(nodeCode)
@@ -73,7 +75,7 @@ test('the Node.js snippet serves the users of good tokens, and no others', async
   }
 })
 
-test.runIf(hasPart('python3-jwt'))('the Python snippet accepts good tokens and no others', async () => {
+test.runIf(hasPart('python3-jwt'))('the Python program accepts good tokens and no others', async () => {
   const { issuer, folder, good, wrong } = await setUp()
   const file = join(folder, 'verify.py')
   const program = `${pythonCode.replace('https://auth.example', issuer)}

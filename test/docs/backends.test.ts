@@ -19,20 +19,25 @@ function ownLines(code: string): string[] {
   return code.split('\n').filter((line) => line.trim() !== '' && !/^(import |\/\/)/.test(line))
 }
 
-test.each([
-  ['**Express**', 'express'],
-  ['**Fastify**', 'fastify'],
-  ['**Hono**', 'hono'],
-  ['**Connect**', 'connect'],
-  ['**gRPC with', 'grpc'],
-])('%s: the snippet takes five lines at most, and is what the example runs', async (text, name) => {
-  const [snippet = ''] = blocksAfter(text, 'ts')
-  expect(snippet).toMatch(new RegExp(`from 'countersign/backend/${name}'`))
+test('the snippet for Express takes five lines at most, and is what the example runs', async () => {
+  const [snippet = ''] = blocksAfter('**Express**', 'ts')
+  expect(snippet).toContain("from 'countersign/backend/express'")
   const own = ownLines(snippet)
   expect(own.length).toBeGreaterThan(0)
   expect(own.length).toBeLessThanOrEqual(5)
-  const example = (await readFromRoot(`examples/backend/${name}.ts`)).replace(/\s+/g, ' ')
+  const example = (await readFromRoot('examples/backend/express.ts')).replace(/\s+/g, ' ')
   for (const line of own) expect(example).toContain(line.trim())
+})
+
+test.each(['fastify', 'hono', 'connect', 'grpc'])('the row of %s is what its example runs', async (name) => {
+  const row = page.split('\n').find((line) => new RegExp(`^\\| [^|]*\`${name}\``).test(line)) ?? ''
+  const [, guard = '', session = ''] = row.split(' | ').map((cell) => /^`(.*)`/.exec(cell)?.[1])
+  const example = (await readFromRoot(`examples/backend/${name}.ts`)).replace(/\s+/g, ' ')
+  expect(example).toContain(`/integrations/backend/${name}.ts'`)
+  for (const code of [guard, session]) {
+    expect(code).not.toBe('')
+    expect(example).toContain(code)
+  }
 })
 
 test('the table of options has all of them', () => {
@@ -71,7 +76,7 @@ test('the curl command answers as the page says', async () => {
 test.skipIf(!hasPart('python3-grpcio'))('the Python function tells a session, none, and an outage', async () => {
   const { url, service } = await startService()
   const { token, cookie, session } = await signIn(url)
-  const [code = ''] = blocksAfter('In Python', 'python')
+  const code = await readFromRoot('examples/python/session.py')
   const ask = async (...given: string[]): Promise<string> => {
     const main = `import sys\nfound = session_of(*sys.argv[2:], url=sys.argv[1])\nprint(found["userId"] if found else found)`
     return (await run(systemPython, ['-c', `${code}\n${main}`, url, ...given])).stdout.trim()

@@ -1,6 +1,6 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
@@ -11,7 +11,8 @@ import { signInClients } from '../support/clients.ts'
 import { completeOrder, signInWith } from '../support/flows.ts'
 import { orderClients } from '../support/orders.ts'
 import { freePort } from '../support/redis-server.ts'
-import { namedFiles, writeFiles } from '../support/snippets.ts'
+import { root } from '../support/repository.ts'
+import { writeFiles } from '../support/snippets.ts'
 
 const run = promisify(execFile)
 const minuteMs = 60_000
@@ -29,7 +30,7 @@ const deno = `@deno/${process.platform}-${process.arch}-glibc`
 interface Runtime {
   /** Packages that are installed beside Countersign. */
   readonly packages: readonly string[]
-  /** Files besides those of docs/mounting.md. */
+  /** Files besides those of examples/mounting and examples/react-router. */
   readonly files?: Readonly<Record<string, string>>
   /** Arguments of Node that build the application. */
   readonly build?: readonly string[]
@@ -75,12 +76,10 @@ describe('fetch', () => {
       const folder = await mkdtemp(join(tmpdir(), 'countersign-runtime-'))
       onTestFinished(() => rm(folder, { recursive: true, force: true }))
       await writeFile(join(folder, 'package.json'), '{"private":true,"type":"module"}')
-      const named = await namedFiles('docs/mounting.md')
-      const documented = [...named].filter(([path]) =>
-        /^(bun\.ts|deno\.ts|app\/routes(\.ts|\/countersign\.ts))$/.test(path),
-      )
-      expect(documented).toHaveLength(4)
-      await writeFiles(folder, new Map([...documented, ...Object.entries(files)]))
+      for (const example of ['mounting', 'react-router']) {
+        await cp(join(root, 'examples', example), folder, { recursive: true })
+      }
+      await writeFiles(folder, new Map(Object.entries(files)))
       // Without scripts: the programs of Bun and Deno are files of their packages.
       const install = ['install', '--no-audit', '--no-fund', '--ignore-scripts', await packPackage(), ...packages]
       await run('npm', install, { cwd: folder, env: environment })

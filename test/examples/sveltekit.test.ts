@@ -1,6 +1,6 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
@@ -11,7 +11,8 @@ import { signInClients } from '../support/clients.ts'
 import { completeOrder, signInWith } from '../support/flows.ts'
 import { orderClients } from '../support/orders.ts'
 import { freePort } from '../support/redis-server.ts'
-import { namedFiles, writeFiles } from '../support/snippets.ts'
+import { readFromRoot, root } from '../support/repository.ts'
+import { writeFiles } from '../support/snippets.ts'
 
 const run = promisify(execFile)
 const minuteMs = 60_000
@@ -27,16 +28,16 @@ describe('SvelteKit', () => {
   const browser = useBrowser()
 
   test(
-    'an application of SvelteKit 3.2 as docs/mounting.md describes it signs in, and completes an order with its events',
+    'an application of SvelteKit 3.2 as examples/sveltekit has it signs in, and completes an order with its events',
     async () => {
       const folder = await mkdtemp(join(tmpdir(), 'countersign-sveltekit-'))
       onTestFinished(() => rm(folder, { recursive: true, force: true }))
-      const named = await namedFiles('docs/mounting.md')
-      const files = new Map([...named].filter(([path]) => /^(src\/|vite\.config)/.test(path)))
+      await cp(join(root, 'examples/sveltekit'), folder, { recursive: true })
+      const files = new Map<string, string>()
       // What the page says to add for the issuer.
       const csrf = "csrf: { trustedOrigins: ['*'] }"
-      expect(await readFile(new URL('../../docs/mounting.md', import.meta.url), 'utf8')).toContain(csrf)
-      const config = files.get('vite.config.js') as string
+      expect(await readFromRoot('docs/mounting.md')).toContain(csrf)
+      const config = await readFromRoot('examples/sveltekit/vite.config.js')
       files.set('vite.config.js', config.replace('adapter: adapter()', `$&, ${csrf}`))
       files.set('package.json', '{"private":true,"type":"module"}')
       files.set('tsconfig.json', '{"extends":"$app/tsconfig"}')

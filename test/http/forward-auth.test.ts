@@ -351,17 +351,17 @@ test.each([
 })
 
 test('every configuration of a proxy has all five headers, from the answer and in place of the client’s', async () => {
-  const read = (file: string) => readFile(new URL(`../../${file}`, import.meta.url), 'utf8')
-  const [nginx, caddy, page] = await Promise.all(
-    ['deploy/nginx/forward-auth.conf', 'deploy/caddy/forward-auth.Caddyfile', 'docs/forward-auth.md'].map(read),
+  const read = (file: string) => readFile(new URL(`../../deploy/${file}`, import.meta.url), 'utf8')
+  const [nginx, caddy, traefik] = await Promise.all(
+    ['nginx/forward-auth.conf', 'caddy/forward-auth.Caddyfile', 'traefik/forward-auth.yml'].map(read),
   )
   for (const name of ['User', 'Address', 'Adapter', 'Session', 'Groups']) {
     const variable = `$countersign_${name.toLowerCase()}`
     expect(nginx).toContain(`auth_request_set ${variable} $upstream_http_x_countersign_${name.toLowerCase()};`)
     expect(nginx).toContain(`proxy_set_header X-Countersign-${name} ${variable};`)
     expect(caddy).toMatch(new RegExp(`copy_headers .*X-Countersign-${name}\\b`))
-    // Traefik: what it drops of the client, and what it takes from the answer.
-    expect(page).toContain(`          X-Countersign-${name}: ""\n`)
-    expect(page).toContain(`          - X-Countersign-${name}\n`)
+    // What it drops of the client, and what it takes from the answer.
+    expect(traefik).toContain(`          X-Countersign-${name}: ""\n`)
+    expect(traefik).toContain(`          - X-Countersign-${name}\n`)
   }
 })
