@@ -581,7 +581,7 @@ const rows: Readonly<
       'this.#membership.requireListed({ ...identity, userId, firstWallet: firstWalletIn(stored?.record) })',
       '',
       'service/admit',
-      6,
+      10,
     ],
     ['admit', 'this.#membership.requireListed(key)', '', 'service/admit', 6],
     ['requireApprover', 'await parts.list?.requireListed(identity)', '', 'service/admit', 6],
@@ -657,7 +657,7 @@ const rows: Readonly<
       '!isFirst && wallet.linkedAt > issuedAt - newWalletMs',
       'false',
       'integrations/approvals/refusals',
-      199,
+      53,
     ],
   ],
   53: [
