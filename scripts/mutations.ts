@@ -46,8 +46,9 @@ const rows: Readonly<
     ],
     [
       'src/store/postgres/statements.ts',
-      'DELETE FROM countersign.entries WHERE key = $1 AND expires_at > clock_timestamp() RETURNING value',
-      'SELECT value FROM countersign.entries WHERE key = $1 AND expires_at > clock_timestamp()',
+      `DELETE FROM countersign.entries WHERE key = ANY ($1::text[]) AND expires_at > clock_timestamp()
+    RETURNING key, value`,
+      'SELECT key, value FROM countersign.entries WHERE key = ANY ($1::text[]) AND expires_at > clock_timestamp()',
       'store/postgres/postgres.small',
     ],
     ['heard', 'if (silent) this.#confirm(client, confirm)', '', 'e2e/chaos'],
@@ -173,7 +174,7 @@ const rows: Readonly<
   11: [
     ['compareAndSet', 'version = ? AND', 'version >= min(?, 0) AND', 'store/sqlite'],
     ['compareAndSet', 'version ~= ARGV[1]', 'not version', 'store/redis/redis.small'],
-    ['compareAndSet', 'AND version = $2 AND', 'AND $2::integer > 0 AND', 'store/postgres/postgres.small'],
+    ['compareAndSet', 'AND old.version = new.version', '', 'store/postgres/postgres.small'],
     ['isLive', "!('ended' in record) &&", '', 'core/users/sessions', 6],
     [
       'changeOrder',

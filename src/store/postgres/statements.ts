@@ -1,4 +1,5 @@
 import type { Statement } from './connection.ts'
+import { lockClass } from './schema.ts'
 
 /** How many expired rows of a table one step of a sweep removes. */
 export const rowsPerSweep = 500
@@ -11,19 +12,26 @@ export const channel = 'countersign'
 
 // `clock_timestamp()` and not `now()`, which is the beginning of the transaction: a statement can wait for a lock.
 // Each statement is a transaction of its own under READ COMMITTED. A statement that has waited for another one's change
-// of its row judges the row as it is then, so of two takes the second finds nothing.
+// of its row judges the row as it is then, so of two takes the second finds nothing. The statements of batches get a
+// list for each column, and answer with the keys of the steps that came to something.
 const all = {
   get: `SELECT key, value, version FROM countersign.entries
     WHERE key = ANY ($1::text[]) AND expires_at > clock_timestamp()`,
   create: `INSERT INTO countersign.entries AS old (key, value, version, expires_at)
-    VALUES ($1, $2, 1, countersign.expiry($3)) ON CONFLICT (key) DO UPDATE
-    SET value = excluded.value, version = 1, expires_at = excluded.expires_at
-    WHERE old.expires_at <= clock_timestamp()`,
-  take: 'DELETE FROM countersign.entries WHERE key = $1 AND expires_at > clock_timestamp() RETURNING value',
-  compareAndSet: `UPDATE countersign.entries SET value = $3, version = version + 1,
-    expires_at = countersign.expiry($4) WHERE key = $1 AND version = $2 AND expires_at > clock_timestamp()`,
+    SELECT key, value, 1, countersign.expiry(ttl) FROM unnest($1::text[], $2::bytea[], $3::bigint[]) AS new (key, value, ttl)
+    ON CONFLICT (key) DO UPDATE SET value = excluded.value, version = 1, expires_at = excluded.expires_at
+    WHERE old.expires_at <= clock_timestamp() RETURNING key`,
+  take: `DELETE FROM countersign.entries WHERE key = ANY ($1::text[]) AND expires_at > clock_timestamp()
+    RETURNING key, value`,
+  compareAndSet: `UPDATE countersign.entries AS old SET value = new.value, version = old.version + 1,
+    expires_at = countersign.expiry(ttl) FROM unnest($1::text[], $2::integer[], $3::bytea[], $4::bigint[])
+      AS new (key, version, value, ttl)
+    WHERE old.key = new.key AND old.version = new.version AND expires_at > clock_timestamp() RETURNING old.key`,
   notify: `SELECT count(pg_notify('${channel}', payload)) FROM unnest($1::text[]) AS payload`,
-  addMember: 'SELECT countersign.add_member($1, $2, $3, $4, $5, $6) AS member',
+  addMember: `SELECT set_key AS key, ARRAY(
+      SELECT countersign.add_member(set_key, member, ttl, most, ${lockClass}, lock_key)) AS members
+    FROM unnest($1::text[], $2::text[], $3::bigint[], $4::integer[], $5::integer[])
+      AS new (set_key, member, ttl, most, lock_key)`,
   removeMember: 'SELECT countersign.remove_member($1, $2, $3, $4)',
   members: 'SELECT member FROM countersign.members WHERE set_key = $1 AND expires_at > clock_timestamp()',
   scan: `SELECT key, value FROM countersign.entries WHERE key >= $1 AND key < $2 AND expires_at > clock_timestamp()

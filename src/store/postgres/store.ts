@@ -9,10 +9,10 @@ import type { StoreOptions } from '../open.ts'
 import { ReconnectingLink, withinTimeLimit } from '../reconnecting-link.ts'
 import type { Life, ScannedValue, Store, VersionedValue } from '../store.ts'
 import { Watchers } from '../watchers.ts'
+import { Batches } from './batches.ts'
 import { type Access, accessOf, Calls, Listener, type Statement, sqlStateOf, UnfitServerError } from './connection.ts'
 import { Notifications } from './notifications.ts'
 import { explainProblem, refusedNotifications, roomWarning, withoutDetails } from './problem.ts'
-import { Reads } from './reads.ts'
 import { describeOwners, lockClass, type Owner, otherOwners, ownersAdvice, prepareSchema } from './schema.ts'
 import { channel, rowsPerSweep, statements, valuesPerScan } from './statements.ts'
 import type { TlsFiles } from './tls.ts'
@@ -60,6 +60,12 @@ export async function openPostgresStore(url: string, options: StoreOptions = {})
   }
 }
 
+/** What the server answers of a step. */
+interface ValueRow {
+  readonly key: string
+  readonly value: Buffer
+}
+
 class PostgresStore implements Store {
   readonly description: string
   readonly kind = 'postgresql'
@@ -71,10 +77,11 @@ class PostgresStore implements Store {
   readonly #watchers = new Watchers()
   readonly #link: ReconnectingLink<Listener>
   readonly #clock: ServerClock
-  readonly #reads = new Reads(async (keys) => {
-    const { rows } = await this.#run<{ key: string; value: Buffer; version: number }>(statements.get, [keys])
-    return rows.map(({ key, value, version }) => ({ key, value: value.toString(), version }))
-  })
+  readonly #get = this.#batched<ValueRow & { version: number }>(statements.get, true)
+  readonly #create = this.#batched(statements.create)
+  readonly #take = this.#batched<ValueRow>(statements.take)
+  readonly #compareAndSet = this.#batched(statements.compareAndSet)
+  readonly #addMember = this.#batched<{ key: string; members: string[] }>(statements.addMember)
   readonly #notifications = new Notifications(async (payloads) => {
     if (this.#link.up === undefined) throw new Error('there is no connection to notify by')
     try {
@@ -155,23 +162,18 @@ class PostgresStore implements Store {
   }
 
   async get(key: string): Promise<VersionedValue | undefined> {
-    // No key has it, and the server would refuse those beside it, too.
-    if (key.includes('\0')) return undefined
-    return await withinTimeLimit(this.#reads.get(this.#prefix + key)).catch((cause) => {
-      throw this.#learnFrom(cause)
-    })
+    const row = await this.#get(key)
+    return row && { value: row.value.toString(), version: row.version }
   }
 
   create(key: string, value: string, life: Life): Promise<boolean> {
     return withValue(value, life, async (ttlMs) => {
-      const { rowCount } = await this.#run(statements.create, [this.#prefix + key, Buffer.from(value), ttlMs])
-      return rowCount === 1
+      return (await this.#create(key, Buffer.from(value), ttlMs)) !== undefined
     })
   }
 
   async take(key: string): Promise<string | undefined> {
-    const { rows } = await this.#run<{ value: Buffer }>(statements.take, [this.#prefix + key])
-    return rows[0]?.value.toString()
+    return (await this.#take(key))?.value.toString()
   }
 
   compareAndSet(
@@ -183,15 +185,13 @@ class PostgresStore implements Store {
   ): Promise<boolean> {
     return withValue(value, life, async (ttlMs) => {
       if (!Number.isInteger(version) || version < 1 || version >= maxVersion) return false
-      const name = this.#prefix + key
       // It may also be so if the answer is lost.
       let isChanged = true
       try {
-        const values = [name, version, Buffer.from(value), ttlMs]
-        isChanged = (await this.#run(statements.compareAndSet, values)).rowCount === 1
+        isChanged = (await this.#compareAndSet(key, version, Buffer.from(value), ttlMs)) !== undefined
         return isChanged
       } finally {
-        if (options.wake && isChanged) this.#wake(payloadOf(name))
+        if (options.wake && isChanged) this.#wake(payloadOf(this.#prefix + key))
       }
     })
   }
@@ -211,10 +211,8 @@ class PostgresStore implements Store {
 
   addMember(set: string, member: string, life: Life, most?: number): Promise<string[]> {
     return withTtl(life, async (ttlMs) => {
-      const name = this.#prefix + set
-      const added = [name, member, ttlMs, most, lockClass, digest(name).readInt32BE()]
-      const { rows } = await this.#run<{ member: string }>(statements.addMember, added)
-      return rows.map((row) => row.member)
+      const lockKey = digest(this.#prefix + set).readInt32BE()
+      return (await this.#addMember(set, member, ttlMs, most, lockKey))?.members ?? []
     })
   }
 
@@ -262,6 +260,18 @@ class PostgresStore implements Store {
     this.#calls.close()
     await this.#notifications.settled()
     this.#link.close()
+  }
+
+  /** Steps of a kind, done by a statement for many. */
+  #batched<Row extends { readonly key: string } = { key: string }>(statement: Statement, shared = false) {
+    const batches = new Batches<Row>(async (columns) => (await this.#run<Row>(statement, columns)).rows, shared)
+    return async (key: string, ...values: readonly unknown[]): Promise<Row | undefined> => {
+      // The server would refuse the steps beside it, too.
+      if (key.includes('\0')) throw unavailable(new Error('a key cannot have NUL in it'))
+      return await batches.do([this.#prefix + key, ...values]).catch((cause) => {
+        throw this.#learnFrom(cause)
+      })
+    }
   }
 
   /** Runs a statement, again if the server took it back. */

@@ -162,7 +162,9 @@ describe.skipIf(!hasPart('postgresql'))('a PostgreSQL store', () => {
       }
       expect(await Promise.all(Array.from({ length: 30 }, signIn))).toEqual(Array(30).fill(200))
       const warnings = lines.filter(({ text }) => text.includes('no room for more connections'))
-      expect(warnings).toHaveLength(most < 11 ? 1 : 0)
+      // Steps share statements, so that they seldom need all connections.
+      expect(warnings.length).toBeLessThanOrEqual(most < 11 ? 1 : 0)
+      if (most === 3) expect(warnings).toHaveLength(1)
     },
   )
 

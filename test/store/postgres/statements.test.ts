@@ -74,16 +74,73 @@ describe.skipIf(!hasPart('postgresql'))('on a PostgreSQL store', () => {
     expect(await asked()).toEqual({ SELECT: 1 })
   })
 
-  test('reads that begin together are one statement, and each has its own answer', async () => {
+  test('steps of a kind that begin together are one statement, and each has its own answer', async () => {
     const store = await openStore(server.url())
     onTestFinished(() => store.close())
-    const keys = Array.from({ length: 20 }, (_, i) => `read-${i}"\\{,}`)
-    await Promise.all(keys.map((key) => store.create(key, `value of ${key}`, life)))
-    await asked()
-    const read = await Promise.all([...keys, 'read-none', 'read-\0', keys[0] as string].map((key) => store.get(key)))
-    expect(await asked()).toEqual({ SELECT: 1 })
-    const values = keys.map((key) => ({ value: `value of ${key}`, version: 1 }))
-    expect(read).toEqual([...values, undefined, undefined, values[0]])
+    const keys = Array.from({ length: 20 }, (_, i) => `together-${i}"\\{,}`)
+    const [first = ''] = keys
+    /** What a step on each key answers, and on a key that none can have; what was asked. */
+    const together = async (step: (key: string) => Promise<unknown>) => {
+      await asked()
+      const unknown = expect(step('together-\0')).rejects.toMatchObject({ reason: 'STORE_UNAVAILABLE' })
+      const answers = await Promise.all(keys.map(step))
+      await unknown
+      return { answers: answers.map((answer) => JSON.stringify(answer)), ...(await asked()) }
+    }
+    const each = (text: (key: string) => unknown) => keys.map((key) => JSON.stringify(text(key)))
+    await store.create(first, 'before', life)
+    expect(await together((key) => store.create(key, `of ${key}`, life))).toEqual({
+      answers: each((key) => key !== first),
+      INSERT: 1,
+    })
+    expect(await together((key) => store.get(key))).toEqual({
+      answers: each((key) => ({ value: key === first ? 'before' : `of ${key}`, version: 1 })),
+      SELECT: 1,
+    })
+    const changed = await together((key) => store.compareAndSet(key, key === first ? 2 : 1, `now ${key}`, life))
+    expect(changed).toEqual({ answers: each((key) => key !== first), UPDATE: 1 })
+    expect(await together((key) => store.addMember(`set ${key}`, 'm', life, 3))).toEqual({
+      answers: each(() => []),
+      SELECT: 1,
+    })
+    expect(await together((key) => store.take(key))).toEqual({
+      answers: each((key) => (key === first ? 'before' : `now ${key}`)),
+      DELETE: 1,
+    })
+    expect(await together((key) => store.get(key))).toEqual({ answers: each(() => undefined), SELECT: 1 })
+  })
+
+  test('of steps on one key that begin together, one succeeds', async () => {
+    const store = await openStore(server.url())
+    onTestFinished(() => store.close())
+    const ten = async (step: (number: number) => Promise<unknown>) =>
+      (await Promise.all(Array.from({ length: 10 }, (_, number) => step(number)))).filter(Boolean)
+    expect(await ten((number) => store.create('one', `${number}`, life))).toEqual([true])
+    expect(await ten((number) => store.compareAndSet('one', 1, `${number}`, life))).toEqual([true])
+    expect(await ten(() => store.take('one'))).toHaveLength(1)
+  })
+
+  test('writes that wait for a held lock are reported as failed, and none of them happens later', async () => {
+    const store = await openStore(server.url())
+    onTestFinished(() => store.close())
+    for (const key of ['held', 'beside']) await store.create(key, 'a', life)
+    const locker = new Client(server.url())
+    await locker.connect()
+    onTestFinished(() => locker.end())
+    await locker.query('BEGIN')
+    await locker.query("SELECT FROM countersign.entries WHERE key = 'countersign:held' FOR UPDATE")
+    const writes: Promise<unknown>[] = []
+    for (const key of ['held', 'beside', 'held', 'held']) {
+      writes.push(store.compareAndSet(key, 1, 'late', life))
+      await new Promise(setImmediate)
+    }
+    const outcomes = await Promise.allSettled(writes)
+    await locker.query('COMMIT')
+    expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'rejected', 'rejected'])
+    // A statement that waits on would have the lock now.
+    await locker.query("SELECT FROM countersign.entries WHERE key = 'countersign:held' FOR UPDATE")
+    expect(await store.get('held')).toEqual({ value: 'a', version: 1 })
+    expect(await store.get('beside')).toMatchObject({ value: 'late' })
   })
 
   test('reads that wait for reads which do not come back fail in time, and later ones are answered', async () => {
