@@ -1,11 +1,9 @@
-import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { fromBinary, type JsonValue, toJson } from '@bufbuild/protobuf'
 import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt'
 import { expect, test } from 'vitest'
+import { run } from './support/command.ts'
 
-const run = promisify(execFile)
 const root = fileURLToPath(new URL('..', import.meta.url))
 
 interface File {

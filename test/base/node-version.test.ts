@@ -1,9 +1,6 @@
-import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
-import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
-
-const run = promisify(execFile)
+import { run } from '../support/command.ts'
 
 test('tests and the programs that they start run on one version of Node', async () => {
   for (const program of [process.execPath, 'node']) {

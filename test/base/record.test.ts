@@ -1,22 +1,21 @@
 import { readFile } from 'node:fs/promises'
 import { inspect } from 'node:util'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { changeRecord } from '../../src/base/record.ts'
 import { Keyring } from '../../src/base/token.ts'
 import { OriginPolicy } from '../../src/core/origin-policy.ts'
 import { Nonces } from '../../src/core/sign-in/nonce.ts'
 import { Sessions } from '../../src/core/users/sessions.ts'
-import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/store.ts'
 import { from } from '../core/order/support.ts'
+import { memoryStore } from '../support/memory-store.ts'
 import { TestHost } from '../support/standalone.ts'
 
 const identity = { adapterId: 'nimiq', subject: '11', publicKeyHex: '11', address: 'NQ' }
 const refusal = /has version 2, and this release reads version 1: upgrade this instance$/
 
 async function open() {
-  const store = await openStore('sqlite::memory:')
-  onTestFinished(() => store.close())
+  const store = await memoryStore()
   const sessions = new Sessions({ ttlSeconds: 60, absoluteTtlSeconds: 60 }, store, new Keyring(['secret']))
   const origins = new OriginPolicy({ enforce: true, own: 'https://a.example', trusted: ['https://a.example'] })
   const host = new TestHost(store, { origins })

@@ -1,7 +1,7 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
-import { openStore } from '../../src/better-auth/index.ts'
+import { describe, expect, test } from 'vitest'
 import { Signer } from '../core/order/support.ts'
 import { makeComputer, type TestComputer } from '../support/computer.ts'
+import { memoryStore } from '../support/memory-store.ts'
 import { type AccountWallet, accountAdapter, makeAccountWallet } from './account-wallet.ts'
 import { type Answer, answered, bearerOf, call, countRows, linkProofOf, ownOrigin, signIn } from './calls.ts'
 import { type Auth, type AuthServerOptions, makeAuth } from './support.ts'
@@ -191,8 +191,7 @@ test('neither sign-in nor link nor login order takes a signature over the plain 
 
 describe('a computer that is known for a wallet without a key', () => {
   async function start(): Promise<Auth> {
-    const store = await openStore('sqlite::memory:')
-    onTestFinished(() => store.close())
+    const store = await memoryStore()
     return await makeWithForms({ orders: { confirmationCode: 'return', store } })
   }
 

@@ -1,11 +1,11 @@
 import { DatabaseSync } from 'node:sqlite'
 import type { BetterAuthOptions } from 'better-auth'
-import { describe, expect, onTestFinished, test } from 'vitest'
-import { openStore } from '../../src/better-auth/index.ts'
+import { describe, expect, test } from 'vitest'
 import { appOrigin, type ContractDriver } from '../contract/driver.ts'
 import { restCalls } from '../contract/rest-driver.ts'
 import { ok, untilWaiting } from '../contract/support.ts'
 import { Signer } from '../core/order/support.ts'
+import { memoryStore } from '../support/memory-store.ts'
 import { redisUrl } from '../support/stores.ts'
 import { type Answer, answered, approvedOrder, bearerOf, call, countRows, readOrder, signIn } from './calls.ts'
 import { type Instance, type InstanceOptions, makeDatabase, makeGate, startInstances } from './instances.ts'
@@ -173,8 +173,7 @@ describe('a watcher', () => {
   })
 
   test('learns of that at once, too, when the orders are in a store', async () => {
-    const store = await openStore('sqlite::memory:')
-    onTestFinished(() => store.close())
+    const store = await memoryStore()
     expect(await newsTakes({ orders: { store } })).toBeLessThan(1900)
   })
 })
@@ -189,8 +188,7 @@ test('orders are in the model of the given name, and no token is among them', as
 })
 
 test('orders in a store are in no table', async () => {
-  const store = await openStore('sqlite::memory:')
-  onTestFinished(() => store.close())
+  const store = await memoryStore()
   const auth = await makeAuth({ orders: { store } })
   const { status } = await call(auth, '/cross-device/finalize', await approvedOrder(auth))
   expect(status).toBe(200)

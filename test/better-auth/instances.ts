@@ -2,13 +2,13 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
 import type { BetterAuthOptions } from 'better-auth'
 import { onTestFinished } from 'vitest'
+import { listening } from '../support/listening.ts'
 import type { RedisKeys } from './redis-storage.ts'
 import { type Auth, makeAuth } from './support.ts'
 
@@ -80,12 +80,6 @@ export async function makeGate(): Promise<Gate> {
     arrived.resolve()
     void opened.promise.then(() => response.end())
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const url = await listening(server)
   return { url, arrived: arrived.promise, open: () => opened.resolve() }
 }

@@ -1,18 +1,17 @@
 import { createHash } from 'node:crypto'
 import { bearer } from 'better-auth/plugins'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { tron } from '../../examples/custom-wallet/tron.ts'
-import { openStore } from '../../src/better-auth/index.ts'
 import { CountersignError } from '../../src/shared/errors.ts'
 import { Signer } from '../core/order/support.ts'
 import { makeTronWallet } from '../support/chains.ts'
 import { makeComputer, type TestComputer } from '../support/computer.ts'
+import { memoryStore } from '../support/memory-store.ts'
 import { type Answer, answered, bearerOf, call, cookieOf, linkProofOf, readOrder, signIn } from './calls.ts'
 import { type Auth, type AuthServerOptions, makeAuth } from './support.ts'
 
 async function makeRemembering({ orders, ...options }: AuthServerOptions = {}): Promise<Auth> {
-  const store = await openStore('sqlite::memory:')
-  onTestFinished(() => store.close())
+  const store = await memoryStore()
   return await makeAuth({ ...options, orders: { confirmationCode: 'return', store, ...orders } })
 }
 
@@ -236,8 +235,7 @@ test('a bearer token without a signature revokes the computer’s session where 
 })
 
 test('if the store fails, no session is revoked, and the next try does both', async () => {
-  const opened = await openStore('sqlite::memory:')
-  onTestFinished(() => opened.close())
+  const opened = await memoryStore()
   let away = false
   const store = new Proxy(opened, {
     get(target, name) {
@@ -331,8 +329,7 @@ test('the calls for computers need a session, and a cookie from a trusted origin
 })
 
 test('the keys of known computers in the store begin with the key prefix', async () => {
-  const store = await openStore('sqlite::memory:')
-  onTestFinished(() => store.close())
+  const store = await memoryStore()
   const auth = await makeAuth({ orders: { confirmationCode: 'return', store, keyPrefix: 'app' } })
   const [computer, signer] = [await makeComputer(), new Signer()]
   await signInFrom(auth, computer, signer, true)

@@ -1,11 +1,11 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { ApprovalPage } from '../../src/better-auth/pages.ts'
 import { type PageFiles, pageFilesOf } from '../../src/http/page-files.ts'
 import { pageHeaders } from '../../src/http/page-headers.ts'
 import { pageValues } from '../support/page-values.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { call } from './calls.ts'
 import { makeAuth, startAuth } from './support.ts'
 
@@ -67,8 +67,7 @@ test.each([
 })
 
 test('the page has the operator’s logo, colour and texts, also where an order is continued', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'countersign-texts-'))
-  onTestFinished(() => rm(folder, { recursive: true }))
+  const folder = temporaryFolder()
   const textsFile = join(folder, 'texts.json')
   await writeFile(textsFile, JSON.stringify({ en: { 'review.approve': 'Approve this' } }))
   const look = { logoUrl: 'https://cdn.example/logo.svg', accentColor: '#123456', textsFile }

@@ -1,8 +1,9 @@
 import type { BetterAuthOptions } from 'better-auth'
-import { expect, onTestFinished, test } from 'vitest'
-import { type CrossDeviceOptions, crossDevice, openStore } from '../../src/better-auth/index.ts'
+import { expect, test } from 'vitest'
+import { type CrossDeviceOptions, crossDevice } from '../../src/better-auth/index.ts'
 import { pageHeaders } from '../../src/http/page-headers.ts'
 import { Signer } from '../core/order/support.ts'
+import { memoryStore } from '../support/memory-store.ts'
 import {
   answered,
   bearerOf,
@@ -27,8 +28,7 @@ test.each([
   [
     'a store',
     async () => {
-      const store = await openStore('sqlite::memory:')
-      onTestFinished(() => store.close())
+      const store = await memoryStore()
       return { store }
     },
   ],

@@ -1,26 +1,24 @@
-import { execFile } from 'node:child_process'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { betterAuth } from 'better-auth'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { crossDevice, walletSignIn } from '../../src/better-auth/index.ts'
+import { run } from '../support/command.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { approvedOrder, call } from './calls.ts'
 import { makeAuth } from './support.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
 test("Better Auth's own command line generates the schema", async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'countersign-schema-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const folder = temporaryFolder()
   const file = join(folder, 'schema.sql')
   const cli = fileURLToPath(new URL('./index.mjs', import.meta.resolve('auth/api')))
   const config = fileURLToPath(new URL('./schema-auth.ts', import.meta.url))
   const args = ['generate', '--config', config, '--output', file, '--yes']
-  await promisify(execFile)(process.execPath, [cli, ...args], {
+  await run(process.execPath, [cli, ...args], {
     cwd: root,
     env: {
       ...process.env,

@@ -1,19 +1,13 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
-import { openStore } from '../../src/better-auth/index.ts'
+import { describe, expect, test } from 'vitest'
 import type { NonceStore } from '../../src/core/sign-in/nonce.ts'
 import { Signer } from '../core/order/support.ts'
+import { memoryStore } from '../support/memory-store.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { type Answer, approvedOrder, call, countRows, ownOrigin } from './calls.ts'
 import { type Auth, type AuthServerOptions, makeAuth } from './support.ts'
 
 const bank = 'https://bank.example'
-
-async function open() {
-  const store = await openStore('sqlite::memory:')
-  onTestFinished(() => store.close())
-  return store
-}
 
 /** The store of nonces that two applications share. */
 function mapStore(): NonceStore & { readonly map: Map<string, string> } {
@@ -35,7 +29,7 @@ const others: [name: string, options: AuthServerOptions][] = [
 
 describe.each(others)('two Better Auth servers on one store, of which one has %s', (_name, options) => {
   test('do not find orders of each other', async () => {
-    const store = await open()
+    const store = await memoryStore()
     const one = await makeAuth({ orders: { store } })
     const other = await makeAuth({ ...options, orders: { ...options.orders, store } })
     const { orderId, desktopToken } = await approvedOrder(one)
@@ -67,7 +61,7 @@ describe.each(others)('two Better Auth servers on one store, of which one has %s
 })
 
 test('a service on the store of the plugin does not find its orders', async () => {
-  const store = await open()
+  const store = await memoryStore()
   const auth = await makeAuth({ orders: { store } })
   const { url } = await startService({ store, appName: 'App', trustedOrigins: [bank] })
   const order = await approvedOrder(auth)
@@ -78,7 +72,7 @@ test('a service on the store of the plugin does not find its orders', async () =
 })
 
 test('a key prefix begins the keys of the plugins in stores that they are given', async () => {
-  const store = await open()
+  const store = await memoryStore()
   const nonceStore = mapStore()
   const auth = await makeAuth({ orders: { store, keyPrefix: 'app' }, wallet: { nonceStore, keyPrefix: 'app' } })
   const { orderId } = await approvedOrder(auth)

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import type { OrderRecord } from '../../src/core/order/order.ts'
 import { storedOrders } from '../../src/core/order/records.ts'
-import { openStore } from '../../src/store/open.ts'
+import { memoryStore } from '../support/memory-store.ts'
 import { call, ownOrigin } from './calls.ts'
 import { makeAuth } from './support.ts'
 
@@ -13,8 +13,7 @@ const returnTo = `/${'x'.repeat(30_000)}`
 const mebibyte = 1024 * 1024
 
 test('a watcher that does not read costs no memory, and misses nothing when it reads on', async () => {
-  const store = await openStore('sqlite::memory:')
-  onTestFinished(() => store.close())
+  const store = await memoryStore()
   const auth = await makeAuth({ orders: { store } })
   const { json } = await call(auth, '/cross-device/start', { kind: 'sign' })
   const records = storedOrders(store)

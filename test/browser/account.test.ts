@@ -2,7 +2,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { openStore } from '../../src/index.ts'
 import { Browser, connect, decide, discover, request, startIssuer } from '../oidc/support.ts'
 import { freePort } from '../support/redis-server.ts'
-import { rest } from '../support/rest.ts'
+import { bearer, rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet, proofOf } from '../support/wallet.ts'
 import { expectHeading, keepCookie, signIn } from './flows.ts'
@@ -15,8 +15,6 @@ import {
   screenshot,
   useBrowser,
 } from './support.ts'
-
-const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
 describe.skipIf(!hasBrowser)('the account page', () => {
   const browser = useBrowser()

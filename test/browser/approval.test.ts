@@ -36,9 +36,7 @@ function countTaps(): void {
 
 describe.skipIf(!hasBrowser)('on a phone,', () => {
   const browser = useBrowser()
-  afterEach(() => {
-    vi.useRealTimers()
-  })
+  afterEach(() => void vi.useRealTimers())
 
   const reviewing = reviewingIn(browser)
 

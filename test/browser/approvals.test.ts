@@ -13,9 +13,7 @@ const example = fileURLToPath(new URL('../../examples/approvals/http.ts', import
 /** The example's backend and agent, as a person starts them. */
 function startExample() {
   const child = spawn(process.execPath, [example], { stdio: ['pipe', 'pipe', 'inherit'] })
-  onTestFinished(() => {
-    child.kill('SIGKILL')
-  })
+  onTestFinished(() => void child.kill('SIGKILL'))
   const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
   return {
     ended: once(child, 'exit'),

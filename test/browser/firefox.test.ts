@@ -3,6 +3,7 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { clientsFile, discover, request, shop } from '../oidc/support.ts'
 import { launchFirefox } from '../support/browser.ts'
+import { listen } from '../support/listening.ts'
 import { hasPart } from '../support/optional.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet } from '../support/wallet.ts'
@@ -18,7 +19,6 @@ import {
   signInCode,
   signInOnDemo,
 } from './flows.ts'
-import { listen } from './listen.ts'
 import { scan } from './support.ts'
 
 describe.skipIf(!hasPart('firefox-esr'))('in Firefox', () => {

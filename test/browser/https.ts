@@ -1,13 +1,11 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { createServer } from 'node:https'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { onTestFinished } from 'vitest'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { Authority } from '../support/certificates.ts'
+import { listen } from '../support/listening.ts'
 import { startService } from '../support/service.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { passOn } from './forwarding.ts'
-import { listen } from './listen.ts'
 
 /**
  * Starts a service behind a proxy that speaks https, with a certificate that nobody trusts, until the test ends.
@@ -16,8 +14,7 @@ import { listen } from './listen.ts'
 export async function startHttpsService(
   options: CountersignOptions,
 ): Promise<{ readonly url: string; readonly local: string }> {
-  const folder = mkdtempSync(join(tmpdir(), 'countersign-https-'))
-  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const folder = temporaryFolder()
   const { cert, key } = await (await Authority.create(folder, 'authority')).issue('localhost')
   let target = ''
   const proxy = createServer({ cert: readFileSync(cert), key: readFileSync(key) }, (from, to) =>

@@ -38,9 +38,7 @@ async function kept(page: Page): Promise<string[]> {
 
 describe.skipIf(!hasBrowser)('with the Nimiq Hub', () => {
   const browser = useBrowser()
-  afterEach(() => {
-    vi.useRealTimers()
-  })
+  afterEach(() => void vi.useRealTimers())
 
   async function opened(more: CountersignOptions = {}) {
     const { url } = await startService({ ...settings, ...more })

@@ -1,7 +1,7 @@
 import type { BrowserContextOptions, Locator, Page } from 'playwright-core'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { openStore } from '../../src/store/open.ts'
-import { rest } from '../support/rest.ts'
+import { bearer, rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet } from '../support/wallet.ts'
 import { returnCode } from './approval-steps.ts'
@@ -10,8 +10,6 @@ import { expectNoFaults, hasBrowser, look, provokes, scan, useBrowser } from './
 
 const computerSize = { viewport: { width: 1280, height: 900 } }
 const phoneSize = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }
-const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
-
 /** Texts of the pages in a language, as far as the steps need them. */
 const english = {
   add: 'Add a wallet of another device',

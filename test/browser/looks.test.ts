@@ -1,10 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { newComputerKey } from '../relay/devices.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { Desktop } from './desktop.ts'
 import {
   approvedHeading,
@@ -111,8 +111,7 @@ describe.skipIf(!hasBrowser || inFirefox)(
     })
 
     test('the sign-in page on a phone, in German, and from right to left', async () => {
-      const folder = mkdtempSync(join(tmpdir(), 'countersign-looks-'))
-      onTestFinished(() => rmSync(folder, { recursive: true }))
+      const folder = temporaryFolder()
       const textsFile = join(folder, 'texts.json')
       writeFileSync(
         textsFile,

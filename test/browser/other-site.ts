@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import type { CountersignClient, createCountersignClient, Wallet } from '../../src/browser/client/index.ts'
-import { listen } from './listen.ts'
+import { listen } from '../support/listening.ts'
 
 /** What {@link applicationScript} puts into the window, for tests to use. */
 export interface ApplicationWindow {

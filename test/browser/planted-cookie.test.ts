@@ -4,10 +4,10 @@ import { createServer } from 'node:https'
 import { describe, expect, test } from 'vitest'
 import { createSessionVerifier } from '../../src/integrations/backend/index.ts'
 import { signIn } from '../integrations/backend/support.ts'
+import { listen } from '../support/listening.ts'
 import { hasPart } from '../support/optional.ts'
 import { startService } from '../support/service.ts'
 import { trustedAuthority } from '../support/tls.ts'
-import { listen } from './listen.ts'
 import { hasBrowser, useBrowser } from './support.ts'
 
 const withParts = hasBrowser && hasPart('openssl')

@@ -3,11 +3,11 @@ import { createServer } from 'node:http'
 import type { BrowserContextOptions, Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { clientsFile, discover, fileWith, request, shop } from '../oidc/support.ts'
+import { listen } from '../support/listening.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet, proofOf } from '../support/wallet.ts'
 import { addressOf, expectHeading, signIn } from './flows.ts'
-import { listen } from './listen.ts'
 import { hasBrowser, look, provokes, useBrowser } from './support.ts'
 
 const permissions = ['clipboard-read', 'clipboard-write']

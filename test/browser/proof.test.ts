@@ -1,9 +1,9 @@
 import { createServer } from 'node:http'
 import { describe, expect, test } from 'vitest'
 import type { ProofArtifact, ProofOptions, verifyProofArtifact } from '../../src/integrations/proof/index.ts'
+import { listen } from '../support/listening.ts'
 import { bundleProof } from '../support/proof-bundle.ts'
 import { accepted, inCamelCase, refused } from '../support/proofs.ts'
-import { listen } from './listen.ts'
 import { expectNoFaults, hasBrowser, useBrowser } from './support.ts'
 
 /** The window in which functions run that a test hands to a page. */

@@ -1,8 +1,8 @@
 import { createServer } from 'node:http'
 import type { CountersignOptions } from '../../src/service/config.ts'
+import { listen } from '../support/listening.ts'
 import { startService } from '../support/service.ts'
 import { passOn } from './forwarding.ts'
-import { listen } from './listen.ts'
 
 /** An application behind a proxy that passes the base path on to a service, which has another address. */
 export interface ProtectedHost {

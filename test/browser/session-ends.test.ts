@@ -2,6 +2,7 @@ import { createServer } from 'node:http'
 import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { shortAddress } from '../../src/shared/wallet-address.ts'
+import { listen } from '../support/listening.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet } from '../support/wallet.ts'
@@ -17,7 +18,6 @@ import {
   signInCode,
 } from './flows.ts'
 import { passOn } from './forwarding.ts'
-import { listen } from './listen.ts'
 import { expectUntranslated, hasBrowser, provokes, useBrowser } from './support.ts'
 
 /** Makes a page hidden or visible, as far as its scripts can tell. */

@@ -3,10 +3,10 @@ import { fileURLToPath } from 'node:url'
 import type { BrowserContext, Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { bundleClient } from '../../scripts/build-client.ts'
+import { listen } from '../support/listening.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet } from '../support/wallet.ts'
 import { phoneClient } from './client/phone.ts'
-import { listen } from './listen.ts'
 import { hasBrowser, scan, useBrowser } from './support.ts'
 
 const wallet = makeWallet()

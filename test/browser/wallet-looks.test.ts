@@ -23,9 +23,7 @@ describe.skipIf(!hasBrowser || inFirefox)(
   'where the user chooses a wallet, a page is accessible, in light and dark, and fits 320 px:',
   () => {
     const browser = useBrowser()
-    afterEach(() => {
-      vi.useRealTimers()
-    })
+    afterEach(() => void vi.useRealTimers())
 
     test('the approval page, from the choice to the wallet that was too slow', async () => {
       const { url } = await startService(settings)

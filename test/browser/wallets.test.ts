@@ -85,9 +85,7 @@ async function expectAsked({ asked }: InjectedWallet, times: number): Promise<vo
 
 describe.skipIf(!hasBrowser)('with a wallet in the browser,', () => {
   const browser = useBrowser()
-  afterEach(() => {
-    vi.useRealTimers()
-  })
+  afterEach(() => void vi.useRealTimers())
 
   async function opened(more: CountersignOptions = {}) {
     const { url } = await startService({ ...settings, ...more })

@@ -19,7 +19,7 @@ afterEach(() => void vi.unstubAllEnvs())
 
 /** A store file, or that of the environment, and what runs the command on it. */
 async function newStore(isFile = true) {
-  const folder = await temporaryFolder()
+  const folder = temporaryFolder()
   const store = `sqlite:${join(folder, 'store.db')}`
   const file = (name: string, content: string) => {
     const path = join(folder, name)

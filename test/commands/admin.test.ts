@@ -8,7 +8,7 @@ import { makeComputer } from '../support/computer.ts'
 import { hasPart } from '../support/optional.ts'
 import { onPostgres, ordinaryStore } from '../support/ordinary-store.ts'
 import { freePort, RedisServer } from '../support/redis-server.ts'
-import { bearer, type RestAnswer, rest } from '../support/rest.ts'
+import { bearer, okay, type RestAnswer, rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { dumpStore } from '../support/store-dump.ts'
 import { temporaryFolder, temporaryStore } from '../support/temporary-folder.ts'
@@ -17,12 +17,6 @@ import { makeWallet, proofOf, type TestWallet } from '../support/wallet.ts'
 const secret = 'a secret for tests and for nothing else'
 const userAgent = 'Telltale browser/7.7'
 const refusal = ({ status, json }: RestAnswer): [number, string] => [status, json.code]
-
-// biome-ignore lint/suspicious/noExplicitAny: tests look at fields that they name.
-function okay({ status, json }: RestAnswer): any {
-  expect(status, JSON.stringify(json)).toBe(200)
-  return json
-}
 
 /** Runs the command in this process. */
 function run(args: readonly string[], terminalAnswer?: string): Promise<Ran> {
@@ -89,7 +83,7 @@ class Clients {
 }
 
 const postgres: [name: string, open: () => Promise<string>] = ['PostgreSQL', async () => (await ordinaryStore()).store]
-const stores: [name: string, open: () => Promise<string>][] = onPostgres
+const stores: [name: string, open: () => string | Promise<string>][] = onPostgres
   ? [postgres]
   : [
       ['an SQLite file', temporaryStore],
@@ -331,7 +325,7 @@ describe.each(stores)('operators on %s', (_name, open) => {
 })
 
 test('deleting a user lifts no block', async () => {
-  const store = await temporaryStore()
+  const store = temporaryStore()
   const clients = new Clients((await startService({ store })).url)
   const wallet = makeWallet()
   const { session } = await clients.signIn(wallet)
@@ -341,7 +335,7 @@ test('deleting a user lifts no block', async () => {
 })
 
 test('blocks hold with a session host of the application’s own, too', async () => {
-  const store = await temporaryStore()
+  const store = temporaryStore()
   const unused = (): never => {
     throw new Error('not called')
   }
@@ -363,7 +357,7 @@ test('blocks hold with a session host of the application’s own, too', async ()
 })
 
 test('a session whose id begins with a hyphen, as one in 64 does, is ended like any other', async () => {
-  const store = await temporaryStore()
+  const store = temporaryStore()
   const { url } = await startService({ store })
   const [clients, wallet] = [new Clients(url), makeWallet()]
   let { token, session } = await clients.signIn(wallet)
@@ -393,7 +387,7 @@ describe('the usage is wrong', () => {
     ['unknown argument "--force"', ['delete', 'a', '--force']],
     ['cannot be undone. Add --yes', ['delete', 'a']],
   ])('%s', async (message, args) => {
-    const folder = await temporaryFolder()
+    const folder = temporaryFolder()
     const store = `sqlite:${join(folder, 'a.db')}`
     await startService({ store })
     const { code, stdout, stderr } = await run(args.includes('--store') ? args : [...args, '--store', store])

@@ -24,7 +24,7 @@ interface Copied {
 const run = (...args: string[]) => runHere(runCommand, args)
 
 async function inFile(): Promise<Copied> {
-  const folder = await temporaryFolder()
+  const folder = temporaryFolder()
   const [file, copy] = [join(folder, 'store.db'), join(folder, 'copy.db')]
   return {
     store: `sqlite:${file}`,

@@ -21,7 +21,7 @@ let folder = ''
 let store = ''
 let copy = ''
 beforeEach(async () => {
-  folder = await temporaryFolder()
+  folder = temporaryFolder()
   store = join(folder, 'store.db')
   copy = join(folder, 'copy.db')
 })

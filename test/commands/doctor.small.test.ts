@@ -20,7 +20,7 @@ function dump(file: string): unknown {
 }
 
 test('a running service is fit, and its users notice nothing of the look', async () => {
-  const store = await temporaryStore()
+  const store = temporaryStore()
   const port = await freePort()
   const { url } = await startService({ store, port, host: 'localhost' })
   const { json } = await rest(url, '/wallet/nonce', {}, { origin: url })

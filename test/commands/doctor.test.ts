@@ -15,6 +15,7 @@ import type { CountersignOptions } from '../../src/service/config.ts'
 import { lanHosts } from '../../src/service/lan.ts'
 import { Authority } from '../support/certificates.ts'
 import { runHereIn, runMain } from '../support/command.ts'
+import { listen } from '../support/listening.ts'
 import { runNginx } from '../support/nginx.ts'
 import { hasPart } from '../support/optional.ts'
 import { clockAhead } from '../support/redis-clock.ts'
@@ -96,10 +97,8 @@ async function startServer(answer?: string): Promise<number> {
   const server = createServer((socket) => {
     socket.on('error', () => {}).on('data', () => answer !== undefined && socket.end(answer))
     onTestFinished(() => void socket.destroy())
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => void server.close())
-  return (server.address() as AddressInfo).port
+  })
+  return await listen(server)
 }
 
 describe('usage', () => {
@@ -265,7 +264,7 @@ describe('a setup with SQLite', () => {
   })
 
   test.skipIf(process.getuid?.() !== 0)('whose file, or the folder of its file, is not the user’s own', async () => {
-    const foreign = await temporaryFolder()
+    const foreign = temporaryFolder()
     await mkdir(join(foreign, 'empty'))
     await startService({ store: `sqlite:${foreign}/there.db` }).then(({ service }) => service.close(0))
     await chmod(foreign, 0o755)

@@ -48,7 +48,7 @@ describe.skipIf(!hasPart('postgresql'))('commands on a store in PostgreSQL', () 
   }
 
   test('take two connections for calls and one for watches unless the address says more, however far it is', async () => {
-    const folder = await temporaryFolder()
+    const folder = temporaryFolder()
     const file = join(folder, 'users')
     const users = Array.from({ length: 500 }, (_, i) => ({
       wallet: `nimiq:${makeWallet().publicKeyHex}`,
@@ -146,7 +146,7 @@ describe.skipIf(!hasPart('postgresql'))('doctor, with a store in PostgreSQL', ()
   })
 
   test('a standby that is not waited for is warned of, by the start of a service too', async () => {
-    const folder = await temporaryFolder()
+    const folder = temporaryFolder()
     const args = ['-D', folder, '-h', '127.0.0.1', '-p', `${server.port}`, '-U', 'postgres', '--synchronous']
     const standby = spawn(join(server.programs, 'pg_receivewal'), args, { stdio: 'ignore' })
     onTestFinished(() => void standby.kill('SIGKILL'))

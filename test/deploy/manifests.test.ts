@@ -63,7 +63,7 @@ describe.skipIf(!hasPart('python3-yaml'))('the Compose file', () => {
   test.skipIf(!hasPart('redis-server'))(
     'runs a Redis that the service can use with the users of the page, and that keeps what it has acknowledged',
     async () => {
-      const folder = await temporaryFolder()
+      const folder = temporaryFolder()
       const [, snippet = ''] = /<!-- executed by test\/deploy -->\n\n```sh\n([\s\S]*?)```/.exec(page) ?? []
       await run('sh', ['-euc', snippet], { cwd: folder })
       expect((await stat(join(folder, 'secrets'))).mode & 0o777).toBe(0o700)

@@ -14,7 +14,7 @@ const page = await readFromRoot('docs/admin.md')
 const snippets = (await executedSnippets('docs/admin.md')).map(({ code }) => code)
 
 test('every command of docs/admin.md runs, and the page names every command', { timeout: 120_000 }, async () => {
-  const folder = await temporaryFolder()
+  const folder = temporaryFolder()
   const store = `sqlite:${join(folder, 'a.db')}`
   const { url } = await startService({ store })
   const wallet = makeWallet()

@@ -25,7 +25,7 @@ function codeIn(language: string, containing = ''): string {
 }
 
 async function makeFolder(files: Readonly<Record<string, string>> = {}): Promise<string> {
-  const folder = await temporaryFolder()
+  const folder = temporaryFolder()
   for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text)
   return folder
 }

@@ -12,7 +12,7 @@ const snippets = await executedSnippets('docs/operations.md')
 
 test('the commands of the section on backups make a copy, and restore it', async () => {
   expect(snippets).toHaveLength(2)
-  const folder = await temporaryFolder()
+  const folder = temporaryFolder()
   mkdirSync(join(folder, 'backups'))
   makeFile(join(folder, 'countersign.db'), '0.1.0')
   for (const { code } of snippets) {

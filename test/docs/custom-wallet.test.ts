@@ -29,7 +29,7 @@ test.each([
 ])(
   "the guide's adapters keep the contract and sign in: %s",
   async (file, tests) => {
-    const folder = await temporaryFolder()
+    const folder = temporaryFolder()
     for (const name of await readdir(join(root, 'examples/custom-wallet'))) {
       await writeFile(join(folder, name), withSources(await readFromRoot(`examples/custom-wallet/${name}`)))
     }

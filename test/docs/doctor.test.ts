@@ -17,7 +17,7 @@ const [before = '', inJob = ''] = snippets
 
 /** Runs a snippet as a shell does that stops at the first failure, in a folder of its own. */
 async function runShell(code: string, env: Record<string, string> = {}) {
-  const folder = await temporaryFolder()
+  const folder = temporaryFolder()
   const command = `countersign() { "$NODE" "$MAIN" "$@"; }\n${code}`
   const child = spawn('sh', ['-euc', command], {
     cwd: folder,

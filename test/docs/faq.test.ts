@@ -111,7 +111,7 @@ test('a user signs out everywhere', async () => {
 })
 
 test('the table names every field about a person that is stored after a sign-in by each way', async () => {
-  const folder = await temporaryFolder()
+  const folder = temporaryFolder()
   const file = join(folder, 'a.db')
   const { url } = await startService({ store: `sqlite:${file}` })
   await signIn(url, makeWallet(), { 'user-agent': 'A browser' })

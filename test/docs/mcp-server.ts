@@ -38,7 +38,7 @@ export async function startNotes(at?: string) {
   const { publicUrl: _, ...options } = optionsFromEnvironment(variables)
   const file = fileWith(clients.replace('https://notes.example/mcp', resource))
   const { url } = await startService({ ...options, oidc: { ...options.oidc, clients: file } })
-  const folder = await temporaryFolder()
+  const folder = temporaryFolder()
   const guardFile = join(folder, 'guard.mjs')
   const code = withSources(guarding).replace('https://auth.example', url).replace('https://notes.example/mcp', resource)
   await writeFile(guardFile, code)

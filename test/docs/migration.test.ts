@@ -201,9 +201,7 @@ test('the calls of the last column are served', () => {
     path,
   ])
   expect(rows).toHaveLength(4)
-  for (const [httpMethod, path] of rows) {
-    expect(endpoints).toContainEqual(expect.objectContaining({ httpMethod, path }))
-  }
+  for (const [httpMethod, path] of rows) expect(endpoints).toContainEqual(expect.objectContaining({ httpMethod, path }))
 })
 
 test('a key is the user on every chain, a contract wallet on its own; one wallet of two users is refused', async () => {

@@ -32,7 +32,7 @@ describe.each([
   test.skipIf(!hasPart('systemd-analyze'))(
     'is one to systemd, and leaves the service little to do harm with',
     async () => {
-      const file = join(await temporaryFolder(), name)
+      const file = join(temporaryFolder(), name)
       // The paths of the service are not those of this machine.
       await writeFile(file, text.replace('/usr/bin/node', process.execPath))
       const { stdout, stderr } = await run('systemd-analyze', ['verify', '--man=no', file])
@@ -47,7 +47,7 @@ describe.each([
 
 describe('the systemd unit for SQLite', () => {
   test('has settings with which a service starts and stops in time', async () => {
-    const folder = await temporaryFolder()
+    const folder = temporaryFolder()
     await writeFile(join(folder, 'secret'), 'the secret of this test and of nothing else\n')
     const given = Object.entries(environmentOf(unit)).map(([name, value]) => [
       name,
@@ -64,7 +64,7 @@ describe('the systemd unit for SQLite', () => {
 test.skipIf(redisUrl === undefined)(
   'the template of docs/scaling.md starts an instance for each name, which says when it is ready',
   async () => {
-    const folder = await temporaryFolder()
+    const folder = temporaryFolder()
     await writeFile(join(folder, 'secret'), 'the secret of this test and of nothing else\n')
     const COUNTERSIGN_STORE = (await redisUrl?.()) ?? ''
     for (const port of [await freePort(), await freePort()]) {

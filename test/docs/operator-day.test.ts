@@ -46,7 +46,7 @@ test.skipIf(!canStart)(
   'the pages bring up two instances on PostgreSQL behind nginx, and bring them back from a dump without its past',
   async () => {
     const server = await startServer(authority!)
-    const folder = await temporaryFolder()
+    const folder = temporaryFolder()
     await mkdir(join(folder, 'opt'))
     const shell = new Terminal(join(folder, 'opt'), dirname(process.execPath))
     await shell.type(

@@ -134,7 +134,7 @@ test('buf curl lists the calls and makes one, by the protos of the package', { t
 const parts = ['protobuf-compiler-grpc', 'python3-protobuf', 'python3-grpcio', 'python3-cryptography']
 
 test.skipIf(!hasPart('protobuf-compiler-grpc'))('Java has a package, and a file for each message', async () => {
-  const folder = await temporaryFolder()
+  const folder = temporaryFolder()
   await runShell(`protoc -I ${root}/gen/proto --java_out=. ${root}/gen/proto/countersign/v1/*.proto`, folder)
   const files = await readdir(join(folder, 'com/countersign/v1'))
   expect(files).toEqual(expect.arrayContaining(['IssueNonceRequest.java', 'OrderStatus.java', 'Session.java']))
@@ -158,7 +158,7 @@ except grpc.RpcError as error:
 
 test.skipIf(!parts.every(hasPart))('the package has what the details of a failed gRPC call are read with', async () => {
   const { url } = await startService()
-  const folder = await temporaryFolder()
+  const folder = temporaryFolder()
   // Debian's compiler comes without google/protobuf; buf has them.
   const buf = join(root, 'node_modules/.bin/buf')
   const files = 'google/rpc/error_details.proto google/rpc/status.proto'
@@ -177,7 +177,7 @@ test.skipIf(!parts.every(hasPart))(
   },
   async () => {
     const { url } = await startService()
-    const folder = await temporaryFolder()
+    const folder = temporaryFolder()
     await runShell(generate.replace('node_modules/countersign', root), folder)
     const program = join(root, 'examples/python/order.py')
     const { stdout } = await run(systemPython, [program, new URL(url).host], {

@@ -26,7 +26,7 @@ function codeIn(language: string): string {
 }
 
 test("the page's function returns what the payer signed, and nothing for another invoice", async () => {
-  const file = join(await temporaryFolder(), 'approval.ts')
+  const file = join(temporaryFolder(), 'approval.ts')
   await writeFile(file, withSources(codeIn('ts')))
   const { approvalOf } = await import(file)
   const { artifact, owner } = accepted[0]!
@@ -45,7 +45,7 @@ test('the page names every reason', async () => {
 })
 
 test("the page's command runs", async () => {
-  const folder = await temporaryFolder()
+  const folder = temporaryFolder()
   const { artifact } = accepted[0]!
   await writeFile(join(folder, 'proof.json'), JSON.stringify(artifact))
   await writeFile(join(folder, 'invoice.json'), artifact.payload!)
@@ -126,7 +126,7 @@ async function feed(program: string, args: readonly string[], input: string, opt
 
 describe('the files that the page names say of every vector what the package says', () => {
   test.skipIf(!hasPart('python3-cryptography'))('Python', async () => {
-    const folder = await temporaryFolder()
+    const folder = temporaryFolder()
     await cp(join(root, 'examples/python/proof.py'), join(folder, 'proof.py'))
     const asking = `
 import json, sys
@@ -150,7 +150,7 @@ print(json.dumps(holding))
   test.skipIf(!hasPart('go'))(
     'Go',
     async () => {
-      const folder = await temporaryFolder()
+      const folder = temporaryFolder()
       await mkdir(join(folder, 'proof'))
       await writeFile(join(folder, 'go.mod'), 'module recipe\n\ngo 1.19\n')
       await cp(join(root, 'examples/go/proof.go'), join(folder, 'proof/proof.go'))

@@ -10,7 +10,7 @@ import { runTerminal, terminalIn } from './terminal-programs.ts'
 test.skipIf(!hasPart('apt-get') || !hasPart('go'))(
   'the program in Go prints the ID token of who is signed in',
   async () => {
-    const folder = await temporaryFolder()
+    const folder = temporaryFolder()
     // It needs the standard library alone.
     await unpackNewer(['golang-golang-x-oauth2-dev'], folder)
     writeFileSync(join(folder, 'main.go'), terminalIn('go'))

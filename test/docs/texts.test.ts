@@ -20,7 +20,7 @@ test('docs/texts.md says where the texts of each name are', () => {
 })
 
 test('the service takes its example', async () => {
-  const file = join(await temporaryFolder(), 'texts.json')
+  const file = join(temporaryFolder(), 'texts.json')
   writeFileSync(file, example)
   expect(readPageTexts(file)).toEqual(JSON.parse(example))
 })

@@ -2,23 +2,21 @@ import { createPublicKey } from 'node:crypto'
 import { createClient } from '@connectrpc/connect'
 import { createConnectTransport, createGrpcTransport } from '@connectrpc/connect-node'
 import { createLocalJWKSet, jwtVerify } from 'jose'
-import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
 import { betterAuthHost } from '../../src/better-auth/index.ts'
 import { verifyAccessToken } from '../../src/integrations/backend/index.ts'
 import type { CountersignOptions } from '../../src/service/config.ts'
-import { openStore } from '../../src/store/open.ts'
 import { startAuth } from '../better-auth/support.ts'
 import { decoded, isSignedBy, thumbprintOf } from '../integrations/backend/forge.ts'
+import { memoryStore } from '../support/memory-store.ts'
 import { inMemory } from '../support/ordinary-store.ts'
-import { rest } from '../support/rest.ts'
+import { bearer, rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet, proofOf } from '../support/wallet.ts'
 
 const audience = 'https://api.example'
 const options = { accessTokens: { audiences: ['orders', audience] } }
-
-const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
 async function signIn(url: string, wallet = makeWallet()) {
   const { json: challenge } = await rest(url, '/wallet/nonce', {})
@@ -263,8 +261,7 @@ describe('while the secret is rotated', () => {
 
   /** Two instances on one store behind a balancer, and two backends that verify tokens. */
   async function startAll() {
-    const store = await openStore('sqlite::memory:')
-    onTestFinished(() => store.close())
+    const store = await memoryStore()
     const accessTokens = { ...options.accessTokens, ttlSeconds: 3600 }
     const rules: CountersignOptions = { store, publicUrl: issuer, accessTokens }
     const start = async (secret: readonly string[]) => await startService({ ...rules, secret })

@@ -2,10 +2,10 @@ import { Code, ConnectError } from '@connectrpc/connect'
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { ErrorInfoSchema, RetryInfoSchema } from '../../gen/server/google/rpc/error_details_pb.ts'
 import type { CountersignOptions } from '../../src/service/config.ts'
-import { openStore } from '../../src/store/open.ts'
 import { passTime } from '../core/order/support.ts'
 import { signInClients } from '../support/clients.ts'
 import { keptLog } from '../support/log-lines.ts'
+import { memoryStore } from '../support/memory-store.ts'
 import { orderClients } from '../support/orders.ts'
 import { RedisServer } from '../support/redis-server.ts'
 import { rest } from '../support/rest.ts'
@@ -237,8 +237,7 @@ test('a flood from the networks of one IPv6 /56 is stopped behind a proxy, and o
 describe('live nonces and orders', () => {
   /** A service, and how often something was stored in it. */
   async function startCounting(options: CountersignOptions) {
-    const store = await openStore('sqlite::memory:')
-    onTestFinished(() => store.close())
+    const store = await memoryStore()
     const create = vi.spyOn(store, 'create')
     const { logger, lines } = keptLog()
     const { url } = await startService({ store, logger, ...options })

@@ -44,7 +44,7 @@ describe.each([
   ['tron', makeTronWallet],
 ])('a wallet of %s', (id, makeWallet) => {
   test('is blocked by its address and found again, in its own case only', async () => {
-    const store = `sqlite:${join(await temporaryFolder(), 'a.db')}`
+    const store = `sqlite:${join(temporaryFolder(), 'a.db')}`
     const { url } = await startService({ store, adapters })
     const wallet = makeWallet()
     const { token, session } = okay(await trySignIn(url, wallet))
@@ -62,7 +62,7 @@ describe.each([
   })
 
   test('is a person of the people file by its address, and no one by the address in another case', async () => {
-    const people = join(await temporaryFolder(), 'people.json')
+    const people = join(temporaryFolder(), 'people.json')
     const [listed, other] = [makeWallet(), makeWallet()]
     await writeFile(people, JSON.stringify({ [`${id}:${listed.address}`]: { name: 'Ada' } }))
     const { url } = await startService({ adapters, people, admit: 'people' })

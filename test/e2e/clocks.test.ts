@@ -4,7 +4,7 @@ import { readEventStream } from '../../src/browser/client/event-stream.ts'
 import { openStore } from '../../src/index.ts'
 import { clockLate } from '../support/redis-clock.ts'
 import { RedisServer } from '../support/redis-server.ts'
-import { type RestAnswer, rest } from '../support/rest.ts'
+import { bearer, type RestAnswer, rest } from '../support/rest.ts'
 import { type ServiceProcess, spawnService, startService } from '../support/service.ts'
 import { redisUrl, sharedStores } from '../support/stores.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
@@ -15,7 +15,6 @@ const trusted = {
   COUNTERSIGN_SECRET: 'a secret for tests and for nothing else',
 }
 const origin = { origin: 'https://app.example' }
-const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 const shiftedClock = new URL('../support/shifted-clock.ts', import.meta.url).href
 
 /** A service on a machine whose wall clock is ahead by so many milliseconds. */

@@ -1,9 +1,8 @@
 import { once } from 'node:events'
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { type IncomingHttpHeaders, type IncomingMessage, type OutgoingHttpHeaders, request } from 'node:http'
 import { connect } from 'node:http2'
 import { createConnection } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
@@ -28,6 +27,7 @@ import { frame } from '../support/raw-http2.ts'
 import { freePort, RedisServer } from '../support/redis-server.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { makeWallet } from '../support/wallet.ts'
 
 /** A service and an application behind one proxy, which has just started. */
@@ -363,8 +363,7 @@ const appointment = [
 
 const withTls = test.skipIf(!hasPart('nginx') || !hasPart('openssl'))
 withTls('nginx speaks HTTP/2 with browsers, so pages that wait do not take all connections to a host', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'countersign-forward-auth-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const folder = temporaryFolder()
   const authority = await Authority.create(folder, 'authority')
   const port = await freePort()
   const application = new Application()
@@ -433,8 +432,7 @@ withTls.each([[countersignNames], [countersignNames.toReversed()]])(
   async (names) => {
     const folder = fileURLToPath(new URL('../../deploy/nginx/', import.meta.url))
     expect((await readdir(folder)).sort()).toEqual(countersignNames)
-    const made = await mkdtemp(join(tmpdir(), 'countersign-forward-auth-'))
-    onTestFinished(() => rm(made, { recursive: true, force: true }))
+    const made = temporaryFolder()
     const authority = await Authority.create(made, 'authority')
     const { cert, key } = await authority.issue('localhost')
     const [port, plainPort] = [await freePort(), await freePort()]

@@ -1,14 +1,14 @@
 import { createClient } from '@connectrpc/connect'
 import { createConnectTransport } from '@connectrpc/connect-node'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
 import type { Host } from '../../src/core/users/host.ts'
 import type { CountersignOptions } from '../../src/service/config.ts'
-import { openStore } from '../../src/store/open.ts'
 import { startAuth } from '../better-auth/support.ts'
 import { makeInstance } from '../core/order/support.ts'
 import { approveOrder } from '../support/flows.ts'
 import { keptLog, type LogLine } from '../support/log-lines.ts'
+import { memoryStore } from '../support/memory-store.ts'
 import { type RestAnswer, rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet, proofOf } from '../support/wallet.ts'
@@ -18,8 +18,7 @@ type Troubles = Partial<Record<keyof Host, () => Promise<never>>>
 
 /** A service with a session host of the application's own, and what the host's methods do instead of their work. */
 async function startWithHost(options: CountersignOptions = {}) {
-  const store = await openStore('sqlite::memory:')
-  onTestFinished(() => store.close())
+  const store = await memoryStore()
   const { host } = makeInstance(store)
   const troubles: Troubles = {}
   const troubled = new Proxy(host as Host, {

@@ -1,17 +1,18 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createClient, type Transport } from '@connectrpc/connect'
 import { createConnectTransport, createGrpcTransport } from '@connectrpc/connect-node'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { InboxService } from '../../gen/server/countersign/v1/inbox_service_pb.ts'
 import { OrderKind, OrderService, OrderStatus } from '../../gen/server/countersign/v1/order_service_pb.ts'
-import { type AuditEvent, type CountersignOptions, type Host, openStore } from '../../src/index.ts'
+import type { AuditEvent, CountersignOptions, Host } from '../../src/index.ts'
 import { startAuth } from '../better-auth/support.ts'
 import { makeInstance } from '../core/order/support.ts'
 import { approveOrder, signIn } from '../support/flows.ts'
+import { memoryStore } from '../support/memory-store.ts'
 import { bearer, okay, refusal, rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { makeWallet, type TestWallet } from '../support/wallet.ts'
 
 const startKey = 'a-start-key-of-thirty-two-characters-or-more'
@@ -148,8 +149,7 @@ test('a session that an order made sees no inbox, and claims nothing', async () 
 })
 
 test('only people of the file approve and finalize: the user, or the wallet itself, is on it', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'countersign-inbox-people-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const folder = temporaryFolder()
   const people = join(folder, 'people.json')
   const list = (...entries: readonly string[]) =>
     writeFileSync(people, JSON.stringify(Object.fromEntries(entries.map((entry) => [entry, {}]))))
@@ -292,8 +292,7 @@ test('another user finds no order, and none of its texts', async () => {
 
 describe('NOT_ENABLED', () => {
   test('with resolveLogin, and with a session host', async () => {
-    const store = await openStore('sqlite::memory:')
-    onTestFinished(() => store.close())
+    const store = await memoryStore()
     const sessionHost: Host = makeInstance(store).host
     for (const options of [{ resolveLogin: () => ({ id: 'user' }) }, { store, sessionHost }]) {
       const { url } = await started(options)

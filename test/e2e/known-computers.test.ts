@@ -7,13 +7,12 @@ import { ErrorInfoSchema } from '../../gen/server/google/rpc/error_details_pb.ts
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { openOnOurClock } from '../core/order/support.ts'
 import { makeComputer, type TestComputer } from '../support/computer.ts'
-import { type RestAnswer, rest } from '../support/rest.ts'
+import { bearer, okay, type RestAnswer, rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { temporaryStore } from '../support/temporary-folder.ts'
 import { makeWallet, type TestWallet } from '../support/wallet.ts'
 
 const app = { origin: 'https://app.example' }
-const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 const days = 24 * 60 * 60_000
 
 /** Starts an instance, and resolves with its address. */
@@ -75,12 +74,6 @@ async function finalize(
   return await rest(url, '/cross-device/finalize', { orderId, desktopToken, returnCode, computerProof }, app)
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: tests look at fields that they name.
-function okay({ status, json }: RestAnswer): any {
-  expect(status, JSON.stringify(json)).toBe(200)
-  return json
-}
-
 /** Signs in with a return code that makes the computer known. Resolves with the session's token. */
 async function signInRemembered(
   urls: readonly [string, string],
@@ -127,13 +120,11 @@ async function reasonOf(call: Promise<unknown>): Promise<string | undefined> {
   )
 }
 
-afterEach(() => {
-  vi.useRealTimers()
-})
+afterEach(() => void vi.useRealTimers())
 
 describe('over two instances', () => {
   const startTwo = async (options?: CountersignOptions): Promise<readonly [string, string]> => {
-    const address = await temporaryStore()
+    const address = temporaryStore()
     return [await startOn(address, options), await startOn(address, options)]
   }
   const sessionsAt = (url: string) => createClient(SessionService, createConnectTransport({ baseUrl: url }))
@@ -172,7 +163,7 @@ describe('over two instances', () => {
   })
 
   test('a key that was planted while codes were compared is not known', async () => {
-    const address = await temporaryStore()
+    const address = temporaryStore()
     const compare = await startOn(address, { confirmationCode: 'compare' })
     const [wallet, computer] = [makeWallet(), await makeComputer()]
     const planted = await approve([compare, compare], wallet, { computerKey: computer.key, rememberComputer: true })
@@ -316,7 +307,7 @@ describe('over two instances', () => {
 })
 
 test('with knownComputers off, no computer is remembered, and none that was is known', async () => {
-  const address = await temporaryStore()
+  const address = temporaryStore()
   const on = await startOn(address)
   const [wallet, remembered, offered] = [makeWallet(), await makeComputer(), await makeComputer()]
   await signInRemembered([on, on], wallet, remembered)
@@ -334,7 +325,7 @@ test('with knownComputers off, no computer is remembered, and none that was is k
 })
 
 test('known computers are told and forgotten by the session’s own token or cookie only, the cookie from a trusted origin', async () => {
-  const url = await startOn(await temporaryStore())
+  const url = await startOn(temporaryStore())
   const [wallet, computer] = [makeWallet(), await makeComputer()]
   const order = await approve([url, url], wallet, { computerKey: computer.key, rememberComputer: true })
   const finalized = await finalize(url, order, computer)
@@ -361,7 +352,7 @@ test('known computers are told and forgotten by the session’s own token or coo
 })
 
 test('no answer about a session names the computer that it came from', async () => {
-  const url = await startOn(await temporaryStore())
+  const url = await startOn(temporaryStore())
   const { token, session } = await signInRemembered([url, url], makeWallet(), await makeComputer())
   const [computer] = await listOf(url, token)
   expect(computer?.current).toBe(true)

@@ -65,9 +65,7 @@ test('with --lan, an https publicUrl stays, loopback pages are trusted, and ther
   const publicUrl = 'https://tunnel.example'
   const service = await spawnService({ ...store, COUNTERSIGN_PUBLIC_URL: publicUrl }, ['--lan'])
   const { port } = new URL(service.url)
-  for (const name of loopbackNames) {
-    expect(await claimOriginFor(service.url, `http://${name}:${port}`)).toBe(publicUrl)
-  }
+  for (const name of loopbackNames) expect(await claimOriginFor(service.url, `http://${name}:${port}`)).toBe(publicUrl)
   expect(await nonceFor(service.url, publicUrl)).toBe('trusted')
   if (host !== undefined) expect(await nonceFor(service.url, `http://${host}:${port}`)).toBe('ORIGIN_NOT_TRUSTED')
   expect(await demoWallet(service.url)).toEqual([false, false])

@@ -1,13 +1,13 @@
 import { createClient, type Transport } from '@connectrpc/connect'
 import { createConnectTransport, createGrpcTransport } from '@connectrpc/connect-node'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { OrderKind, OrderService, OrderStatus } from '../../gen/server/countersign/v1/order_service_pb.ts'
 import { createCountersignClient, type OrderEvent } from '../../src/browser/client/index.ts'
 import type { Host } from '../../src/index.ts'
-import { openStore } from '../../src/store/open.ts'
 import { startAuth } from '../better-auth/support.ts'
 import { makeInstance } from '../core/order/support.ts'
 import { approveOrder, signIn } from '../support/flows.ts'
+import { memoryStore } from '../support/memory-store.ts'
 import { bearer, okay, refusal, rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet } from '../support/wallet.ts'
@@ -102,8 +102,7 @@ test('the client sends the session that it has, and its computer’s key is no p
 
 describe('NOT_ENABLED', () => {
   test('with resolveLogin, and with a session host', async () => {
-    const store = await openStore('sqlite::memory:')
-    onTestFinished(() => store.close())
+    const store = await memoryStore()
     const sessionHost: Host = makeInstance(store).host
     for (const options of [{ resolveLogin: () => ({ id: 'user' }) }, { store, sessionHost }]) {
       const { url } = await startService(options)

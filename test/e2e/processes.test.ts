@@ -1,11 +1,10 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { RedisServer } from '../support/redis-server.ts'
 import { rest } from '../support/rest.ts'
 import { spawnService } from '../support/service.ts'
 import { redisUrl } from '../support/stores.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { makeWallet, proofOf } from '../support/wallet.ts'
 
 const secret = 'a secret for tests and for nothing else'
@@ -18,8 +17,7 @@ async function signIn(url: string, wallet = makeWallet()) {
 }
 
 async function sqliteFile(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'countersign-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const folder = temporaryFolder()
   return `sqlite:${join(folder, 'countersign.db')}`
 }
 

@@ -1,17 +1,14 @@
-import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { signInClients } from '../support/clients.ts'
+import { run } from '../support/command.ts'
 import { completeOrder, signInWith } from '../support/flows.ts'
 import { startMeasured } from '../support/metrics.ts'
 import { hasPart } from '../support/optional.ts'
 import { orderClients } from '../support/orders.ts'
 import { type Prometheus, prometheusFolder, runPrometheus } from '../support/prometheus.ts'
 import { rest } from '../support/rest.ts'
-
-const run = promisify(execFile)
 
 interface Panel {
   readonly title: string

@@ -19,6 +19,7 @@ import { clientsFile, shop } from '../oidc/support.ts'
 import { signInClients } from '../support/clients.ts'
 import { deployedProxies, proxyPorts, startDeployed } from '../support/deployed-proxies.ts'
 import { completeOrder, signInWith } from '../support/flows.ts'
+import { listen } from '../support/listening.ts'
 import { keptLog } from '../support/log-lines.ts'
 import { hasPart } from '../support/optional.ts'
 import { orderClients } from '../support/orders.ts'
@@ -206,11 +207,9 @@ describe.each(deployedProxies)('behind %s with its file of deploy/', (name) => {
     })
 
     test('on the host of another site gets its own paths, and the site all others', async () => {
-      const site = createServer((_, response) => response.setHeader('x-site', 'yes').end()).listen(0, '127.0.0.1')
-      onTestFinished(() => void site.close())
-      await once(site, 'listening')
+      const site = createServer((_, response) => response.setHeader('x-site', 'yes').end())
       const options = { oidc: { clients: clientsFile(shop) }, accessTokens: { audiences: ['https://backend.example'] } }
-      const { url } = await start(name, options, (site.address() as AddressInfo).port)
+      const { url } = await start(name, options, await listen(site))
       const isOfSite = async (path: string): Promise<boolean> => (await fetch(url + path)).headers.has('x-site')
       for (const path of ownPaths) expect([path, await isOfSite(path)]).toEqual([path, false])
       const others = ['/', '/c', '/api/authors', '/.well-known/acme-challenge/x', '/healthz/x', '/xcountersign.v1.X/Y']

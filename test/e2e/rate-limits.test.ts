@@ -165,9 +165,7 @@ test.each(Object.entries(groups))(
       }
     }
     const others = [...rpcs.keys()].filter((rpc) => !ofGroup.includes(rpc))
-    for (const rpc of others) {
-      expect(reasonOf(await failureOf(transport, rpc, address)), rpc).not.toBe('RATE_LIMITED')
-    }
+    for (const rpc of others) expect(reasonOf(await failureOf(transport, rpc, address)), rpc).not.toBe('RATE_LIMITED')
     // What was refused did not count, so the time that the refusal names is enough for one more call.
     vi.setSystemTime(Date.now() + Math.ceil(60_000 / perMinute))
     expect(await spend()).not.toBe('RATE_LIMITED')

@@ -1,22 +1,19 @@
 import { spawn } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { hasPart } from '../support/optional.ts'
 import { RedisServer } from '../support/redis-server.ts'
-import { rest } from '../support/rest.ts'
+import { bearer, rest } from '../support/rest.ts'
 import { type ServiceProcess, spawnService, startService } from '../support/service.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { makeWallet, proofOf } from '../support/wallet.ts'
 
 const [older, newer] = ['the older secret of this test alone', 'the newer secret of this test alone']
 const [oldKey, newKey] = ['old-start-key-of-this-test-alone-1234', 'new-start-key-of-this-test-alone-5678']
-const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
-
 async function newFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'countersign-reload-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const folder = temporaryFolder()
   return folder
 }
 

@@ -1,13 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openStore, type Store } from '../../src/index.ts'
-import { type RestAnswer, rest } from '../support/rest.ts'
+import { bearer, type RestAnswer, rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet, proofOf } from '../support/wallet.ts'
 
 const [old, fresh] = ['the old secret of a rotation, for tests', 'the new secret of a rotation, for tests']
 const origin = { origin: 'https://app.example' }
-const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
-
 let store: Store
 
 beforeAll(async () => {

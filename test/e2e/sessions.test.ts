@@ -6,9 +6,9 @@ import { GetCurrentSessionResponseSchema, SessionService } from '../../gen/serve
 import { ErrorInfoSchema } from '../../gen/server/google/rpc/error_details_pb.ts'
 import { restFromOutput } from '../../src/http/rest/json.ts'
 import type { ProvenIdentity } from '../../src/index.ts'
-import { openStore } from '../../src/store/open.ts'
+import { memoryStore } from '../support/memory-store.ts'
 import { inMemory } from '../support/ordinary-store.ts'
-import { type RestAnswer, rest } from '../support/rest.ts'
+import { bearer, type RestAnswer, rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet, proofOf } from '../support/wallet.ts'
 
@@ -16,8 +16,6 @@ async function signIn(url: string, wallet = makeWallet(), headers: Record<string
   const { json } = await rest(url, '/wallet/nonce', {}, headers)
   return await rest(url, '/wallet/verify', proofOf(wallet, json), headers)
 }
-
-const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
 describe('sessions', () => {
   test('a user sees all sessions of the wallet, revokes one, then the others', async () => {
@@ -97,8 +95,7 @@ describe('sessions', () => {
   })
 
   test('a backend learns of a token whether it is good, and nothing changes', async () => {
-    const store = await openStore('sqlite::memory:')
-    onTestFinished(() => store.close())
+    const store = await memoryStore()
     const { url, service } = await startService({ store })
     const client = createClient(SessionService, createConnectTransport({ baseUrl: url }))
     const { token, session } = (await signIn(url)).json
@@ -265,8 +262,7 @@ describe('users', () => {
   })
 
   test('get them at their next sign-in, and nothing else changes, once the settings say so', async () => {
-    const store = await openStore('sqlite::memory:')
-    onTestFinished(() => store.close())
+    const store = await memoryStore()
     const wallet = makeWallet()
     const bare = await startService({ store })
     const { userId } = (await signIn(bare.url, wallet)).json.session

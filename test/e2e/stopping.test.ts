@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, utimes } from 'node:fs/promises'
+import { chmod, cp, mkdir, readdir, readFile, stat, symlink, utimes } from 'node:fs/promises'
 import { type IncomingMessage, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -18,6 +18,7 @@ import {
 import { orderClients } from '../support/orders.ts'
 import { rest } from '../support/rest.ts'
 import { spawnService, startService } from '../support/service.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const inMemory = { COUNTERSIGN_STORE: 'sqlite::memory:', COUNTERSIGN_ENFORCE_ORIGIN: 'off' }
@@ -183,8 +184,7 @@ function canBeNobody(): boolean {
 
 /** A checkout of its own: the sources are copied, the installed packages are those of this one. */
 async function checkout(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'countersign-checkout-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const folder = temporaryFolder()
   for (const name of ['package.json', 'package-lock.json', 'src', 'gen', 'scripts']) {
     await cp(join(root, name), join(folder, name), { recursive: true, preserveTimestamps: true })
   }

@@ -1,5 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
@@ -7,8 +5,9 @@ import type { CountersignOptions } from '../../src/service/config.ts'
 import { Signer } from '../core/order/support.ts'
 import { hasPart } from '../support/optional.ts'
 import { killServers, RedisServer } from '../support/redis-server.ts'
-import { rest } from '../support/rest.ts'
+import { bearer, rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 
 afterAll(killServers)
 
@@ -24,8 +23,7 @@ interface OpenedStore {
 const forever = Number.POSITIVE_INFINITY
 
 async function openFile(): Promise<OpenedStore> {
-  const folder = await mkdtemp(join(tmpdir(), 'countersign-lives-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const folder = temporaryFolder()
   const file = join(folder, 'a.db')
   return {
     options: { store: `sqlite:${file}` },
@@ -97,9 +95,7 @@ describe.each(kinds)('in %s', (_name, open) => {
       const order = await start()
       const { orderId, claimToken } = order
       const { challengeToken } = await okay('/cross-device/claim', { orderId, claimToken })
-      const { message } = await okay(`/cross-device/challenge?orderId=${orderId}`, undefined, {
-        authorization: `Bearer ${challengeToken}`,
-      })
+      const { message } = await okay(`/cross-device/challenge?orderId=${orderId}`, undefined, bearer(challengeToken))
       await okay('/cross-device/approve', { orderId, challengeToken, proof: signer.prove(message) })
       return order
     }

@@ -1,6 +1,4 @@
-import { execFile } from 'node:child_process'
 import tls, { type TLSSocket } from 'node:tls'
-import { promisify } from 'node:util'
 import { createClient } from '@connectrpc/connect'
 import { createConnectTransport } from '@connectrpc/connect-node'
 import { describe, expect, test } from 'vitest'
@@ -8,6 +6,7 @@ import { SessionService } from '../../gen/server/countersign/v1/session_service_
 import { silentLogger } from '../../src/base/log.ts'
 import { createCountersign } from '../../src/index.ts'
 import { signInClients } from '../support/clients.ts'
+import { run } from '../support/command.ts'
 import { completeOrder, signInWith } from '../support/flows.ts'
 import { hasPart } from '../support/optional.ts'
 import { orderClients } from '../support/orders.ts'
@@ -18,7 +17,6 @@ import { makeWallet, proofOf } from '../support/wallet.ts'
 
 const withOpenssl = hasPart('openssl')
 const authority = withOpenssl ? await trustedAuthority() : undefined
-const run = promisify(execFile)
 
 /** Settings of a port with TLS, whose files belong to the test alone. */
 async function tlsOptions() {

@@ -6,10 +6,11 @@ import { fileURLToPath } from 'node:url'
 import { Code, ConnectError, createClient } from '@connectrpc/connect'
 import { createConnectTransport } from '@connectrpc/connect-node'
 import * as grpc from '@grpc/grpc-js'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { SessionService } from '../../gen/client/countersign/v1/session_service_pb.ts'
 import { signIn } from '../integrations/backend/support.ts'
 import { connect, fileWith, shop } from '../oidc/support.ts'
+import { killAtEnd } from '../support/command.ts'
 import { startService } from '../support/service.ts'
 
 /** Runs one of the examples, as its first lines say, and resolves with its address and what it writes to its log. */
@@ -19,11 +20,7 @@ async function startBackend(name: string, countersignUrl: string, settings: Reco
   const child = spawn(process.execPath, [file], { env: environment, stdio: ['ignore', 'pipe', 'pipe'] })
   let log = ''
   child.stderr.on('data', (text) => (log += text))
-  onTestFinished(async () => {
-    const exited = once(child, 'exit')
-    child.kill()
-    await exited
-  })
+  killAtEnd(child)
   const [line] = (await once(child.stdout, 'data')) as [Buffer]
   return { backend: line.toString().trim(), log: () => log }
 }

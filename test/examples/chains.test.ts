@@ -40,7 +40,7 @@ interface SignedTexts {
 }
 
 test('signatures of the newest @stellar/stellar-sdk and tronweb prove their wallets', async () => {
-  const folder = await temporaryFolder()
+  const folder = temporaryFolder()
   await writeFile(join(folder, 'package.json'), '{ "private": true, "type": "module" }')
   await writeFile(join(folder, 'sign.js'), program)
   const packages = ['@stellar/stellar-sdk@latest', 'tronweb@latest']

@@ -1,35 +1,23 @@
-import { execFile } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import { delimiter, dirname, extname, join } from 'node:path'
-import { promisify } from 'node:util'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
 import { packPackage } from '../../scripts/pack.ts'
 import { useBrowser } from '../browser/support.ts'
+import { run } from '../support/command.ts'
 import { startService } from '../support/service.ts'
 import { namedFiles, writeFiles } from '../support/snippets.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { minuteMs, environment as ownNode, serveFolder } from './tools.ts'
 
-const run = promisify(execFile)
-const minuteMs = 60_000
 const page = await readFile(new URL('../../docs/frameworks.md', import.meta.url), 'utf8')
 const files = await namedFiles('docs/frameworks.md')
 
-/** The environment of npm and of the frameworks' tools: on the Node that runs this test, without questions. */
-const environment = {
-  ...process.env,
-  PATH: [dirname(process.execPath), process.env.PATH].join(delimiter),
-  NODE_ENV: undefined,
-  CI: '1',
-  NG_CLI_ANALYTICS: 'false',
-}
+/** Without questions, and messages to the maker. */
+const environment = { ...ownNode, CI: '1', NG_CLI_ANALYTICS: 'false' }
 
 /** The application of a section, made by its commands and with its files, in a folder that is removed again. */
 async function makeApplication(section: string, paths: readonly string[], serviceUrl: string): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'countersign-framework-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const folder = temporaryFolder()
   const [, text = ''] = page.split(`\n## ${section}\n`)
   const commands = /<!-- executed by test\/examples -->\n```sh\n([\s\S]*?)```/.exec(text)?.[1] ?? ''
   const install = `npm install --no-audit --no-fund ${await packPackage()}`
@@ -43,29 +31,6 @@ async function makeApplication(section: string, paths: readonly string[], servic
   })
   await writeFiles(application, new Map(own))
   return application
-}
-
-const types: Readonly<Record<string, string>> = {
-  '.css': 'text/css',
-  '.html': 'text/html; charset=utf-8',
-  '.js': 'text/javascript',
-  '.svg': 'image/svg+xml',
-}
-
-/** Serves a folder, which may come to be later. Resolves with its origin. */
-async function serveFolder(folder: () => string): Promise<string> {
-  const server = createServer(async ({ url = '/' }, response) => {
-    const path = url === '/' ? '/index.html' : url
-    const content = await readFile(join(folder(), path)).catch(() => undefined)
-    response.writeHead(content === undefined ? 404 : 200, { 'content-type': types[extname(path)] ?? 'image/x-icon' })
-    response.end(content)
-  }).listen(0, 'localhost')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return `http://localhost:${(server.address() as AddressInfo).port}`
 }
 
 const frameworks = [

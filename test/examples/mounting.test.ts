@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { connect } from 'node:http2'
 import { buffer } from 'node:stream/consumers'
 import { pathToFileURL } from 'node:url'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { signInClients } from '../support/clients.ts'
+import { killAtEnd } from '../support/command.ts'
 import { copyExample } from '../support/example-programs.ts'
 import { completeOrder, signInWith } from '../support/flows.ts'
 import { orderClients } from '../support/orders.ts'
@@ -16,11 +16,7 @@ async function run(name: string, ask: (url: string) => Promise<string>): Promise
   const port = await freePort()
   const env = { PATH: process.env.PATH, PORT: String(port) }
   const child = spawn(process.execPath, [file], { cwd: folder, env, stdio: ['ignore', 'ignore', 'inherit'] })
-  onTestFinished(async () => {
-    const exited = once(child, 'exit')
-    child.kill()
-    await exited
-  })
+  killAtEnd(child)
   const url = `http://localhost:${port}`
   await expect.poll(() => ask(url).catch(() => ''), { timeout: 50_000 }).toBe('The application')
   return url

@@ -1,37 +1,29 @@
-import { execFile, spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { spawn } from 'node:child_process'
 import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { delimiter, dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { packPackage } from '../../scripts/pack.ts'
 import { addressOf, reviewOnPhone } from '../browser/flows.ts'
 import { useBrowser } from '../browser/support.ts'
 import { signInClients } from '../support/clients.ts'
+import { killAtEnd, run } from '../support/command.ts'
 import { completeOrder, signInWith } from '../support/flows.ts'
 import { orderClients } from '../support/orders.ts'
 import { freePort } from '../support/redis-server.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { namedFiles, writeFiles } from '../support/snippets.ts'
-
-const run = promisify(execFile)
-const minuteMs = 60_000
+import { minuteMs, environment as ownNode } from './tools.ts'
 
 const folder = await mkdtemp(join(tmpdir(), 'countersign-next-'))
 const application = join(folder, 'application')
 const next = join(application, 'node_modules/next/dist/bin/next')
 
-/** The environment of npm and of Next.js: on the Node that runs this test, without messages to its maker. */
-const environment = {
-  ...process.env,
-  PATH: [dirname(process.execPath), process.env.PATH].join(delimiter),
-  NODE_ENV: undefined,
-  NEXT_TELEMETRY_DISABLED: '1',
-}
+/** Without questions, and messages to the maker. */
+const environment = { ...ownNode, NEXT_TELEMETRY_DISABLED: '1' }
 
 /** A copy of examples/next with the newest Next.js, and the files of docs/frameworks.md. */
 beforeAll(async () => {
@@ -53,11 +45,7 @@ async function startNext(command: string, others: Readonly<Record<string, string
     env: { ...environment, APP_URL: url, ...others },
     stdio: ['ignore', 'ignore', 'inherit'],
   })
-  onTestFinished(async () => {
-    const exited = once(child, 'exit')
-    child.kill()
-    await exited
-  })
+  killAtEnd(child)
   return url
 }
 

@@ -1,28 +1,18 @@
-import { execFile, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { delimiter, dirname, join, resolve } from 'node:path'
-import { promisify } from 'node:util'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { spawn } from 'node:child_process'
+import { cp, writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { describe, expect, test } from 'vitest'
 import { packPackage } from '../../scripts/pack.ts'
 import { useBrowser } from '../browser/support.ts'
 import { signInClients } from '../support/clients.ts'
+import { killAtEnd, run } from '../support/command.ts'
 import { completeOrder, signInWith } from '../support/flows.ts'
 import { orderClients } from '../support/orders.ts'
 import { freePort } from '../support/redis-server.ts'
 import { root } from '../support/repository.ts'
 import { writeFiles } from '../support/snippets.ts'
-
-const run = promisify(execFile)
-const minuteMs = 60_000
-
-/** The environment of npm and of what it installs: on the Node that runs this test. */
-const environment = {
-  ...process.env,
-  PATH: [dirname(process.execPath), process.env.PATH].join(delimiter),
-  NODE_ENV: undefined,
-}
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { environment, minuteMs } from './tools.ts'
 
 const bun = `@oven/bun-${process.platform}-${process.arch === 'arm64' ? 'aarch64' : 'x64'}`
 const deno = `@deno/${process.platform}-${process.arch}-glibc`
@@ -73,8 +63,7 @@ describe('fetch', () => {
   test.each(Object.entries(runtimes))(
     'in %s: a person reads the pages and signs in, applications get JSON, an order’s events come one by one',
     async (_, { packages, files = {}, build, start: [program, ...parameters] }) => {
-      const folder = await mkdtemp(join(tmpdir(), 'countersign-runtime-'))
-      onTestFinished(() => rm(folder, { recursive: true, force: true }))
+      const folder = temporaryFolder()
       await writeFile(join(folder, 'package.json'), '{"private":true,"type":"module"}')
       for (const example of ['mounting', 'react-router']) {
         await cp(join(root, 'examples', example), folder, { recursive: true })
@@ -91,11 +80,7 @@ describe('fetch', () => {
         env: { ...environment, APP_URL: url, HOST: 'localhost', PORT: String(port) },
         stdio: ['ignore', 'ignore', 'inherit'],
       })
-      onTestFinished(async () => {
-        const exited = once(child, 'exit')
-        child.kill('SIGKILL')
-        await exited
-      })
+      killAtEnd(child, 'SIGKILL')
       const application = async () => await (await fetch(url)).text()
       await expect.poll(() => application().catch(() => ''), { timeout: minuteMs }).toContain('The application')
 

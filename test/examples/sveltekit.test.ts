@@ -1,28 +1,18 @@
-import { execFile, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { cp, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { delimiter, dirname, join } from 'node:path'
-import { promisify } from 'node:util'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { spawn } from 'node:child_process'
+import { cp } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
 import { packPackage } from '../../scripts/pack.ts'
 import { useBrowser } from '../browser/support.ts'
 import { signInClients } from '../support/clients.ts'
+import { killAtEnd, run } from '../support/command.ts'
 import { completeOrder, signInWith } from '../support/flows.ts'
 import { orderClients } from '../support/orders.ts'
 import { freePort } from '../support/redis-server.ts'
 import { readFromRoot, root } from '../support/repository.ts'
 import { writeFiles } from '../support/snippets.ts'
-
-const run = promisify(execFile)
-const minuteMs = 60_000
-
-/** The environment of npm and of SvelteKit: on the Node that runs this test. */
-const environment = {
-  ...process.env,
-  PATH: [dirname(process.execPath), process.env.PATH].join(delimiter),
-  NODE_ENV: undefined,
-}
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { environment, minuteMs } from './tools.ts'
 
 describe('SvelteKit', () => {
   const browser = useBrowser()
@@ -30,8 +20,7 @@ describe('SvelteKit', () => {
   test(
     'an application of SvelteKit 3.2 as examples/sveltekit has it signs in, and completes an order with its events',
     async () => {
-      const folder = await mkdtemp(join(tmpdir(), 'countersign-sveltekit-'))
-      onTestFinished(() => rm(folder, { recursive: true, force: true }))
+      const folder = temporaryFolder()
       await cp(join(root, 'examples/sveltekit'), folder, { recursive: true })
       const files = new Map<string, string>()
       // What the page says to add for the issuer.
@@ -69,11 +58,7 @@ describe('SvelteKit', () => {
         env,
         stdio: ['ignore', 'ignore', 'inherit'],
       })
-      onTestFinished(async () => {
-        const exited = once(child, 'exit')
-        child.kill('SIGKILL')
-        await exited
-      })
+      killAtEnd(child, 'SIGKILL')
       const page = async (): Promise<string> => await (await fetch(url)).text()
       await expect.poll(() => page().catch(() => ''), { timeout: minuteMs }).toContain('The application')
       await signInWith(signInClients.REST!(url))

@@ -1,26 +1,15 @@
-import { execFile } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { delimiter, dirname, extname, join } from 'node:path'
-import { promisify } from 'node:util'
+import { join } from 'node:path'
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { packPackage } from '../../scripts/pack.ts'
 import { provokes, useBrowser } from '../browser/support.ts'
+import { run } from '../support/command.ts'
 import { DappWallet } from '../support/dapp-wallet.ts'
 import { startService } from '../support/service.ts'
 import { namedFiles, writeFiles } from '../support/snippets.ts'
-
-const run = promisify(execFile)
-const minuteMs = 60_000
-const environment = {
-  ...process.env,
-  PATH: [dirname(process.execPath), process.env.PATH].join(delimiter),
-  NODE_ENV: undefined,
-}
+import { environment, minuteMs, serveFolder } from './tools.ts'
 
 /** Newest versions: RainbowKit is for wagmi 2, AppKit and wagmi alone are at wagmi 3. */
 const stacks = {
@@ -69,28 +58,6 @@ afterAll(() => rm(root, { recursive: true, force: true }))
 
 const html = `<!doctype html><meta charset="utf-8"><title>Tulip Shop</title>
 <body><div id="root"></div><script type="module" src="main.tsx"></script>`
-const types: Readonly<Record<string, string>> = {
-  '.css': 'text/css',
-  '.html': 'text/html; charset=utf-8',
-  '.js': 'text/javascript',
-}
-
-/** Serves a folder, which may come to be later. Resolves with its origin. */
-async function serveFolder(folder: string): Promise<string> {
-  const server = createServer(async ({ url = '/' }, response) => {
-    const path = url === '/' ? '/index.html' : url
-    const content = await readFile(join(folder, path)).catch(() => undefined)
-    response.writeHead(content === undefined ? 404 : 200, { 'content-type': types[extname(path)] ?? 'image/x-icon' })
-    response.end(content)
-  }).listen(0, 'localhost')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return `http://localhost:${(server.address() as AddressInfo).port}`
-}
-
 describe('a dapp of docs/wagmi.md', () => {
   const browser = useBrowser()
 
@@ -99,7 +66,7 @@ describe('a dapp of docs/wagmi.md', () => {
     // What is blocked, and what AppKit says of that.
     provokes(/net::ERR_FAILED/, /Analytics SDK|SWIXUtil/)
     const cwd = join(root, dapps[dapp])
-    const origin = await serveFolder(join(cwd, dapp, 'dist'))
+    const origin = await serveFolder(() => join(cwd, dapp, 'dist'))
     const { url } = await startService({ adapters: ['ethereum', 'solana'], trustedOrigins: [origin] })
     const own = [...sources].filter(([path]) => path.startsWith(`${dapp}/`))
     const text = own.map(([path, code]) => [path, code.replace('https://auth.example', url)] as const)

@@ -1,10 +1,10 @@
 import { gzipSync } from 'node:zlib'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
 import type { RequestContext } from '../../src/base/request.ts'
 import type { Host } from '../../src/core/users/host.ts'
-import { openStore } from '../../src/store/open.ts'
 import { makeInstance } from '../core/order/support.ts'
+import { memoryStore } from '../support/memory-store.ts'
 import { rest } from '../support/rest.ts'
 import type { RpcAnswer } from '../support/rpc-answer.ts'
 import { callRaw, envelope } from '../support/rpc-call.ts'
@@ -37,8 +37,7 @@ test.each<[string, Send]>([
       callRaw(url, method, 'application/grpc-web+json', envelope(Buffer.from(json)), { authorization }),
   ],
 ])('a call that fails sets no cookie, over %s', async (_name, send) => {
-  const store = await openStore('sqlite::memory:')
-  onTestFinished(() => store.close())
+  const store = await memoryStore()
   // The host of an application sets a cookie with each look at a session.
   const sessionHost = new Proxy(makeInstance(store).host as Host, {
     get(host, name: keyof Host) {

@@ -1,10 +1,10 @@
 import { gzipSync } from 'node:zlib'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { OrderService } from '../../gen/server/countersign/v1/order_service_pb.ts'
 import { SignInService } from '../../gen/server/countersign/v1/sign_in_service_pb.ts'
 import { Health } from '../../gen/server/grpc/health/v1/health_pb.ts'
-import { openStore } from '../../src/store/open.ts'
 import { keptLog } from '../support/log-lines.ts'
+import { memoryStore } from '../support/memory-store.ts'
 import type { RpcAnswer } from '../support/rpc-answer.ts'
 import { callRaw, envelope } from '../support/rpc-call.ts'
 import { startService } from '../support/service.ts'
@@ -100,8 +100,7 @@ test('JSON that gives a name two values is refused', async () => {
 })
 
 test('a fault of the server’s own in a stream has a reference, under which the log has the cause', async () => {
-  const store = await openStore('sqlite::memory:')
-  onTestFinished(() => store.close())
+  const store = await memoryStore()
   await store.create('order:{rubbish}', 'not JSON', { ttlMs: 60_000 })
   const { logger, lines } = keptLog()
   const { url } = await startService({ logger, store })

@@ -5,11 +5,11 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { WalletAdapter } from '../../src/index.ts'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { mapStore } from '../../src/store/map-store.ts'
-import { openStore } from '../../src/store/open.ts'
 import { makeInstance } from '../core/order/support.ts'
 import { fileWith } from '../oidc/support.ts'
 import { signIn } from '../support/flows.ts'
 import { keptLog } from '../support/log-lines.ts'
+import { memoryStore } from '../support/memory-store.ts'
 import { bearer, rest } from '../support/rest.ts'
 import { hostileReturnPaths, returnPaths } from '../support/return-paths.ts'
 import { startService } from '../support/service.ts'
@@ -92,8 +92,7 @@ describe('a request with a session passes', () => {
   })
 
   test('with at most one write in each tenth of the session’s life', async () => {
-    const opened = await openStore('sqlite::memory:')
-    onTestFinished(() => opened.close())
+    const opened = await memoryStore()
     const writes: string[] = []
     const store = mapStore(opened, {
       around(operation, step) {
@@ -320,8 +319,7 @@ describe('forward auth is not enabled, and says so in answer and log,', () => {
   })
 
   test('if the application keeps the sessions itself', async () => {
-    const store = await openStore('sqlite::memory:')
-    onTestFinished(() => store.close())
+    const store = await memoryStore()
     const { url, cookie } = await signedIn({ sessionHost: makeInstance(store).host })
     expect(await ask(url, { ...get, cookie })).toMatchObject({ status: 404, code: 'NOT_ENABLED' })
   })

@@ -1,9 +1,8 @@
-import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { Inspector } from '../support/inspector.ts'
 import { bearer, okay, rest } from '../support/rest.ts'
 import { spawnService } from '../support/service.ts'
-import { temporaryFolder } from '../support/temporary-folder.ts'
+import { temporaryStore } from '../support/temporary-folder.ts'
 import { mixedPlans } from '../wire/differential/requests.ts'
 import { exceptions, faultsOf, Seen, wayOf } from './generated/answers.ts'
 import { contentTypesOf, inputOf } from './generated/inputs.ts'
@@ -25,7 +24,7 @@ const maxGrowthBytes = 4_000_000
 test(`${inputCount} odd inputs over every protocol: all are answered, none with a fault of the server, and nothing grows`, {
   timeout: 300_000,
 }, async () => {
-  const COUNTERSIGN_STORE = `sqlite:${join(await temporaryFolder(), 'store.db')}`
+  const COUNTERSIGN_STORE = temporaryStore()
   const service = await spawnService({
     COUNTERSIGN_STORE,
     // Or nobody would read what odd inputs say in X-Forwarded-For.

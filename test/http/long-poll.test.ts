@@ -1,9 +1,8 @@
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { openCounted } from '../support/counted-store.ts'
 import { approveOrder } from '../support/flows.ts'
+import { listening } from '../support/listening.ts'
 import type { Holder } from '../support/orders.ts'
 import { type RestAnswer, rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
@@ -75,13 +74,7 @@ async function startBufferingProxy(target: string): Promise<string> {
     response.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? '' })
     response.end(Buffer.from(body))
   })
-  proxy.listen(0, '127.0.0.1')
-  await once(proxy, 'listening')
-  onTestFinished(() => {
-    proxy.closeAllConnections()
-    proxy.close()
-  })
-  return `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
+  return await listening(proxy)
 }
 
 test('a client that only polls hears of each transition once and in order, through a proxy that holds streams back', async () => {

@@ -23,7 +23,7 @@ test('the options say what the default settings offer', async () => {
 })
 
 test('the options follow the settings', async () => {
-  const textsFile = join(await temporaryFolder(), 'texts.json')
+  const textsFile = join(temporaryFolder(), 'texts.json')
   await writeFile(textsFile, JSON.stringify({ fr: { 'start.title': 'Bonjour' } }))
   const found = await optionsOf(
     {

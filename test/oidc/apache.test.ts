@@ -2,10 +2,10 @@ import { once } from 'node:events'
 import { mkdirSync, readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { createServer, get, type IncomingMessage } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { hasBrowser, provokes, useBrowser } from '../browser/support.ts'
+import { listen } from '../support/listening.ts'
 import { hasPart } from '../support/optional.ts'
 import { startProxy } from '../support/proxy-process.ts'
 import { freePort } from '../support/redis-server.ts'
@@ -18,10 +18,8 @@ const secret = 'a-secret-that-Apache-and-the-issuer-share'
 
 /** An application that answers with the headers that it gets. */
 async function startApplication(): Promise<number> {
-  const server = createServer(({ headers }, response) => response.end(JSON.stringify(headers))).listen(0, '127.0.0.1')
-  onTestFinished(() => void server.close())
-  await once(server, 'listening')
-  return (server.address() as AddressInfo).port
+  const server = createServer(({ headers }, response) => response.end(JSON.stringify(headers)))
+  return await listen(server)
 }
 
 /** Apache with the virtual host of the document, in front of an application. `own` is its address for browsers. */

@@ -1,13 +1,11 @@
-import { execFile } from 'node:child_process'
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { hasBrowser, useBrowser } from '../browser/support.ts'
+import { run } from '../support/command.ts'
+import { listen } from '../support/listening.ts'
 import { hasPart, systemPython } from '../support/optional.ts'
 import { trustedAuthority } from '../support/tls.ts'
 import { makeWallet } from '../support/wallet.ts'
@@ -27,7 +25,6 @@ import {
 } from './applications.ts'
 import { Browser } from './support.ts'
 
-const run = promisify(execFile)
 const parts = ['npm registry', 'openssl', 'go', 'go-oidc', 'python3-social-django']
 const isComplete = parts.every(hasPart)
 vi.setConfig({ testTimeout: 3 * minuteMs })
@@ -248,10 +245,8 @@ describe.skipIf(!isComplete || !hasBrowser)('oidc-client-ts', () => {
     const server = createServer({ cert: readFileSync(cert), key: readFileSync(key) }, (asked, response) => {
       const [type, content] = (files[new URL(asked.url ?? '/', 'https://localhost').pathname] ?? page)()
       response.setHeader('content-type', type).end(content)
-    }).listen(0, '127.0.0.1')
-    onTestFinished(() => void server.close())
-    await once(server, 'listening')
-    return `https://localhost:${(server.address() as AddressInfo).port}`
+    })
+    return `https://localhost:${await listen(server)}`
   }
 
   /** Signs the wallet in at a page. Resolves with the user's id and with what the page shows. */

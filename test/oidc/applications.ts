@@ -1,12 +1,12 @@
-import { execFile, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { afterAll, expect, onTestFinished } from 'vitest'
 import type { CountersignOptions } from '../../src/service/config.ts'
+import { run } from '../support/command.ts'
 import { type Navigation, navigate } from '../support/navigate.ts'
 import { freePort } from '../support/redis-server.ts'
 import { startService } from '../support/service.ts'
@@ -14,7 +14,6 @@ import type { TrustedAuthority } from '../support/tls.ts'
 import type { TestWallet } from '../support/wallet.ts'
 import { Browser, clientsFile, contentOf, decide, fileWith } from './support.ts'
 
-const run = promisify(execFile)
 export const minuteMs = 60_000
 
 /** Where browsers find the application of a test. */

@@ -12,10 +12,12 @@ import { AdminActions } from '../../src/commands/admin/admin-actions.ts'
 import { isUnreachable, postToPublic } from '../../src/oidc/outgoing.ts'
 import { SessionClients } from '../../src/oidc/session-ends.ts'
 import type { CountersignOptions } from '../../src/service/config.ts'
+import { listening } from '../support/listening.ts'
+import { memoryStore } from '../support/memory-store.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet } from '../support/wallet.ts'
-import { Browser, bearer, connect, decide, discover, fileWith, openMemory, request, shop } from './support.ts'
+import { Browser, bearer, connect, decide, discover, fileWith, request, shop } from './support.ts'
 
 /** Where clients are told of logouts. `status` is what they answer. */
 async function startReceiver() {
@@ -26,13 +28,8 @@ async function startReceiver() {
   }
   const server = createServer((message, response) => {
     void answer(message).then((status) => response.writeHead(status).end())
-  }).listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  onTestFinished(() => {
-    server.close()
-    server.closeAllConnections()
   })
-  receiver.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/logout`
+  receiver.url = `${await listening(server)}/logout`
   return receiver
 }
 
@@ -52,7 +49,7 @@ const patience = { timeout: 15_000, interval: 100 }
 
 test('a session whose user has left the people file has not ended, and no client is told that', async () => {
   const receiver = await startReceiver()
-  const store = await openMemory()
+  const store = await memoryStore()
   const wallet = makeWallet()
   const listed = { [`nimiq:${wallet.address}`]: {} }
   const people = fileWith(listed)
@@ -153,7 +150,7 @@ test('a client is told when its user disconnects it, from whichever session, and
 test('what an instance left is told by the next one, and a client that refuses is told again by a new token', async () => {
   const receiver = await startReceiver()
   receiver.status = 500
-  const store = await openMemory()
+  const store = await memoryStore()
   const options = { store, secret: 'a secret that both of the instances have' }
   const first = await start([told(receiver.url)], options)
   const signedIn = await new Browser(first.url).signIn(makeWallet())
@@ -181,7 +178,7 @@ test('a client that accepts and never answers takes nothing from another, and is
     for (const socket of sockets) socket.destroy()
   })
   const silentUrl = `http://127.0.0.1:${(silent.address() as AddressInfo).port}/`
-  const store = await openMemory()
+  const store = await memoryStore()
   const lines: string[] = []
   const logger = { ...silentLogger, warn: (text: string) => void lines.push(text) }
   await start([told(silentUrl), told(receiver.url, other)], { store, logger })
@@ -202,7 +199,7 @@ test('a client that accepts and never answers takes nothing from another, and is
 
 test('a session that lives on after its end was noted, as after a crash, is told of only once it is over', async () => {
   const receiver = await startReceiver()
-  const store = await openMemory()
+  const store = await memoryStore()
   const { url } = await start([told(receiver.url)], { store })
   const { token, session } = await connect(url)
   await store.addMember('ended-sessions', JSON.stringify([session.id, session.userId]), { ttlMs: 60_000 })

@@ -5,6 +5,7 @@ import { hashToken } from '../../src/base/token.ts'
 import { ConnectedApps, type Eviction, GrantsFull, type StoredConnection } from '../../src/oidc/connected-apps.ts'
 import { mapStore } from '../../src/store/map-store.ts'
 import type { Store } from '../../src/store/store.ts'
+import { memoryStore } from '../support/memory-store.ts'
 import { rest } from '../support/rest.ts'
 import { makeWallet } from '../support/wallet.ts'
 import {
@@ -13,7 +14,6 @@ import {
   contentOf,
   decide,
   discover,
-  openMemory,
   pass,
   refusalOf,
   request,
@@ -55,7 +55,7 @@ async function fill(store: Store, apps = new ConnectedApps(store)): Promise<void
 
 describe('the applications of a user', () => {
   test('are 100 at most: of others, the one that was used longest ago ends before the next is stored', async () => {
-    const store = await openMemory()
+    const store = await memoryStore()
     const apps = new ConnectedApps(store)
     await fill(store, apps)
     const [first] = await apps.ofClient(user, 'app 0')
@@ -78,7 +78,7 @@ describe('the applications of a user', () => {
   })
 
   test('of another user, or disconnected before, end for none', async () => {
-    const store = await openMemory()
+    const store = await memoryStore()
     const apps = new ConnectedApps(store)
     await fill(store, apps)
     const never = { ...quietly, ending: () => Promise.reject(new Error('an application ends')) }
@@ -91,7 +91,7 @@ describe('the applications of a user', () => {
   })
 
   test('that are used just as they are to end stay, and are not said to have ended', async () => {
-    const store = await openMemory()
+    const store = await memoryStore()
     const others = new ConnectedApps(store)
     await fill(store, others)
     const [first] = await others.ofClient(user, 'app 0')
@@ -108,7 +108,7 @@ describe('the applications of a user', () => {
   })
 
   test('that were connected directly end for none of a session that an order made', async () => {
-    const store = await openMemory()
+    const store = await memoryStore()
     const apps = new ConnectedApps(store)
     const ended: string[] = []
     const noting: Eviction = { ...quietly, ended: (clientId) => void ended.push(clientId) }
@@ -136,7 +136,7 @@ describe('the applications of a user', () => {
   })
 
   test('are each in a record of its own, so that a use reads as much as with one', async () => {
-    const store = await openMemory()
+    const store = await memoryStore()
     await fill(store)
     const sizes: number[] = []
     for await (const { value } of store.scan!('app')) sizes.push(Buffer.byteLength(value))
@@ -156,7 +156,7 @@ describe('the applications of a user', () => {
   })
 
   test('of a user who is erased while two consents are in flight leave no record', async () => {
-    const store = await openMemory()
+    const store = await memoryStore()
     const apps = new ConnectedApps(store)
     let isErased = false
     const late: Store = {
@@ -175,7 +175,7 @@ describe('the applications of a user', () => {
   })
 
   test('that are connected 60 at a time, over two handles, are 100 at most, and all are listed', async () => {
-    const store = await openMemory()
+    const store = await memoryStore()
     await fill(store)
     // Each write waits for a while, so that the steps of all mix.
     const slow = mapStore(store, {

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import type { Store } from '../../src/index.ts'
 import { type CountersignError, type ErrorReason, reasons, refused } from '../../src/shared/errors.ts'
 import { mapStore } from '../../src/store/map-store.ts'
+import { memoryStore } from '../support/memory-store.ts'
 import type { Navigation } from '../support/navigate.ts'
 import { freePort } from '../support/redis-server.ts'
 import { rest } from '../support/rest.ts'
@@ -27,7 +28,6 @@ import {
   clientsFile,
   contentOf,
   fileWith,
-  openMemory,
   pass,
   postForm,
   signInByOrder,
@@ -218,7 +218,7 @@ test.each(stores)('of twenty polls at once one wins, and nothing is revoked, on 
 
 /** A store in which a poll's turn to look at its code, once that is decided, is what `turn` says. */
 async function storeWithTurns(turn: () => Promise<boolean>): Promise<Store> {
-  const store = await openMemory()
+  const store = await memoryStore()
   let isDecided = false
   return {
     ...mapStore(store, {}),

@@ -293,9 +293,7 @@ describe('a page elsewhere that makes its visitor’s browser ask, unseen, witho
     const { url } = await startWithDocuments({ rateLimit: true, limits })
     const browser = await Browser.signedIn(url)
     const statuses: number[] = []
-    for (const name of made) {
-      statuses.push((await browser.fetch(quiet(url, documentOf(name).id), { headers })).status)
-    }
+    for (const name of made) statuses.push((await browser.fetch(quiet(url, documentOf(name).id), { headers })).status)
     // The step and the fetch count one each.
     expect(statuses).toEqual(made.map((_, index) => (index < 2 ? 503 : 429)))
     expect(await canSignIn(url)).toBe(200)

@@ -1,22 +1,21 @@
-import { execFile } from 'node:child_process'
-import { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { copyFileSync, readFileSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import * as client from 'openid-client'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { adminCommand } from '../../src/commands/admin/admin.ts'
 import { AdminActions } from '../../src/commands/admin/admin-actions.ts'
 import { backupCommand, restoreCommand } from '../../src/commands/backup.ts'
+import { run } from '../support/command.ts'
+import { memoryStore } from '../support/memory-store.ts'
 import { hasPart } from '../support/optional.ts'
 import { RedisServer } from '../support/redis-server.ts'
-import { connect, contentOf, discover, openMemory, refusalOf, request, shop, startIssuer } from './support.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { connect, contentOf, discover, refusalOf, request, shop, startIssuer } from './support.ts'
 
 function folder(): string {
-  const path = mkdtempSync(join(tmpdir(), 'countersign-kept-'))
-  onTestFinished(() => rmSync(path, { recursive: true, force: true }))
+  const path = temporaryFolder()
   return path
 }
 
@@ -71,7 +70,7 @@ const [rotateKey = '', afterRestore = ''] = [
 ].map(([, code]) => code)
 
 const runDocumented = (code: string, store: string) =>
-  promisify(execFile)('sh', ['-euc', `countersign() { "$NODE" "$MAIN" "$@"; }\n${code}`], {
+  run('sh', ['-euc', `countersign() { "$NODE" "$MAIN" "$@"; }\n${code}`], {
     env: { PATH: process.env.PATH, NODE: process.execPath, MAIN: main, COUNTERSIGN_STORE: store },
   })
 
@@ -168,7 +167,7 @@ test('a new secret alone, as after a leak, ends sessions and tokens, and needs t
 })
 
 test('the export of a user has applications and offline access, and nothing that opens anything', async () => {
-  const store = await openMemory()
+  const store = await memoryStore()
   const { url } = await startIssuer([shop], { store, secret: 'one secret for both of the instances' })
   const { session, tokens } = await connect(url, offline)
   const { apps, offlineAccess } = await new AdminActions(store).export(session.userId)

@@ -7,16 +7,17 @@ import { rotationKey } from '../../src/oidc/commands.ts'
 import { publicKeys, signingKeys } from '../../src/oidc/keys.ts'
 import { SealedRecords } from '../../src/oidc/sealed-records.ts'
 import { decoded } from '../integrations/backend/forge.ts'
+import { memoryStore } from '../support/memory-store.ts'
 import { hasPart } from '../support/optional.ts'
 import { trustedAuthority } from '../support/tls.ts'
-import { connect, fileWith, openMemory, startIssuer } from './support.ts'
+import { connect, fileWith, startIssuer } from './support.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'] }))
 afterEach(() => void vi.useRealTimers())
 const pass = (seconds: number) => void vi.setSystemTime(Date.now() + seconds * 1000)
 
 async function open() {
-  const store = await openMemory()
+  const store = await memoryStore()
   const kidsUnder = async (secret: string) => {
     const keyring = new Keyring([secret])
     const keys = await signingKeys({ records: new SealedRecords(store, keyring), keyring, store }, 1_800_000)
@@ -89,7 +90,7 @@ test.skipIf(!hasPart('openssl'))(
 )
 
 test('while the key is rotated over two instances, no refresh fails and each ID token verifies by the keys of its moment', async () => {
-  const store = await openMemory()
+  const store = await memoryStore()
   const secret = 'one secret for both of the instances'
   const { url, service } = await startIssuer(undefined, { store, secret })
   const second = await startIssuer(undefined, { store, secret, publicUrl: url })

@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process'
 import { on, once } from 'node:events'
-import { copyFile, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { copyFile, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -11,6 +10,7 @@ import { application, TestUser } from '../integrations/approvals/support.ts'
 import { startInternet } from '../support/internet.ts'
 import { hasPart } from '../support/optional.ts'
 import { freePort } from '../support/redis-server.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { folderWith, minuteMs } from './applications.ts'
 import { discoverAs, documentOf, json, loopback, startWithDocuments } from './documents.ts'
 import { allow, Browser, contentOf, decide, fileWith } from './support.ts'
@@ -180,8 +180,7 @@ describe.skipIf(!isComplete)('mcp-remote', () => {
   /** A client that speaks to mcp-remote, and the addresses that this asks a person to open. */
   async function startRemote(resource: string, ...args: readonly string[]) {
     const { Client, StdioClientTransport } = await loadSdk()
-    const home = await mkdtemp(join(tmpdir(), 'countersign-mcp-remote-'))
-    onTestFinished(() => rm(home, { recursive: true, force: true }))
+    const home = temporaryFolder()
     const program = join(folder, 'node_modules/mcp-remote/dist/proxy.js')
     const transport = new StdioClientTransport({
       command: process.execPath,

@@ -1,11 +1,10 @@
 import { spawn } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { hasPart } from '../support/optional.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { trustedAuthority } from '../support/tls.ts'
 import { programs, startIssuer } from './applications.ts'
 import { allowCode, terminal } from './devices.ts'
@@ -15,8 +14,7 @@ const authority = isComplete ? await trustedAuthority() : undefined
 
 /** Runs oidc-agent with a home of its own; a person allows its code. Resolves with the access tokens that it got. */
 async function tokensOfAgent(issuer: string, scope: string): Promise<string[]> {
-  const home = mkdtempSync(join(tmpdir(), 'countersign-oidc-agent-'))
-  onTestFinished(() => rmSync(home, { recursive: true, force: true }))
+  const home = temporaryFolder()
   const env = { ...process.env, HOME: home, ISSUER: issuer, SCOPE: scope, CA: authority!.cert }
   const child = spawn('bash', [join(programs, 'oidc-agent.sh')], { env, stdio: ['ignore', 'pipe', 'inherit'] })
   onTestFinished(() => void child.kill())

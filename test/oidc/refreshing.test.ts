@@ -1,14 +1,14 @@
 import { spawn } from 'node:child_process'
-import { on, once } from 'node:events'
+import { on } from 'node:events'
 import { mkdtempSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { build } from 'esbuild'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { hasBrowser, useBrowser } from '../browser/support.ts'
+import { listen } from '../support/listening.ts'
 import { hasPart, systemPython } from '../support/optional.ts'
 import { trustedAuthority } from '../support/tls.ts'
 import { clientSecret, folderWith, minuteMs, programs, startIssuer } from './applications.ts'
@@ -91,10 +91,8 @@ describe.skipIf(!isComplete).each(settings)('%s', (_name, options, prompt) => {
           return response.setHeader('content-type', 'text/html').end(html)
         }
         response.setHeader('content-type', 'text/javascript').end(readFileSync(join(folder, `${name}.bundle.js`)))
-      }).listen(0, '127.0.0.1')
-      onTestFinished(() => void server.close())
-      await once(server, 'listening')
-      const own = `https://localhost:${(server.address() as AddressInfo).port}`
+      })
+      const own = `https://localhost:${await listen(server)}`
       const metadata = { client_id: 'page', redirect_uris: [`${own}/`], ...publicClient }
       issuer = await startIssuer(authority!, options, { metadata })
       const { page } = await browser.open({ ignoreHTTPSErrors: true })

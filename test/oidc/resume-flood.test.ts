@@ -1,6 +1,5 @@
-import { execFile } from 'node:child_process'
-import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
+import { run } from '../support/command.ts'
 import { navigate } from '../support/navigate.ts'
 import { RedisServer } from '../support/redis-server.ts'
 import { asked, Browser, shop, startIssuer } from './support.ts'
@@ -43,7 +42,7 @@ test('14,000 resumes of interactions fill no Redis of 100 MB, and others are ans
   }
   // Each goes on once, so one begun request is one interaction at a time.
   expect(stored).toBeLessThanOrEqual(batches + 1)
-  const { stdout } = await promisify(execFile)('redis-cli', ['-p', String(redis.port), 'info', 'memory'])
+  const { stdout } = await run('redis-cli', ['-p', String(redis.port), 'info', 'memory'])
   expect(Number(/used_memory:(\d+)/.exec(stdout)?.[1])).toBeLessThan(20 * 1024 * 1024)
   expect((await begin(from('198.51.100.1'))).status).toBe(303)
   for (const probe of ['/healthz', '/readyz']) expect((await navigate(url + probe)).status).toBe(200)

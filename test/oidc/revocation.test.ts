@@ -18,8 +18,9 @@ import { disconnect, SessionClients, sessionEnds } from '../../src/oidc/session-
 import { given } from '../../src/shared/defined-fields.ts'
 import { mapStore } from '../../src/store/map-store.ts'
 import type { Store } from '../../src/store/store.ts'
+import { memoryStore } from '../support/memory-store.ts'
 import { rest } from '../support/rest.ts'
-import { Browser, discover, openMemory, pass, refusalOf, request, shop, startIssuer } from './support.ts'
+import { Browser, discover, pass, refusalOf, request, shop, startIssuer } from './support.ts'
 
 const keyring = new Keyring(['a secret of this test '.repeat(2)])
 const userId = 'usr_1'
@@ -217,7 +218,7 @@ describe('a crash at each write leaves nothing that counts and should not', () =
   test.each(events)('in $name', async ({ prepare, act, writes, holds, ends }) => {
     for (let at = 0; ; at++) {
       for (const isAfter of [false, true]) {
-        const store = await openMemory()
+        const store = await memoryStore()
         const user = await consented(store)
         await prepare?.(store, user)
         const crash = crashing(store, at, isAfter)
@@ -242,7 +243,7 @@ describe('a revocation whose process ends while a consent is at one of its looks
   test.each([1, 2, 3])('leaves nothing, at look %i', async (look) => {
     for (let begun = 0; begun < 5; begun++) {
       for (let at = begun; at <= 5; at++) {
-        const store = await openMemory()
+        const store = await memoryStore()
         const user = await consented(store)
         const [waiting, going] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
         let looks = 0
@@ -291,7 +292,7 @@ async function revokeAgain(store: Store, { session: revoked }: Consented, orderI
 }
 
 test('a session that an order made leaves the offline access of a direct sign-in that has ended', async () => {
-  const store = await openMemory()
+  const store = await memoryStore()
   const user = await consented(store)
   await instanceOn(store).sessions.end(userId, user.session.id)
   await revokeAgain(store, user, 'an order')
@@ -299,7 +300,7 @@ test('a session that an order made leaves the offline access of a direct sign-in
 })
 
 test('revoking all other sessions reads each application twice, however many sessions there are', async () => {
-  const store = await openMemory()
+  const store = await memoryStore()
   await consented(store)
   for (let index = 0; index < 9; index++) {
     await instanceOn(store).sessions.create({ userId, ...wallet, ip: '', userAgent: '' })
@@ -323,7 +324,7 @@ test('revoking all other sessions reads each application twice, however many ses
 
 test('the erasure of a user leaves nothing of a consent in flight', async () => {
   for (const look of [1, 2, 3]) {
-    const store = await openMemory()
+    const store = await memoryStore()
     const { session } = await instanceOn(store).sessions.create({ userId, ...wallet, ip: '', userAgent: '' })
     let looks = 0
     const { allow } = instanceOn(store, async () => {
@@ -343,7 +344,7 @@ test('the erasure of a user leaves nothing of a consent in flight', async () => 
 })
 
 test('a user whose erasure was interrupted is erased by a retry, however late', async () => {
-  const store = await openMemory()
+  const store = await memoryStore()
   await consented(store)
   const crash = crashing(store, 1, false)
   await expect(eraseUser(crash.store, userId)).rejects.toThrow()
@@ -355,7 +356,7 @@ test('a user whose erasure was interrupted is erased by a retry, however late', 
 })
 
 test('a consent in flight ends the offline access of no other session, and is forgotten after a minute', async () => {
-  const store = await openMemory()
+  const store = await memoryStore()
   const { apps } = instanceOn(store)
   const wanted = { clientId: 'shop', isOfOrder: false, scopes: ['openid'], isAllowed: true }
   const connect = async (id: string) => {
@@ -378,7 +379,7 @@ test('a consent in flight ends the offline access of no other session, and is fo
 })
 
 test('one session with offline access beyond 50 ends the one of its connection that expires soonest', async () => {
-  const { apps } = instanceOn(await openMemory())
+  const { apps } = instanceOn(await memoryStore())
   const begin = async (id: string, orderId?: string) => {
     const offline = { id, userId, ...wallet, createdAt: 1, ...given({ orderId }) }
     const wanted = { clientId: 'shop', isOfOrder: orderId !== undefined, scopes: ['openid'], isAllowed: true, offline }
@@ -396,7 +397,7 @@ test('one session with offline access beyond 50 ends the one of its connection t
 })
 
 test('with the longest wallets, fewer sessions have offline access, and the record fits in the store', async () => {
-  const { apps } = instanceOn(await openMemory())
+  const { apps } = instanceOn(await memoryStore())
   const text = 'x'.repeat(200)
   const longest = { adapterId: 'nimiq', subject: text, publicKeyHex: text, address: text, firstWallet: text }
   const scopes = Array.from({ length: 50 }, (_unused, index) => `scope-${index} https://orders.example/${index}`)
@@ -416,7 +417,7 @@ test('with the longest wallets, fewer sessions have offline access, and the reco
 describe('of what an unreleased build stored of sessions, grants and offline access,', () => {
   /** A user with a session, an application, its refresh tokens, and a device that waits, as that build stored them. */
   async function former() {
-    const store = await openMemory()
+    const store = await memoryStore()
     const secret = 'a secret of this test '.repeat(2)
     const { url } = await startIssuer([shop], { store, secret, oidc: { device: true } })
     const [browser, records] = [new Browser(url), new SealedRecords(store, new Keyring([secret]))]
@@ -476,7 +477,7 @@ describe('of what an unreleased build stored of sessions, grants and offline acc
   })
 
   test('an application that has offline access is stored in the same form, with one more field', async () => {
-    const store = await openMemory()
+    const store = await memoryStore()
     await consented(store)
     for await (const { value } of store.scan!('app:')) {
       expect(JSON.parse(value)).toEqual({

@@ -1,15 +1,14 @@
 import { execFile } from 'node:child_process'
-import { cpSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
 test('without its folder, the rest compiles but for one import in the service and one in the commands', async () => {
-  const copy = mkdtempSync(join(tmpdir(), 'countersign-without-issuer-'))
-  onTestFinished(() => rmSync(copy, { recursive: true, force: true }))
+  const copy = temporaryFolder()
   for (const each of ['src', 'gen', 'package.json', 'tsconfig.json']) {
     cpSync(join(root, each), join(copy, each), { recursive: true })
   }

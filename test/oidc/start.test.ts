@@ -1,11 +1,10 @@
-import { execFile } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import * as client from 'openid-client'
 import { describe, expect, test } from 'vitest'
 import { silentLogger } from '../../src/base/log.ts'
+import { run } from '../support/command.ts'
 import { navigate } from '../support/navigate.ts'
 import { spawnService, startService } from '../support/service.ts'
 import { makeWallet } from '../support/wallet.ts'
@@ -136,7 +135,7 @@ test('without a clients file the library is not loaded, and the issuer’s addre
     await service.close()
   `
   const cwd = fileURLToPath(new URL('../..', import.meta.url))
-  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', source], { cwd })
+  const { stdout } = await run(process.execPath, ['--input-type=module', '-e', source], { cwd })
   expect(stdout).toContain('/src/service/countersign.ts')
   const loaded = stdout.split('\n').flatMap((url) => /\/((src\/oidc|oidc-provider|koa)\/.*)/.exec(url)?.[1] ?? [])
   // What ends with sessions does so without the file, too.

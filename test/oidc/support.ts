@@ -1,15 +1,15 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as client from 'openid-client'
 import { onTestFinished, vi } from 'vitest'
-import { type Countersign, openStore, type Store } from '../../src/index.ts'
+import type { Countersign } from '../../src/index.ts'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { type Navigation, navigate } from '../support/navigate.ts'
 import { pageValues } from '../support/page-values.ts'
 import { freePort } from '../support/redis-server.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { makeWallet, proofOf, type TestWallet } from '../support/wallet.ts'
 
 /** Where the clients of tests take their answers. Nothing is there. */
@@ -44,8 +44,7 @@ export function clientsFile(...clients: readonly object[]): string {
 
 /** Writes JSON to a file, or a text as it is. It is removed when the test ends. */
 export function fileWith(content: object | string): string {
-  const folder = mkdtempSync(join(tmpdir(), 'countersign-issuer-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const folder = temporaryFolder()
   const file = join(folder, 'file.json')
   writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content))
   return file
@@ -57,13 +56,6 @@ export async function startIssuer(
   options: CountersignOptions = {},
 ): Promise<{ readonly url: string; readonly service: Countersign }> {
   return await startService({ ...options, oidc: { clients: clientsFile(...clients), ...options.oidc } })
-}
-
-/** A store in memory, which is closed when the test ends. */
-export async function openMemory(): Promise<Store> {
-  const store = await openStore('sqlite::memory:')
-  onTestFinished(() => store.close())
-  return store
 }
 
 /** Lets time pass, by the clock of this process, until the test ends. */

@@ -1,15 +1,13 @@
-import { execFile } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { promisify } from 'node:util'
 import { build } from 'esbuild'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { run } from '../support/command.ts'
 import { packagedDocument } from '../support/openapi.ts'
 import { hasPart } from '../support/optional.ts'
 
-const run = promisify(execFile)
 const minuteMs = 60_000
 const isComplete = hasPart('npm registry')
 vi.setConfig({ testTimeout: 3 * minuteMs })

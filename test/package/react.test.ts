@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { phoneClient } from '../browser/client/phone.ts'
 import { hasBrowser, scan, useBrowser } from '../browser/support.ts'
+import { killAtEnd } from '../support/command.ts'
 import { hasPart } from '../support/optional.ts'
 import { freePort } from '../support/redis-server.ts'
 import { makeWallet } from '../support/wallet.ts'
@@ -32,11 +32,7 @@ function start(
     env: { ...project.environment, ...environment },
     stdio: ['ignore', 'ignore', 'inherit'],
   })
-  onTestFinished(async () => {
-    const exited = once(child, 'exit')
-    child.kill()
-    await exited
-  })
+  killAtEnd(child)
   return child
 }
 

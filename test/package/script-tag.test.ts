@@ -1,13 +1,12 @@
-import { once } from 'node:events'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import { createPackageFromTarballData } from '@arethetypeswrong/core'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { packPackage } from '../../scripts/pack.ts'
 import { hasBrowser, provokes, useBrowser } from '../browser/support.ts'
 import { run } from '../support/command.ts'
+import { listening } from '../support/listening.ts'
 import { readFromRoot } from '../support/repository.ts'
 import { startService } from '../support/service.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
@@ -23,7 +22,7 @@ function codeIn(language: string): string {
 
 /** A folder with the built files where the package has them. */
 async function install(): Promise<string> {
-  const folder = await temporaryFolder()
+  const folder = temporaryFolder()
   const published = createPackageFromTarballData(new Uint8Array(await readFile(await packPackage())))
   const files = published.listFiles().filter((file) => /\/countersign\/(package\.json|dist\/client\/.*)$/.test(file))
   for (const file of files) {
@@ -66,13 +65,8 @@ async function servePage(altered?: RegExp): Promise<string> {
         <script type="module" src="/countersign/countersign-sign-in.js" integrity="${integrity['countersign-sign-in.js']}"></script>
         <countersign-sign-in base-url="${service}"></countersign-sign-in>`)
     }
-  }).listen(0, 'localhost')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
   })
-  const origin = `http://localhost:${(server.address() as AddressInfo).port}`
+  const origin = await listening(server, 'localhost')
   const { url: service } = await startService({ trustedOrigins: [origin] })
   return origin
 }

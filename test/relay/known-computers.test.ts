@@ -1,8 +1,7 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { KnownComputer } from '../../src/shared/session.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { makeWallet } from '../support/wallet.ts'
 import { Computer, newComputerKey, Phone } from './devices.ts'
 import { places, reasonOf, Scene } from './scene.ts'
@@ -92,8 +91,7 @@ test('a computer that the attacker’s own wallet knows is a stranger to the vic
 })
 
 test('a key that was planted under compare is not known under return', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'countersign-relay-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const folder = temporaryFolder()
   const store = `sqlite:${join(folder, 'countersign.db')}`
   const key = newComputerKey()
   const wallet = makeWallet()

@@ -1,6 +1,5 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { StartedOrder } from '../../src/shared/orders.ts'
-import { openStore } from '../../src/store/open.ts'
 import {
   Computer as DomainComputer,
   desktop,
@@ -12,6 +11,7 @@ import {
   untilApproved,
   untilCode,
 } from '../core/order/support.ts'
+import { memoryStore } from '../support/memory-store.ts'
 import { Computer, Phone } from './devices.ts'
 import { places, reasonOf, Scene } from './scene.ts'
 import { type ColumnId, columns } from './table.ts'
@@ -78,8 +78,7 @@ test('a text that was signed on a foreign page cannot be taken back by its victi
 
 describe('a take-back whose server fails in the middle', () => {
   test('leaves nothing to finalize, and the phone’s retry ends the session', async () => {
-    const store = await openStore('sqlite::memory:')
-    onTestFinished(() => store.close())
+    const store = await memoryStore()
     let failures = 1
     const instance = makeInstance(store, {
       wrapHost: (host) => {
@@ -100,8 +99,7 @@ describe('a take-back whose server fails in the middle', () => {
   })
 
   test('forgets the computer all the same', async () => {
-    const store = await openStore('sqlite::memory:')
-    onTestFinished(() => store.close())
+    const store = await memoryStore()
     const instance = makeInstance(store, {
       settings: { confirmationCode: 'return' },
       wrapHost: (host) => {
@@ -120,8 +118,7 @@ describe('a take-back whose server fails in the middle', () => {
   })
 
   test('or that comes while the session is being made, lets no session live', async () => {
-    const store = await openStore('sqlite::memory:')
-    onTestFinished(() => store.close())
+    const store = await memoryStore()
     const takeBack: (() => Promise<unknown>)[] = []
     const instance = makeInstance(store, {
       wrapHost: (host) => {

@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events'
 import { createClient, createRouterTransport } from '@connectrpc/connect'
-import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import {
   Health,
   HealthCheckResponse_ServingStatus as ServingStatus,
@@ -8,7 +8,7 @@ import {
 import { registerMethods } from '../../src/rpc/connect.ts'
 import { healthMethods } from '../../src/rpc/health.ts'
 import { Invoker } from '../../src/rpc/invoke.ts'
-import { openStore } from '../../src/store/open.ts'
+import { memoryStore } from '../support/memory-store.ts'
 
 const { SERVING, NOT_SERVING, SERVICE_UNKNOWN } = ServingStatus
 
@@ -28,8 +28,7 @@ async function pass(ms: number): Promise<void> {
 
 /** The health service over a store, with a count of how often the store was asked. */
 async function startHealth() {
-  const store = await openStore('sqlite::memory:')
-  onTestFinished(() => store.close())
+  const store = await memoryStore()
   /** The store has one of its own. */
   const idleTimers = vi.getTimerCount()
   const stop = new AbortController()

@@ -27,6 +27,7 @@ import { CountersignError, type ErrorMetadata, type ErrorReason, reasons } from 
 import { openStore } from '../../src/store/open.ts'
 import { makeInstance, Signer } from '../core/order/support.ts'
 import { fileWith } from '../oidc/support.ts'
+import { memoryStore } from '../support/memory-store.ts'
 import { startService } from '../support/service.ts'
 
 const evil = 'https://evil.example'
@@ -468,8 +469,7 @@ describe('metadata', () => {
   test('INTERNAL for a reply that cannot be written has a reference in the log too', async () => {
     const lines: string[] = []
     const logger = createLogger({ write: (line) => lines.push(line) }, 'error')
-    const store = await openStore('sqlite::memory:')
-    onTestFinished(() => store.close())
+    const store = await memoryStore()
     const service = await start({ logger, store })
     const { approval } = await waitingOrder(service)
     const key = `order:{${approval.orderId}}`

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { ConnectError, createClient, createRouterTransport } from '@connectrpc/connect'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
 import { ErrorInfoSchema } from '../../gen/server/google/rpc/error_details_pb.ts'
 import { newId } from '../../src/base/token.ts'
@@ -11,8 +11,8 @@ import { Invoker } from '../../src/rpc/invoke.ts'
 import { methodsOf } from '../../src/rpc/methods.ts'
 import { sessionHandlers } from '../../src/rpc/session-service.ts'
 import { CountersignError } from '../../src/shared/errors.ts'
-import { openStore } from '../../src/store/open.ts'
 import { desktop, makeInstance, Signer } from '../core/order/support.ts'
+import { memoryStore } from '../support/memory-store.ts'
 import type { TestHostOptions } from '../support/standalone.ts'
 
 const browser = { ip: '192.0.2.1', userAgent: 'Browser/1.0' }
@@ -24,8 +24,7 @@ function newIdentity() {
 
 /** A host on a store of its own, with known computers. */
 async function makeParts(settings: Pick<TestHostOptions, 'resolveLogin'> = {}) {
-  const store = await openStore('sqlite::memory:')
-  onTestFinished(() => store.close())
+  const store = await memoryStore()
   const { host } = makeInstance(store, { host: settings })
   const computers = new KnownComputers(store)
 

@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
@@ -8,10 +7,11 @@ import { readPeopleFile } from '../../src/core/users/people.ts'
 import type { SearchableStore } from '../../src/core/users/user-administration.ts'
 import { createSessionVerifier } from '../../src/integrations/backend/index.ts'
 import type { CountersignOptions } from '../../src/service/config.ts'
-import { openStore } from '../../src/store/open.ts'
 import { administrationOn } from '../core/users/support.ts'
+import { memoryStore } from '../support/memory-store.ts'
 import { bearer, rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { makeWallet, proofOf, type TestWallet } from '../support/wallet.ts'
 
 const [ada, bob, cleo, stranger] = [makeWallet(), makeWallet(), makeWallet(), makeWallet()]
@@ -20,8 +20,7 @@ const three = { [key(ada)]: { groups: ['staff'] }, [key(bob)]: {}, [key(cleo)]: 
 
 /** A people file that can be replaced. */
 function peopleFile(content: object | string) {
-  const folder = mkdtempSync(join(tmpdir(), 'countersign-people-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const folder = temporaryFolder()
   const people = join(folder, 'people.json')
   const write = (next: object | string) => writeFileSync(people, typeof next === 'string' ? next : JSON.stringify(next))
   write(content)
@@ -80,8 +79,7 @@ const notListed = ({ address }: TestWallet) => ({
 
 describe('a fourth wallet', () => {
   test('is refused at a sign-in, and nothing is stored of it', async () => {
-    const store = await openStore('sqlite::memory:')
-    onTestFinished(() => store.close())
+    const store = await memoryStore()
     const { url } = await start(three, { store, secret: 'a secret of this test alone, long enough' })
     const create = vi.spyOn(store, 'create')
     expect(await verify(url, stranger)).toMatchObject(notListed(stranger))
@@ -231,8 +229,7 @@ describe('a session whose user has left the file', () => {
   })
 
   test('from before there was a list counts if its user is listed', async () => {
-    const store = await openStore('sqlite::memory:')
-    onTestFinished(() => store.close())
+    const store = await memoryStore()
     const secret = 'a secret of this test alone, long enough'
     const { url: open } = await startService({ store, secret })
     const [old, other] = [await signIn(open, ada), await signIn(open, stranger)]
@@ -242,8 +239,7 @@ describe('a session whose user has left the file', () => {
   })
 
   test('is judged by each of two instances by the file that this one has read', async () => {
-    const store = await openStore('sqlite::memory:')
-    onTestFinished(() => store.close())
+    const store = await memoryStore()
     const shared = { store, secret: 'a secret of this test alone, long enough' }
     const [one, two] = [await start(three, shared), await start(three, shared)]
     const { token } = await signIn(one.url, bob)
@@ -322,8 +318,7 @@ describe('who is listed', () => {
   })
 
   test('by the first wallet of a user is known from a record that names its wallets only', async () => {
-    const store = await openStore('sqlite::memory:')
-    onTestFinished(() => store.close())
+    const store = await memoryStore()
     const { url } = await start(three, { store, secret: 'a secret of this test alone, long enough' })
     const { userId, headers } = await fresh(url, ada)
     const [second, third] = [makeWallet(), makeWallet()]
@@ -339,8 +334,7 @@ describe('who is listed', () => {
   })
 
   test('by a first wallet that an operator moves away admits sessions until they end, and no sign-in', async () => {
-    const store = await openStore('sqlite::memory:')
-    onTestFinished(() => store.close())
+    const store = await memoryStore()
     const { url } = await start(three, { store, secret: 'a secret of this test alone, long enough' })
     const { headers } = await fresh(url, ada)
     const second = makeWallet()

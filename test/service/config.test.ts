@@ -1,7 +1,6 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { silentLogger } from '../../src/base/log.ts'
 import { defaultLimits } from '../../src/limits/limits.ts'
 import {
@@ -13,6 +12,7 @@ import {
   unknownVariables,
 } from '../../src/service/config.ts'
 import { openStore } from '../../src/store/open.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { optionsWith, refusal, settingOf } from './config/support.ts'
 
 /** What a test has to know about an option: a new one fails the first test below until it is here. */
@@ -316,8 +316,7 @@ describe('variables that name a file', () => {
 
   /** The path of a file with this content. */
   async function fileWith(content: string): Promise<string> {
-    const folder = await mkdtemp(join(tmpdir(), 'countersign-config-'))
-    onTestFinished(() => rm(folder, { recursive: true }))
+    const folder = temporaryFolder()
     await writeFile(join(folder, 'value'), content)
     return join(folder, 'value')
   }

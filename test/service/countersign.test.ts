@@ -1,6 +1,4 @@
 import { existsSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { silentLogger } from '../../src/base/log.ts'
@@ -11,6 +9,7 @@ import { keptLog } from '../support/log-lines.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { redisUrl } from '../support/stores.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const secret = 'a secret for tests and for nothing else'
 
@@ -78,8 +77,7 @@ describe('the option store', () => {
   })
 
   test('takes an address, and the service then closes the store that it opened', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'countersign-store-'))
-    onTestFinished(() => rm(folder, { recursive: true, force: true }))
+    const folder = temporaryFolder()
     const file = join(folder, 'a.db')
     const service = await create(`sqlite:${file}`)
     // SQLite removes its write-ahead log when the last connection closes.

@@ -1,17 +1,16 @@
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { createClient } from '@connectrpc/connect'
 import { createConnectTransport } from '@connectrpc/connect-node'
 import express from 'express'
 import { Hono } from 'hono'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
 import { requireSession as expressGuard } from '../../src/integrations/backend/express.ts'
 import { requireSession as honoGuard } from '../../src/integrations/backend/hono.ts'
 import { createSessionVerifier, verifyAccessToken } from '../../src/integrations/backend/index.ts'
 import { fileWith } from '../oidc/support.ts'
 import { signIn } from '../support/flows.ts'
+import { listening } from '../support/listening.ts'
 import { bearer, rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet } from '../support/wallet.ts'
@@ -84,10 +83,8 @@ describe('a guard that takes groups', () => {
       expressGuard(createSessionVerifier({ url }), { groups: ['staff'] }),
       (_, response) => void response.json(response.locals.session),
     )
-    const server = createServer(app).listen(0, '127.0.0.1')
-    onTestFinished(() => void server.close())
-    await once(server, 'listening')
-    const response = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`, {
+    const server = createServer(app)
+    const response = await fetch(`${await listening(server)}/`, {
       headers: bearer(other),
     })
     expect([response.status, (await response.json()).code]).toEqual([403, 'GROUP_REQUIRED'])

@@ -1,6 +1,7 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { observedStore, type StoreReport, storeOperations } from '../../src/store/map-store.ts'
 import { openStore } from '../../src/store/open.ts'
+import { memoryStore } from '../support/memory-store.ts'
 import { describeStoreContract } from './contract.ts'
 
 describeStoreContract('an observed store', async () => {
@@ -10,8 +11,7 @@ describeStoreContract('an observed store', async () => {
 
 test('each step is reported once, when it is over, with its duration and its failure', async () => {
   const reports: StoreReport[] = []
-  const inner = await openStore('sqlite::memory:')
-  onTestFinished(() => inner.close())
+  const inner = await memoryStore()
   const store = observedStore(inner, (report) => reports.push(report))
   expect([store.description, store.kind, store.shared]).toEqual([inner.description, 'sqlite', inner.shared])
   await store.create('a', '1', 'forever')

@@ -1,12 +1,11 @@
-import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { afterAll, describe, expect, it } from 'vitest'
 import { openStore } from '../../src/store/open.ts'
 import { describeTarget, parseRedisUrl } from '../../src/store/redis/url.ts'
+import { run } from '../support/command.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'countersign-open-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -56,7 +55,7 @@ describe('openStore', () => {
       await openStore('redis://127.0.0.1:1').catch(() => undefined)
       console.log(JSON.stringify([before, loaded() > 0]))`
     const file = createRequire(import.meta.url).resolve('../../package.json')
-    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], {
+    const { stdout } = await run(process.execPath, ['--input-type=module', '-e', script], {
       cwd: join(file, '..'),
     })
     expect(JSON.parse(stdout)).toEqual([0, true])
@@ -74,7 +73,7 @@ describe('openStore', () => {
       const { openStore } = await import(${JSON.stringify(import.meta.resolve('../../src/store/open.ts'))})
       await (await openStore('sqlite::memory:')).close()
       await openStore('postgres://user@host/database').catch((error) => console.log(error.name, error.message))`
-    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script])
+    const { stdout } = await run(process.execPath, ['--input-type=module', '-e', script])
     expect(stdout).toBe('TypeError A store in PostgreSQL needs the package pg: npm install pg@8\n')
   })
 })

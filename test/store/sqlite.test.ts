@@ -1,14 +1,13 @@
-import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { StoreOpenError } from '../../src/store/implementation.ts'
 import { openSqliteStore } from '../../src/store/sqlite.ts'
+import { run } from '../support/command.ts'
 import { hasPart } from '../support/optional.ts'
 import { rest } from '../support/rest.ts'
 import { spawnService } from '../support/service.ts'
@@ -252,7 +251,7 @@ describe('a SQLite store that is asked whether it is well', () => {
 })
 
 async function limitFileSize(pid: number | undefined, limit: string): Promise<void> {
-  await promisify(execFile)('prlimit', ['--pid', String(pid), `--fsize=${limit}`])
+  await run('prlimit', ['--pid', String(pid), `--fsize=${limit}`])
 }
 
 describe('opening a SQLite store refuses, in one line that names the setting,', () => {
@@ -306,7 +305,7 @@ describe('opening a SQLite store refuses, in one line that names the setting,', 
     await (await openSqliteStore(file)).close()
     const script = fileURLToPath(new URL('./sqlite-process.ts', import.meta.url))
     // Enough to open the file, and not to write the next few records.
-    const child = promisify(execFile)('prlimit', ['--fsize=40000:', process.execPath, script, 'open-only', file])
+    const child = run('prlimit', ['--fsize=40000:', process.execPath, script, 'open-only', file])
     await expect(child).rejects.toMatchObject({
       stderr: expect.stringMatching(
         /StoreOpenError: Cannot open the store file .*(I\/O error|disk is full).*COUNTERSIGN_STORE/,
@@ -333,12 +332,8 @@ describe('opening a SQLite store refuses, in one line that names the setting,', 
 })
 
 describe('on a clock that stands still, a SQLite store', () => {
-  beforeEach(() => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] })
-  })
-  afterEach(() => {
-    vi.useRealTimers()
-  })
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] }))
+  afterEach(() => void vi.useRealTimers())
 
   it('shows a value up to the last millisecond of its life, and not in the next', async () => {
     const store = await openSqliteStore(newFile())

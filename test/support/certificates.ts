@@ -1,9 +1,6 @@
-import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
-
-const run = promisify(execFile)
+import { run } from './command.ts'
 
 /** Files of a certificate and its private key. */
 export interface Certificate {

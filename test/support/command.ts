@@ -4,10 +4,20 @@ import { PassThrough, Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { onTestFinished } from 'vitest'
 import type { Streams } from '../../src/commands/command-line.ts'
 
 /** Runs a program to its end. Resolves with what it printed; rejects if it fails. */
 export const run = promisify(execFile)
+
+/** Ends a process with the test. */
+export function killAtEnd(child: ChildProcess, signal?: NodeJS.Signals): void {
+  onTestFinished(async () => {
+    const exited = once(child, 'exit')
+    child.kill(signal)
+    await exited
+  })
+}
 
 /** How a command ended, and what it printed. */
 export interface Ran {

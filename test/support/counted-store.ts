@@ -1,10 +1,9 @@
-import { onTestFinished } from 'vitest'
-import { openStore, type Store } from '../../src/index.ts'
+import type { Store } from '../../src/index.ts'
+import { memoryStore } from './memory-store.ts'
 
 /** A store that knows how many watches are in force. Closed when the test ends. */
 export async function openCounted(): Promise<{ readonly store: Store; readonly watches: () => number }> {
-  const store = await openStore('sqlite::memory:')
-  onTestFinished(() => store.close())
+  const store = await memoryStore()
   let watches = 0
   const watch: Store['watch'] = async (key, onWake) => {
     const unwatch = await store.watch(key, onWake)

@@ -1,8 +1,7 @@
-import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { onTestFinished } from 'vitest'
+import { temporaryFolder } from './temporary-folder.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -11,8 +10,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
  * of the package `countersign`, and a store that leaves no file behind.
  */
 export async function copyExample(path: string): Promise<{ readonly folder: string; readonly file: string }> {
-  const folder = await mkdtemp(join(tmpdir(), 'countersign-example-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const folder = temporaryFolder()
   const file = join(folder, 'main.ts')
   const program = await readFile(join(root, path), 'utf8')
   const runnable = program

@@ -1,14 +1,11 @@
-import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { access, mkdir, mkdtemp, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
-import { onTestFinished } from 'vitest'
+import { run } from './command.ts'
 import { executedSnippets } from './snippets.ts'
+import { temporaryFolder } from './temporary-folder.ts'
 
-const run = promisify(execFile)
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
 /** Where what the generator needs is kept between runs. */
@@ -41,8 +38,7 @@ export class GeneratedProject {
   /** Generates the client. What that needs is installed once for each machine and list of packages. */
   static async make(url: string): Promise<GeneratedProject> {
     const { install, generate } = await commands()
-    const folder = await mkdtemp(join(tmpdir(), 'countersign-openapi-'))
-    onTestFinished(() => rm(folder, { recursive: true, force: true }))
+    const folder = temporaryFolder()
     await writeFile(join(folder, 'package.json'), manifest)
     await symlink(join(await installed(install), 'node_modules'), join(folder, 'node_modules'))
     await runShell(generate.replaceAll('http://localhost:8080', url), folder)

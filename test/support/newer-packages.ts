@@ -1,9 +1,6 @@
-import { execFile } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
-
-const run = promisify(execFile)
+import { run } from './command.ts'
 
 /** Debian's next release, whatever release this machine has. */
 const release = 'trixie'

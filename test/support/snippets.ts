@@ -1,12 +1,9 @@
-import { execFile } from 'node:child_process'
 import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { delimiter, dirname, join } from 'node:path'
-import { promisify } from 'node:util'
 import packageJson from '../../package.json' with { type: 'json' }
+import { run } from './command.ts'
 import { readFromRoot, root } from './repository.ts'
 import { temporaryFolder } from './temporary-folder.ts'
-
-const run = promisify(execFile)
 
 /** A snippet of a document that says that it is executed. */
 export interface Snippet {
@@ -89,7 +86,7 @@ function sourceOf(subpath: string): string {
 
 /** A folder that is removed when the test ends, in which programs find the packages of the repository. */
 export async function workFolder(): Promise<string> {
-  const folder = await temporaryFolder()
+  const folder = temporaryFolder()
   await writeFile(join(folder, 'package.json'), '{"type":"module"}')
   await symlink(join(root, 'node_modules'), join(folder, 'node_modules'))
   return folder

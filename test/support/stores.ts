@@ -1,13 +1,13 @@
-import { mkdtemp, mkdtempDisposable, rm } from 'node:fs/promises'
+import { mkdtempDisposable } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { onTestFinished } from 'vitest'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { onePerFile } from './file-end.ts'
 import { hasPart } from './optional.ts'
 import { onPostgres, ordinaryStore } from './ordinary-store.ts'
 import { PostgresServer } from './postgres-server.ts'
 import { RedisServer } from './redis-server.ts'
+import { temporaryFolder } from './temporary-folder.ts'
 
 /** A kind of store that everything has to work on. */
 export interface StoreKind {
@@ -43,8 +43,7 @@ export const sharedStores: readonly (readonly [name: string, open: () => Promise
   [
     'one SQLite file',
     async () => {
-      const folder = await mkdtemp(join(tmpdir(), 'countersign-shared-'))
-      onTestFinished(() => rm(folder, { recursive: true, force: true }))
+      const folder = temporaryFolder()
       return `sqlite:${join(folder, 'shared.db')}`
     },
   ],

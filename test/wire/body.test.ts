@@ -1,18 +1,12 @@
 import { once } from 'node:events'
-import http, { type Server } from 'node:http'
+import http from 'node:http'
 import http2 from 'node:http2'
-import { type AddressInfo, connect } from 'node:net'
+import { connect } from 'node:net'
 import type { Readable } from 'node:stream'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { refusals } from '../../src/http/refusals.ts'
 import { streamBody } from '../../src/wire/body.ts'
-
-async function listen(server: Server | http2.Http2Server): Promise<number> {
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => void server.close())
-  return (server.address() as AddressInfo).port
-}
+import { listen } from '../support/listening.ts'
 
 /** Reads the body of a request once its sender has gone, as a call does that has waited for something else before. */
 async function readLate(body: Readable): Promise<Buffer> {

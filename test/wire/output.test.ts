@@ -1,11 +1,12 @@
 import { once } from 'node:events'
 import { createServer, IncomingMessage, ServerResponse } from 'node:http'
 import { connect, createServer as createHttp2Server, type ServerHttp2Stream } from 'node:http2'
-import { type AddressInfo, connect as connectTcp, type Server, Socket } from 'node:net'
+import { connect as connectTcp, type Server, Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { FetchOutput } from '../../src/http/fetch.ts'
 import { type Answer, type Output, ResponseOutput, StreamOutput, writeAll } from '../../src/wire/output.ts'
+import { listen } from '../support/listening.ts'
 
 const pieceBytes = 16 * 1024
 const pieceCount = 4_000
@@ -34,13 +35,6 @@ function source() {
     )
   }
   return { progress, serve }
-}
-
-async function listen(server: Server): Promise<number> {
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => void server.close())
-  return (server.address() as AddressInfo).port
 }
 
 /** Resolves once the source has not been asked for more for a while. */

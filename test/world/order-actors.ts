@@ -516,9 +516,7 @@ export class Agent extends Caller {
       (order) => order.finalizeKey !== undefined && statusOf(scene, order) === 'approved',
     )
     const own = approved ?? recent(scene, random, ({ finalizeKey }) => finalizeKey !== undefined)
-    if (own !== undefined && (own === approved || random.permille(200))) {
-      return finalize(this, own, random, () => {})
-    }
+    if (own !== undefined && (own === approved || random.permille(200))) return finalize(this, own, random, () => {})
     const users = [...scene.users]
     if (users.length === 0) return
     const several = users.filter((each) => scene.facts.walletsOf(each).length > 1)

@@ -1,7 +1,6 @@
 import { createServer } from 'node:http'
 import { createAuthClient } from 'better-auth/client'
 import { describe, expect, expectTypeOf, onTestFinished, test } from 'vitest'
-import { openStore } from '../../../src/better-auth/index.ts'
 import {
   CountersignClientError,
   crossDeviceClient,
@@ -9,9 +8,10 @@ import {
 } from '../../../src/browser/better-auth/index.ts'
 import { type AuthServerOptions, startAuth } from '../../better-auth/support.ts'
 import { makeComputer } from '../../support/computer.ts'
+import { listen } from '../../support/listening.ts'
+import { memoryStore } from '../../support/memory-store.ts'
 import { makeWallet } from '../../support/wallet.ts'
 import { fetchFrom, MapStorage, pageWallet } from '../client/support.ts'
-import { listen } from '../listen.ts'
 
 /** A page of the server's own origin with Better Auth's client and the plugins. */
 async function openPage(url: string, options: { autoPersistToken?: boolean; origin?: string } = {}) {
@@ -226,8 +226,7 @@ describe('crossDeviceClient', () => {
   })
 
   test('the desktop asks for the code that the phone shows, and a known computer does not', async () => {
-    const store = await openStore('sqlite::memory:')
-    onTestFinished(() => store.close())
+    const store = await memoryStore()
     const { url } = await startAuth({ orders: { confirmationCode: 'return', store } })
     const { client: desktop } = await openPage(url)
     const { client: phone } = await openPage(url)
@@ -262,8 +261,7 @@ describe('crossDeviceClient', () => {
   })
 
   test('a known computer is forgotten by its identifier', async () => {
-    const store = await openStore('sqlite::memory:')
-    onTestFinished(() => store.close())
+    const store = await memoryStore()
     const { url } = await startAuth({ orders: { store } })
     const { client } = await openPage(url)
     await client.signInWallet()

@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import { createAuthClient } from 'better-auth/client'
 import { expect, test } from 'vitest'
 import { crossDeviceClient, type OrderEvent } from '../../../src/browser/better-auth/index.ts'
-import { listen } from '../listen.ts'
+import { listen } from '../../support/listening.ts'
 
 const created = { sequence: 1, status: 'created', kind: 'login', at: 1 }
 const rejected = { sequence: 2, status: 'rejected', kind: 'login', at: 2 }

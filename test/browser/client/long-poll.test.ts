@@ -5,9 +5,9 @@ import {
   createCountersignClient,
   type OrderEvent,
 } from '../../../src/browser/client/index.ts'
+import { listen } from '../../support/listening.ts'
 import { startService } from '../../support/service.ts'
 import { makeWallet } from '../../support/wallet.ts'
-import { listen } from '../listen.ts'
 import { codeOf, fetchFrom, MapStorage, pageWallet } from './support.ts'
 
 const all = ['created', 'claimed', 'waiting_user', 'approved', 'cancelled']
@@ -45,9 +45,7 @@ async function watchAll({ desktop, phone }: Awaited<ReturnType<typeof setUp>>): 
     const { status } = event
     if (status === 'created') claim = await phone.claimOrder(order.claimUrl)
     if (status === 'claimed') await phone.getOrderChallenge(claim)
-    if (status === 'waiting_user') {
-      await phone.approveOrder(claim, { challenge: await phone.getOrderChallenge(claim) })
-    }
+    if (status === 'waiting_user') await phone.approveOrder(claim, { challenge: await phone.getOrderChallenge(claim) })
     if (status === 'approved') await desktop.cancelOrder(order)
   }
   return { events, connections }

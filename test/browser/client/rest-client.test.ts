@@ -7,9 +7,9 @@ import {
   type OrderEvent,
 } from '../../../src/browser/client/index.ts'
 import type { CountersignOptions } from '../../../src/service/config.ts'
+import { listen } from '../../support/listening.ts'
 import { startService } from '../../support/service.ts'
 import { makeWallet } from '../../support/wallet.ts'
-import { listen } from '../listen.ts'
 import { codeOf, connectClient, fetchFrom, MapStorage, pageWallet } from './support.ts'
 
 const wallet = makeWallet()

@@ -1,17 +1,17 @@
-import { execFile, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { build } from 'esbuild'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { signIn } from '../../integrations/backend/support.ts'
+import { run } from '../../support/command.ts'
+import { listen } from '../../support/listening.ts'
 import { freePort } from '../../support/redis-server.ts'
 import { startService } from '../../support/service.ts'
-import { listen } from '../listen.ts'
 
 /** A folder with workerd, which npm installs without running its script: its program is a package of its own. */
 let folder = ''
@@ -19,7 +19,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'countersign-workerd-'))
   await writeFile(join(folder, 'package.json'), '{"private": true}')
   const flags = ['--ignore-scripts', '--no-audit', '--no-fund', '--no-save']
-  await promisify(execFile)('npm', ['install', ...flags, 'workerd@1.20261117.1'], { cwd: folder })
+  await run('npm', ['install', ...flags, 'workerd@1.20261117.1'], { cwd: folder })
 }, 120_000)
 afterAll(() => rm(folder, { recursive: true, force: true }))
 

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { Page } from 'playwright-core'
 import { bundleClient, clientEntries } from '../../../scripts/build-client.ts'
-import { listen } from '../listen.ts'
+import { listen } from '../../support/listening.ts'
 
 /** What the test pages do with the element: they keep its events. */
 const pageScript = `

@@ -1,7 +1,6 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { silentLogger } from '../../../src/base/log.ts'
 import { chooseWords, elementTexts as elementTextsOf } from '../../../src/browser/pages/words.ts'
 import { readPageTexts } from '../../../src/http/page-texts.ts'
@@ -13,13 +12,13 @@ import { german } from '../../../src/shared/texts/german.ts'
 import type { Language } from '../../../src/shared/texts/languages.ts'
 import type { Texts } from '../../../src/shared/texts/page-texts.ts'
 import { approveTexts } from '../../../src/shared/texts/pages.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
 
 const englishWords = chooseWords(approveTexts, [])
 
 /** A file with this content, removed when the test ends. */
 function fileWith(content: string): string {
-  const folder = mkdtempSync(join(tmpdir(), 'countersign-texts-'))
-  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const folder = temporaryFolder()
   const file = join(folder, 'texts.json')
   writeFileSync(file, content)
   return file

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { appOrigin, desktop, from, makeInstance, memoryStore, phone, reasonOf, untilApproved } from './support.ts'
+import { memoryStore } from '../../support/memory-store.ts'
+import { appOrigin, desktop, from, makeInstance, phone, reasonOf, untilApproved } from './support.ts'
 
 /** What a backend sends: no Origin header, so the origin is read from where the request was sent to. */
 const backend = from('http://countersign.internal:8080', { originSource: 'Host header' })

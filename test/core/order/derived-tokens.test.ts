@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { hashToken, newId, newToken } from '../../../src/base/token.ts'
 import type { OrderRecord } from '../../../src/core/order/order.ts'
 import { storedOrders } from '../../../src/core/order/records.ts'
-import { desktop, issuedBy, makeInstance, memoryStore, phone, untilApproved } from './support.ts'
+import { memoryStore } from '../../support/memory-store.ts'
+import { desktop, issuedBy, makeInstance, phone, untilApproved } from './support.ts'
 
 /** What both kinds of tokens are derived from. */
 interface Inputs {

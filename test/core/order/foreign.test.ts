@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { OriginPolicy } from '../../../src/core/origin-policy.ts'
+import { memoryStore } from '../../support/memory-store.ts'
 import {
   appOrigin,
   desktop,
   makeInstance,
-  memoryStore,
   outcomeOf,
   ownOrigin,
   phone,

@@ -7,6 +7,7 @@ import type { IssuedSession } from '../../../src/core/users/host.ts'
 import type { ProvenIdentity } from '../../../src/core/wallet/wallet.ts'
 import { Concurrency, LiveCount } from '../../../src/limits/concurrency.ts'
 import type { InboxOrder, StartedOrder, StartOrderOptions } from '../../../src/shared/orders.ts'
+import { memoryStore } from '../../support/memory-store.ts'
 import { stores } from '../../support/stores.ts'
 import { administrationOn } from '../users/support.ts'
 import {
@@ -18,7 +19,6 @@ import {
   type InstanceOptions,
   issuedBy,
   makeInstance,
-  memoryStore,
   ownOrigin,
   passTime,
   phone,

@@ -4,6 +4,7 @@ import { storedOrders } from '../../../src/core/order/records.ts'
 import type { IssuedSession } from '../../../src/core/users/host.ts'
 import type { OrderEvent, StartOrderOptions } from '../../../src/shared/orders.ts'
 import type { Store } from '../../../src/store/store.ts'
+import { memoryStore } from '../../support/memory-store.ts'
 import { stores } from '../../support/stores.ts'
 import { everyTwoSwitches } from '../users/interleavings.ts'
 import { administrationOn } from '../users/support.ts'
@@ -16,7 +17,6 @@ import {
   type InstanceOptions,
   issuedBy,
   makeInstance,
-  memoryStore,
   otherCode,
   passTime,
   phone,

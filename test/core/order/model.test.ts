@@ -38,9 +38,7 @@ const numRuns = process.env.ORDER_MODEL === 'long' ? 500 : 100
 /** How many calls all runs made, by what came of them. */
 const tally = new Map<string, number>()
 
-afterEach(() => {
-  vi.useRealTimers()
-})
+afterEach(() => void vi.useRealTimers())
 
 /** A call as it is generated: what phones and browsers know by then is looked up when it is made. */
 type Wish =

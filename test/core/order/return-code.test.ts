@@ -220,9 +220,7 @@ describe.each(stores)('return codes on $name', async ({ open }) => {
     const host = { resolveLogin: () => (allowed ? { id: 'somebody' } : null) }
     const instance = makeInstance(store, { settings, host })
     const order = await untilCode(instance)
-    for (let n = 0; n < 4; n++) {
-      expect(await reasonOf(instance.orders.finalize(order, desktop))).toBe('LOGIN_REFUSED')
-    }
+    for (let n = 0; n < 4; n++) expect(await reasonOf(instance.orders.finalize(order, desktop))).toBe('LOGIN_REFUSED')
     const wrong = { ...order, returnCode: otherCode(order.returnCode) }
     expect(await reasonOf(instance.orders.finalize(wrong, desktop))).toBe('RETURN_CODE_WRONG')
     allowed = true

@@ -278,13 +278,6 @@ export async function suiteStore(open: StoreKind['open']): Promise<Store> {
   return store
 }
 
-/** A store for one test. */
-export async function memoryStore(): Promise<Store> {
-  const store = await openStore('sqlite::memory:')
-  onTestFinished(() => store.close())
-  return store
-}
-
 /** Sets this process's clock on until the test ends; all timers, and the lives of what a shared store has, go on as they are. */
 export function passTime(ms: number): void {
   const now = Date.now() + ms

@@ -5,6 +5,7 @@ import { OpenOrders } from '../../../src/limits/concurrency.ts'
 import { defaultLimits } from '../../../src/limits/limits.ts'
 import { CountersignError } from '../../../src/shared/errors.ts'
 import type { StartOrderOptions } from '../../../src/shared/orders.ts'
+import { memoryStore } from '../../support/memory-store.ts'
 import { countTrips } from '../../support/trip-counter.ts'
 import {
   Computer,
@@ -12,7 +13,6 @@ import {
   type Going,
   type Instance,
   makeInstance,
-  memoryStore,
   phone,
   Signer,
   untilApproved,

@@ -329,9 +329,7 @@ describe('a watch', () => {
     vi.useRealTimers()
   })
   afterAll(() => store.close())
-  afterEach(() => {
-    vi.useRealTimers()
-  })
+  afterEach(() => void vi.useRealTimers())
 
   /** An order that waits for its user, watched, on a clock that only {@link tick} moves. */
   async function watched(settings: { orderTtlSeconds?: number } = {}, records = counting(storedOrders(store))) {

@@ -1,19 +1,13 @@
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { OriginPolicy } from '../../../src/core/origin-policy.ts'
 import { type NonceStore, Nonces } from '../../../src/core/sign-in/nonce.ts'
-import { openStore } from '../../../src/store/open.ts'
+import { memoryStore } from '../../support/memory-store.ts'
 import { from } from '../order/support.ts'
 
 const origin = 'https://app.example'
 const settings = { appName: 'App', ttlSeconds: 60 }
 /** Whoever asks may use a nonce. */
 const unenforced = new OriginPolicy({ enforce: false, own: origin, trusted: [origin] })
-
-async function open() {
-  const store = await openStore('sqlite::memory:')
-  onTestFinished(() => store.close())
-  return store
-}
 
 /** The record of a nonce with another text to sign. */
 function forged(record: string): string {
@@ -51,7 +45,7 @@ function replacedStore(withTake: boolean): NonceStore & { readonly map: Map<stri
 describe('a nonce whose record is replaced between the look at it and its use is not found', () => {
   test.each([true, false])('in a nonce store of the application, with take: %s', async (withTake) => {
     const custom = replacedStore(withTake)
-    const nonces = new Nonces({ ...settings, store: await open(), custom })
+    const nonces = new Nonces({ ...settings, store: await memoryStore(), custom })
     const { nonceId } = await nonces.issue(origin)
     const refused = nonces.consume(nonceId, { request: from(undefined), origins: unenforced })
     await expect(refused).rejects.toMatchObject({ reason: 'NONCE_NOT_FOUND' })
@@ -62,7 +56,7 @@ describe('a nonce whose record is replaced between the look at it and its use is
 
   test('in the service’s own store, for a caller of unknown or other origin', async () => {
     for (const caller of [undefined, 'https://other.example']) {
-      const store = await open()
+      const store = await memoryStore()
       const nonces = new Nonces({ ...settings, store })
       const { nonceId } = await nonces.issue(origin)
       const key = `nonce:${nonceId}`
@@ -97,7 +91,7 @@ describe('a nonce whose record is replaced between the look at it and its use is
         return value
       },
     }
-    const nonces = new Nonces({ ...settings, store: await open(), custom: gone })
+    const nonces = new Nonces({ ...settings, store: await memoryStore(), custom: gone })
     const { nonceId } = await nonces.issue(origin)
     await expect(nonces.consume(nonceId, { request: from(undefined), origins: unenforced })).rejects.toMatchObject({
       reason: 'NONCE_NOT_FOUND',

@@ -1,7 +1,7 @@
-import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { OriginPolicy, type OriginRules } from '../../../src/core/origin-policy.ts'
 import { type NonceStore, Nonces } from '../../../src/core/sign-in/nonce.ts'
-import { openStore } from '../../../src/store/open.ts'
+import { memoryStore } from '../../support/memory-store.ts'
 import { from, outcomeOf } from '../order/support.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'] }))
@@ -39,12 +39,6 @@ function mapStore(): NonceStore & { readonly map: Map<string, string>; readonly 
   }
 }
 
-async function open() {
-  const store = await openStore('sqlite::memory:')
-  onTestFinished(() => store.close())
-  return store
-}
-
 describe.each([
   ['the store', () => undefined],
   ['a nonce store without take', mapStore],
@@ -63,7 +57,7 @@ describe.each([
     },
   ],
 ])('on %s', (_name, custom) => {
-  const make = async () => new Nonces({ appName: 'App', ttlSeconds: 60, store: await open(), custom: custom() })
+  const make = async () => new Nonces({ appName: 'App', ttlSeconds: 60, store: await memoryStore(), custom: custom() })
 
   test('a nonce is used once, however many try at once, whether their origin is known or not', async () => {
     const nonces = await make()
@@ -159,7 +153,7 @@ describe.each([
 
 describe('the application name of a nonce', () => {
   const make = async () => {
-    const store = await open()
+    const store = await memoryStore()
     const named = (appName: string) => new Nonces({ appName, ttlSeconds: 60, store })
     return { store, named }
   }
@@ -187,7 +181,7 @@ describe('the application name of a nonce', () => {
 })
 
 test('a nonce that an earlier release issued is good for its caller, once, and for no other', async () => {
-  const store = await open()
+  const store = await memoryStore()
   const nonces = new Nonces({ appName: 'App', ttlSeconds: 60, store })
   const { nonceId } = await nonces.issue(origin)
   const earlierId = nonceId.slice(0, 22)
@@ -200,7 +194,7 @@ test('a nonce that an earlier release issued is good for its caller, once, and f
 })
 
 test('a nonce is taken without a look at it by the caller that its id is for, and by no other', async () => {
-  const store = await open()
+  const store = await memoryStore()
   const nonces = new Nonces({ appName: 'App', ttlSeconds: 60, store })
   const link = await nonces.issue(origin, { link: { userId: 'mine' } })
   const login = await nonces.issue(origin)
@@ -216,7 +210,7 @@ test('a nonce is taken without a look at it by the caller that its id is for, an
 })
 
 test('a nonce of an origin that is no longer trusted is not even taken', async () => {
-  const store = await open()
+  const store = await memoryStore()
   const nonces = new Nonces({ appName: 'App', ttlSeconds: 60, store })
   const { nonceId } = await nonces.issue(origin)
   const take = vi.spyOn(store, 'take')
@@ -226,7 +220,7 @@ test('a nonce of an origin that is no longer trusted is not even taken', async (
 })
 
 test('a nonce that expires while it is taken has expired, and is used', async () => {
-  const store = await open()
+  const store = await memoryStore()
   const nonces = new Nonces({ appName: 'App', ttlSeconds: 60, store })
   const { nonceId, expiresAt } = await nonces.issue(origin)
   const take = store.take.bind(store)
@@ -245,12 +239,12 @@ test('a nonce that expires while it is taken has expired, and is used', async ()
 
 test("the application's store gets the nonce's life in whole seconds", async () => {
   const custom = mapStore()
-  await new Nonces({ appName: 'App', ttlSeconds: 300, store: await open(), custom }).issue(origin)
+  await new Nonces({ appName: 'App', ttlSeconds: 300, store: await memoryStore(), custom }).issue(origin)
   expect(custom.ttls).toEqual([300])
 })
 
 test('a used nonce that the application does not delete stays used, also with a wrong clock of the process', async () => {
-  const store = Object.assign(await open(), { now: () => Date.now() - 3_600_000 })
+  const store = Object.assign(await memoryStore(), { now: () => Date.now() - 3_600_000 })
   const nonces = new Nonces({
     appName: 'App',
     ttlSeconds: 300,
@@ -270,7 +264,7 @@ test("the application's store in trouble is an outage, not a wrong nonce", async
   const nonces = new Nonces({
     appName: 'App',
     ttlSeconds: 60,
-    store: await open(),
+    store: await memoryStore(),
     custom: { get: down, set: down, delete: down },
   })
   await expect(nonces.issue(origin)).rejects.toMatchObject({ reason: 'STORE_UNAVAILABLE', retryAfterMs: 1000 })
@@ -281,7 +275,7 @@ test("the application's store in trouble is an outage, not a wrong nonce", async
 
 test("a store that answers with another nonce's record is not believed", async () => {
   const custom = mapStore()
-  const nonces = new Nonces({ appName: 'App', ttlSeconds: 60, store: await open(), custom })
+  const nonces = new Nonces({ appName: 'App', ttlSeconds: 60, store: await memoryStore(), custom })
   const { nonceId } = await nonces.issue(origin)
   const [record] = custom.map.values()
   custom.map.set('nonce:another', record as string)
@@ -292,7 +286,7 @@ test("a store that answers with another nonce's record is not believed", async (
 })
 
 test('an expired nonce is forgotten after a minute, however often it is tried', async () => {
-  const nonces = new Nonces({ appName: 'Shop', ttlSeconds: 300, store: await open() })
+  const nonces = new Nonces({ appName: 'Shop', ttlSeconds: 300, store: await memoryStore() })
   const { nonceId, expiresAt } = await nonces.issue(origin)
   for (const overdueMs of [0, 30_000, 59_000]) {
     vi.setSystemTime(expiresAt + overdueMs)

@@ -1,5 +1,5 @@
-import { expect, onTestFinished, test } from 'vitest'
-import { openStore } from '../../../src/index.ts'
+import { expect, test } from 'vitest'
+import { memoryStore } from '../../support/memory-store.ts'
 import { startService } from '../../support/service.ts'
 import { countTrips } from '../../support/trip-counter.ts'
 import { makeWallet, proofOf, type TestWallet } from '../../support/wallet.ts'
@@ -8,8 +8,7 @@ import { makeWallet, proofOf, type TestWallet } from '../../support/wallet.ts'
 // for the answers of one before it goes on to the next.
 
 async function start() {
-  const store = await openStore('sqlite::memory:')
-  onTestFinished(() => store.close())
+  const store = await memoryStore()
   const counted = countTrips(store)
   const { url } = await startService({ store: counted.store, secret: 'a secret for tests and for nothing else' })
   const ask = async (path: string, body: object | undefined, headers: Record<string, string> = {}) => {

@@ -43,12 +43,8 @@ test('a token is remembered while four thousand others are used, and forgotten o
 })
 
 describe('a token', () => {
-  beforeEach(() => {
-    vi.useFakeTimers()
-  })
-  afterEach(() => {
-    vi.useRealTimers()
-  })
+  beforeEach(() => void vi.useFakeTimers())
+  afterEach(() => void vi.useRealTimers())
 
   test('a token that is not used is remembered for half a minute and forgotten within a minute', () => {
     const tokens = new RecentTokens()

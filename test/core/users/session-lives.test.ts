@@ -1,13 +1,13 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { createClient } from '@connectrpc/connect'
 import { createConnectTransport } from '@connectrpc/connect-web'
-import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { SessionService } from '../../../gen/server/countersign/v1/session_service_pb.ts'
 import { Keyring, newToken } from '../../../src/base/token.ts'
 import { Sessions, sessionIdOf } from '../../../src/core/users/sessions.ts'
 import { mapStore } from '../../../src/store/map-store.ts'
-import { openStore } from '../../../src/store/open.ts'
 import type { Store } from '../../../src/store/store.ts'
+import { memoryStore } from '../../support/memory-store.ts'
 import { rest } from '../../support/rest.ts'
 import { startService } from '../../support/service.ts'
 import { Signer } from '../order/support.ts'
@@ -23,19 +23,13 @@ function pass(ms: number): void {
   vi.setSystemTime(Date.now() + ms)
 }
 
-async function open() {
-  const store = await openStore('sqlite::memory:')
-  onTestFinished(() => store.close())
-  return store
-}
-
 function make(store: Store): Sessions {
   return new Sessions({ ttlSeconds, absoluteTtlSeconds: 10 * ttlSeconds }, store, new Keyring(['a secret '.repeat(4)]))
 }
 
 describe('a session that was extended', () => {
   test('stays in the list beyond its first life, for as long as it lives', async () => {
-    const sessions = make(await open())
+    const sessions = make(await memoryStore())
     const { token, session } = await sessions.create(details)
     pass(50 * minute)
     const extended = (await sessions.use(token))?.session
@@ -50,7 +44,7 @@ describe('a session that was extended', () => {
   })
 
   test('is over once it has expired and was found to be, however late its extension arrives', async () => {
-    const store = await open()
+    const store = await memoryStore()
     const held = Promise.withResolvers<void>()
     const slow = mapStore(store, {
       async around(operation, step) {
@@ -93,7 +87,7 @@ describe('a session that was extended', () => {
 })
 
 test('a session that is extended at the moment in which it is ended is ended', async () => {
-  const store = await open()
+  const store = await memoryStore()
   const sessions = make(store)
   const { token, session } = await sessions.create(details)
   pass(50 * minute)
@@ -110,7 +104,7 @@ test('a session that is extended at the moment in which it is ended is ended', a
 
 describe('what others wrote into the store', () => {
   test('under the id of a session does not give its token another session', async () => {
-    const store = await open()
+    const store = await memoryStore()
     const sessions = make(store)
     const [mine, other] = [await sessions.create(details), await sessions.create({ ...details, userId: 'other' })]
     const stored = (await store.take(`session:${other.session.id}`)) as string
@@ -121,7 +115,7 @@ describe('what others wrote into the store', () => {
   })
 
   test('into a user’s list does not show another user’s session', async () => {
-    const store = await open()
+    const store = await memoryStore()
     const sessions = make(store)
     const [mine, other] = [await sessions.create(details), await sessions.create({ ...details, userId: 'other' })]
     const addMember = vi.spyOn(store, 'addMember')
@@ -140,7 +134,7 @@ describe('the mark of an order that was taken back', () => {
   }
 
   test('remembers for ten minutes whether the session was live, and does not make it in that time', async () => {
-    const sessions = make(await open())
+    const sessions = make(await memoryStore())
     const [made, unmade] = [order(), order()]
     await sessions.create(details, made.secretPart)
     const expectAnswers = async () => {
@@ -157,7 +151,7 @@ describe('the mark of an order that was taken back', () => {
   })
 
   test('says of a session that has expired that it was not live', async () => {
-    const sessions = make(await open())
+    const sessions = make(await memoryStore())
     const { secretPart, id } = order()
     const { session } = await sessions.create(details, secretPart)
     vi.setSystemTime(session.expiresAt)
@@ -166,7 +160,7 @@ describe('the mark of an order that was taken back', () => {
   })
 
   test('says of a session that is still stored when it expires that it was not live', async () => {
-    const store = await open()
+    const store = await memoryStore()
     const sessions = make(store)
     const { secretPart, id } = order()
     const { session } = await sessions.create(details, secretPart)
@@ -178,7 +172,7 @@ describe('the mark of an order that was taken back', () => {
   })
 
   test('takes the place of the mark that the user’s own sign-out left nine minutes ago', async () => {
-    const sessions = make(await open())
+    const sessions = make(await memoryStore())
     const { secretPart, id } = order()
     await sessions.create(details, secretPart)
     expect(await sessions.end('u', id)).toBe(true)
@@ -190,7 +184,7 @@ describe('the mark of an order that was taken back', () => {
   })
 
   test('takes the place of one that an older release left, which says nothing of a live session', async () => {
-    const store = await open()
+    const store = await memoryStore()
     const { secretPart, id } = order()
     await store.create(`session:${id}`, '{"v":1,"ended":true}', { ttlMs: minute })
     expect(await make(store).takeBack('u', id)).toBe(false)
@@ -201,7 +195,7 @@ describe('the mark of an order that was taken back', () => {
 
 describe('the mark of a session that has ended', () => {
   test('is there for ten minutes, in which the same secret makes no session', async () => {
-    const sessions = make(await open())
+    const sessions = make(await memoryStore())
     const secretPart = newToken('session')
     const { token, session } = await sessions.create(details, secretPart)
     expect(await sessions.end('u', session.id)).toBe(true)
@@ -213,7 +207,7 @@ describe('the mark of a session that has ended', () => {
   })
 
   test('outlives the session that it ends', async () => {
-    const sessions = make(await open())
+    const sessions = make(await memoryStore())
     const secretPart = newToken('session')
     const { session } = await sessions.create(details, secretPart)
     pass(60 * minute - 1)

@@ -3,6 +3,7 @@ import { hashToken, Keyring, newToken } from '../../../src/base/token.ts'
 import { Sessions } from '../../../src/core/users/sessions.ts'
 import { CountersignError } from '../../../src/shared/errors.ts'
 import { openStore } from '../../../src/store/open.ts'
+import { memoryStore } from '../../support/memory-store.ts'
 
 const day = 86_400_000
 const details = { userId: 'u', adapterId: 'nimiq', publicKeyHex: 'ab', address: 'NQ', ip: '', userAgent: '' }
@@ -69,8 +70,7 @@ describe.each([
     })
 
     test('a token that was just used is refused once the secret that signed it is taken away', async () => {
-      const store = await openStore('sqlite::memory:')
-      onTestFinished(() => store.close())
+      const store = await memoryStore()
       const keyring = new Keyring(['old '.repeat(8)])
       const sessions = new Sessions({ ttlSeconds: 60, absoluteTtlSeconds: 60, cachedTokens }, store, keyring)
       const { token } = await sessions.create(details)

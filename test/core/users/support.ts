@@ -6,22 +6,16 @@ import type { UserAdministration } from '../../../src/core/users/user-administra
 import type { ProvenIdentity } from '../../../src/core/wallet/wallet.ts'
 import { openStore } from '../../../src/store/open.ts'
 import type { Store } from '../../../src/store/store.ts'
+import { memoryStore } from '../../support/memory-store.ts'
 import { onPostgres, ordinaryStore } from '../../support/ordinary-store.ts'
 import { TestHost, type TestHostOptions, trustedOrigin } from '../../support/standalone.ts'
 import { redisUrl } from '../../support/stores.ts'
 import { from } from '../order/support.ts'
 
-/** A new store in memory, closed when the test ends. It keeps the contract of stores as any other does, and is quick. */
-export async function openMemory(): Promise<Store> {
-  const store = await openStore('sqlite::memory:')
-  onTestFinished(() => store.close())
-  return store
-}
-
 /** Where the races are run whose parts may be at two instances: in memory, and on Redis or PostgreSQL. */
 export const racedStores: readonly (readonly [name: string, open: () => Promise<Store>])[] = onPostgres
   ? [['on PostgreSQL', openPostgres]]
-  : [['in memory', openMemory], ...(redisUrl === undefined ? [] : ([['on Redis', openRedis]] as const))]
+  : [['in memory', memoryStore], ...(redisUrl === undefined ? [] : ([['on Redis', openRedis]] as const))]
 
 /** Redis with a prefix of its own, because what searches the store reads all of it. */
 async function openRedis(): Promise<Store> {

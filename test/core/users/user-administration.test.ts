@@ -3,17 +3,9 @@ import { describe, expect, test } from 'vitest'
 import { KnownComputers } from '../../../src/core/order/known-computers.ts'
 import type { ProvenIdentity } from '../../../src/core/wallet/wallet.ts'
 import type { Store } from '../../../src/store/store.ts'
+import { memoryStore } from '../../support/memory-store.ts'
 import { everyTwoSwitches } from './interleavings.ts'
-import {
-  administrationOn,
-  hostOn,
-  newWallet,
-  openMemory,
-  type SignedIn,
-  signIn,
-  subjectsOf,
-  unlink,
-} from './support.ts'
+import { administrationOn, hostOn, newWallet, type SignedIn, signIn, subjectsOf, unlink } from './support.ts'
 
 const reasonOf = (outcome: PromiseSettledResult<unknown>): string | undefined =>
   outcome.status === 'fulfilled' ? undefined : (outcome.reason.reason ?? outcome.reason.message)
@@ -49,7 +41,7 @@ async function valuesOf(store: Store): Promise<string> {
 describe('operators', () => {
   describe('a block', () => {
     test('outlasts unlinking, linking by another, and a move', async () => {
-      const store = await openMemory()
+      const store = await memoryStore()
       const [host, administration] = [hostOn(store), administrationOn(store)]
       const { second, own } = await twoWallets(store)
       const other = await signIn(host, newWallet())
@@ -91,7 +83,7 @@ describe('operators', () => {
     }
 
     test('gives the wallet and nothing else to the other user', async () => {
-      const store = await openMemory()
+      const store = await memoryStore()
       const prepared = await prepare(store)
       expect(await part(store, prepared)).toBe(prepared.userId)
       await expectMoved(store, prepared)
@@ -100,7 +92,7 @@ describe('operators', () => {
     })
 
     test('takes the only wallet of a user, who stays without one', async () => {
-      const store = await openMemory()
+      const store = await memoryStore()
       const [one, two] = [await signIn(hostOn(store), newWallet()), await signIn(hostOn(store), newWallet())]
       const { publicKeyHex } = two.session
       const wallet = { ...two.session, subject: publicKeyHex }
@@ -109,7 +101,7 @@ describe('operators', () => {
     })
 
     test('is refused if the user is unknown, or has as many wallets as a user can have', async () => {
-      const store = await openMemory()
+      const store = await memoryStore()
       const { session, userId } = await signIn(hostOn(store), newWallet())
       for (let i = 0; i < 19; i++) await hostOn(store).users.link(session, newWallet())
       const wallet = newWallet()
@@ -144,7 +136,7 @@ describe('operators', () => {
     }
 
     test('leaves nothing of the user', async () => {
-      const store = await openMemory()
+      const store = await memoryStore()
       const user = await twoWallets(store)
       expect(await part(store, user)).toBe(true)
       await expectDeleted(store, user)
@@ -154,7 +146,7 @@ describe('operators', () => {
     test('during a sign-in leaves nothing of the user, and the wallet none or a new one', {
       timeout: 180_000,
     }, async () => {
-      const store = await openMemory()
+      const store = await memoryStore()
       const ends = new Set<string>()
       for (const one of [0, 1] as const) {
         await everyTwoSwitches(store, { one }, async () => {
@@ -177,7 +169,7 @@ describe('operators', () => {
     })
 
     test('while a link is between its two writes stores no user again', async () => {
-      const store = await openMemory()
+      const store = await memoryStore()
       const { own, userId } = await twoWallets(store)
       const third = newWallet()
       let isDeleted = false
@@ -203,7 +195,7 @@ describe('operators', () => {
     })
 
     test('takes claims with it that a link left which a process did not complete', async () => {
-      const store = await openMemory()
+      const store = await memoryStore()
       const { own, userId } = await twoWallets(store)
       const third = newWallet()
       await hostOn(store).users.link(own.session, third)
@@ -218,7 +210,7 @@ describe('operators', () => {
     })
 
     test('leaves other users alone', async () => {
-      const store = await openMemory()
+      const store = await memoryStore()
       const [one, two] = [await twoWallets(store), await twoWallets(store)]
       await part(store, one)
       expect([await isLive(store, two.own), await isLive(store, two.other)]).toEqual([true, true])
@@ -227,7 +219,7 @@ describe('operators', () => {
     })
 
     test('ends the sessions of a user whom the application keeps', async () => {
-      const store = await openMemory()
+      const store = await memoryStore()
       const host = hostOn(store, { resolveLogin: () => ({ id: 'customer 7' }) })
       const wallet = newWallet()
       const made = await signIn(host, wallet)
@@ -246,7 +238,7 @@ describe('operators', () => {
 })
 
 test('a store that cannot be searched is refused', async () => {
-  const store = await openMemory()
+  const store = await memoryStore()
   const unsearchable = new Proxy(store, {
     get: (target, name) => (name === 'scan' ? undefined : Reflect.get(target, name)),
   })

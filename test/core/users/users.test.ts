@@ -1,10 +1,11 @@
 import { describe, expect, test, vi } from 'vitest'
 import type { ProvenIdentity } from '../../../src/core/wallet/wallet.ts'
 import type { Store } from '../../../src/store/store.ts'
+import { memoryStore } from '../../support/memory-store.ts'
 import type { TestHost } from '../../support/standalone.ts'
 import { from } from '../order/support.ts'
 import { everyTwoSwitches } from './interleavings.ts'
-import { hostOn, newWallet, openMemory, racedStores, type SignedIn, signIn, subjectsOf, unlink } from './support.ts'
+import { hostOn, newWallet, racedStores, type SignedIn, signIn, subjectsOf, unlink } from './support.ts'
 
 const reasonOf = (outcome: PromiseSettledResult<unknown>): string | undefined =>
   outcome.status === 'fulfilled' ? undefined : (outcome.reason.reason ?? String(outcome.reason))
@@ -53,7 +54,7 @@ const fulfilled = (outcomes: readonly PromiseSettledResult<unknown>[]): SignedIn
 
 describe('wallets:', () => {
   test('a user who was found by one wallet gets no session by another that is not theirs', async () => {
-    const store = await openMemory()
+    const store = await memoryStore()
     const host = hostOn(store)
     const [own, foreign] = [newWallet(), newWallet()]
     await signIn(host, own)
@@ -65,7 +66,7 @@ describe('wallets:', () => {
   })
 
   test('a user whose wallet is being unlinked gets no session by it that the unlinking would not find', async () => {
-    const store = await openMemory()
+    const store = await memoryStore()
     const host = hostOn(store)
     const [own, second] = [newWallet(), newWallet()]
     const { session } = await signIn(host, own)
@@ -89,7 +90,7 @@ describe('wallets:', () => {
     ['of a wallet that signs in while it is unlinked, no session at its old user is left', false],
     ['the same holds in a cluster, whose servers answer in any order', true],
   ] as const)('%s', async (_, lastFirst) => {
-    const store = await openMemory()
+    const store = await memoryStore()
     const ends = new Set<string>()
     for (const one of [0, 1] as const) {
       await everyTwoSwitches(store, { one, stride: 1, lastFirst }, async () => {
@@ -136,7 +137,7 @@ describe('wallets:', () => {
 })
 
 test('a user has 20 wallets at most; a further one is refused and can still sign in by itself', async () => {
-  const host = hostOn(await openMemory())
+  const host = hostOn(await memoryStore())
   const { session, userId } = await signIn(host, newWallet())
   const linked = Array.from({ length: 19 }, newWallet)
   for (const wallet of linked) await host.users.link(session, wallet)

@@ -1,6 +1,4 @@
-import { execFile } from 'node:child_process'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { promisify } from 'node:util'
 import { memoryAdapter } from 'better-auth/adapters/memory'
 import { betterAuth } from 'better-auth/minimal'
 import { describe, expect, test } from 'vitest'
@@ -8,9 +6,8 @@ import { crossDevice, walletSignIn } from '../../../src/better-auth/index.ts'
 import { nimiq } from '../../../src/core/wallet/nimiq.ts'
 import type { WalletAdapter } from '../../../src/index.ts'
 import { createCountersign } from '../../../src/index.ts'
+import { run } from '../../support/command.ts'
 import { keptLog } from '../../support/log-lines.ts'
-
-const run = promisify(execFile)
 
 /** An adapter of one's own with a check. */
 function ring(checkAtStart: WalletAdapter['checkAtStart']): WalletAdapter {

@@ -1,14 +1,13 @@
 import { createHash } from 'node:crypto'
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { silentLogger } from '../../../src/base/log.ts'
 import { nodeExchange } from '../../../src/http/exchange.ts'
 import { createPages } from '../../../src/http/pages.ts'
 import { resolveSettings } from '../../../src/service/config.ts'
 import { ResponseOutput } from '../../../src/wire/output.ts'
 import { makeAuth } from '../../better-auth/support.ts'
+import { listening } from '../../support/listening.ts'
 import { startService } from '../../support/service.ts'
 
 /** The security headers of a page. They are written down a second time here, so that none is lost by mistake. */
@@ -98,10 +97,7 @@ test('and the answer of a service whose pages are not built', async () => {
   const server = createServer((request, response) => {
     void route?.(nodeExchange({ request, trustedProxies: 0 }, new ResponseOutput(response)))
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => void server.close())
-  const response = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`)
+  const response = await fetch(`${await listening(server)}/`)
   expect(response.status).toBe(503)
   expect(Object.fromEntries(response.headers)).toMatchObject({ ...expected, 'cache-control': 'no-store' })
 })

@@ -1,12 +1,8 @@
-import { execFile } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
 import http2 from 'node:http2'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { build } from 'esbuild'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { silentLogger } from '../../../src/base/log.ts'
 import { version } from '../../../src/base/version.ts'
 import { createPages } from '../../../src/http/pages.ts'
@@ -24,9 +20,11 @@ import {
 } from '../../../src/shared/texts/pages.ts'
 import { openStore } from '../../../src/store/open.ts'
 import type { Answer } from '../../../src/wire/output.ts'
+import { run } from '../../support/command.ts'
 import { pageValues } from '../../support/page-values.ts'
 import { rest } from '../../support/rest.ts'
 import { startService } from '../../support/service.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { makeWallet, proofOf } from '../../support/wallet.ts'
 
 const signInPath = '/api/auth/sign-in'
@@ -301,8 +299,7 @@ test('a page’s script has the texts that it says, and none that other pages al
 })
 
 test('a service in the bundle of an application has its pages and its version with it', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'countersign-bundle-'))
-  onTestFinished(() => rm(folder, { recursive: true }))
+  const folder = temporaryFolder()
   const program = `
     import { createCountersign } from './index.ts'
     createCountersign({ store: 'sqlite::memory:', publicUrl: 'http://localhost', metrics: { collect: true } }).then(async (service) => {
@@ -315,7 +312,7 @@ test('a service in the bundle of an application has its pages and its version wi
   const outfile = join(folder, 'bundle.cjs')
   const resolveDir = fileURLToPath(new URL('../../../src/', import.meta.url))
   await build({ stdin: { contents: program, resolveDir }, bundle: true, platform: 'node', outfile, logLevel: 'error' })
-  const { stdout } = await promisify(execFile)(process.execPath, [outfile], { cwd: folder })
+  const { stdout } = await run(process.execPath, [outfile], { cwd: folder })
   for (const text of [
     '<h1 tabindex="-1" data-text="sign-in.title">',
     'A request is waiting for you',

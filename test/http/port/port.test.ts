@@ -12,6 +12,7 @@ import { type ConnectionTimeouts, maxConcurrentRequests } from '../../../src/htt
 import { ListenError } from '../../../src/http/port/listen.ts'
 import { type OnePortOptions, OnePortServer } from '../../../src/http/port/port.ts'
 import type { NodeResponse } from '../../../src/wire/output.ts'
+import { listening } from '../../support/listening.ts'
 import { portHandlers } from '../../support/port-handlers.ts'
 import { Http2Frames, frame as streamFrame } from '../../support/raw-http2.ts'
 
@@ -53,10 +54,7 @@ describe('protocols', () => {
       })
       for (const socket of [client, server]) socket.on('error', () => {})
     })
-    slow.listen(0, '127.0.0.1')
-    await once(slow, 'listening')
-    onTestFinished(() => void slow.close())
-    const url = `http://127.0.0.1:${(slow.address() as AddressInfo).port}`
+    const url = await listening(slow)
     expect((await ask(connectHttp2(url), '/split')).body).toBe('2.0 GET /split ')
     expect((await get(`${url}/split`, { agent: false })).body).toBe('1.1 GET /split ')
     // "P" alone could become either.

@@ -110,9 +110,7 @@ async function watchStatus(url: string, { orderId, desktopToken }: Order): Promi
 /** The polite client is served, each time, while the attack stands. */
 async function expectServed(url: string, origin: string, order: Order): Promise<void> {
   const statuses: number[] = []
-  for (let n = 0; n < 10; n++) {
-    statuses.push(await nonceStatus(url, origin), await watchStatus(url, order))
-  }
+  for (let n = 0; n < 10; n++) statuses.push(await nonceStatus(url, origin), await watchStatus(url, order))
   expect(statuses).toEqual(Array(20).fill(200))
 }
 

@@ -305,7 +305,7 @@ describe('an approval of which the application remembers that it was given out',
       response.end(JSON.stringify(answer ?? { proofArtifact: artifactOf(payload, {}) }))
     })
     const url = await listening(service)
-    const folder = await temporaryFolder()
+    const folder = temporaryFolder()
     const { handle } = await createApprovals({ ...options, url }).ask(request)
     const run = (more: object) => work({ ...options, url, ...more }, handle, join(folder, 'ran'))
     const atOnce = await Promise.all(Array.from({ length: 3 }, () => run({ memory: folder })))

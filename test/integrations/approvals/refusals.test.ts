@@ -286,7 +286,7 @@ describe('handles', () => {
 
 /** A service with a store in a file, which can be stopped and started again. */
 async function restartable() {
-  const folder = await temporaryFolder()
+  const folder = temporaryFolder()
   const port = await freePort()
   const settings = { store: `sqlite:${join(folder, 'store.db')}`, port }
   const started = await startApprovals(settings)

@@ -26,7 +26,7 @@ describe.skipIf(!hasPart('npm registry'))('in vitest with jsdom', () => {
   test(
     'a test wallet signs, and proofs are verified',
     async () => {
-      const folder = await temporaryFolder()
+      const folder = temporaryFolder()
       await writeFile(join(folder, 'package.json'), '{"private":true,"type":"module"}')
       await writeFile(join(folder, 'proofs.test.ts'), suite)
       const packages = ['jsdom@29.1.1', 'vitest@5.1.1']

@@ -6,13 +6,14 @@ import { Webhook } from 'standardwebhooks'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { AuditEvent } from '../../../src/base/audit.ts'
 import { createLogger, silentLogger } from '../../../src/base/log.ts'
-import { createCountersign, openStore } from '../../../src/index.ts'
+import { createCountersign } from '../../../src/index.ts'
 import { Webhook as Deliverer, WebhookQueue } from '../../../src/observe/audit/webhook.ts'
 import { maxWaiting } from '../../../src/observe/delivery.ts'
 import type { CountersignOptions } from '../../../src/service/config.ts'
 import { mapStore, type StoreOperation } from '../../../src/store/map-store.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { signIn } from '../../support/flows.ts'
+import { memoryStore } from '../../support/memory-store.ts'
 import { startService } from '../../support/service.ts'
 import { temporaryStore } from '../../support/temporary-folder.ts'
 
@@ -95,7 +96,7 @@ const patience = { timeout: 30_000, interval: 20 }
 
 describe('a webhook', () => {
   const options = async (more: CountersignOptions): Promise<CountersignOptions> => ({
-    store: await temporaryStore(),
+    store: temporaryStore(),
     secret: serviceSecret,
     ...more,
     webhook: { secret, ...more.webhook },
@@ -184,8 +185,7 @@ describe('a webhook that is away', () => {
   test('leaves a bounded number of events in the store, the newest', async () => {
     const receiver = await startReceiver()
     receiver.status = 503
-    const store = await openStore('sqlite::memory:')
-    onTestFinished(() => store.close())
+    const store = await memoryStore()
     const given = { store, webhook: { url: receiver.url, secret } }
     const { url } = await startService(given)
     // As if they had been waiting: nobody reads these before they are due, long from now.
@@ -206,12 +206,6 @@ function eventOf(id: string): AuditEvent {
   return { id, type: 'order.cancelled', time: Date.now(), orderId: `order-of-${id}`, kind: 'login' }
 }
 
-async function openMemory(): Promise<Store> {
-  const store = await openStore('sqlite::memory:')
-  onTestFinished(() => store.close())
-  return store
-}
-
 function startDelivering(store: Store, { url }: Receiver): Deliverer {
   const deliverer = new Deliverer({ url, secrets: [secret] }, { store, log: silentLogger, tracing: undefined })
   onTestFinished(() => deliverer.close(1_000))
@@ -220,7 +214,7 @@ function startDelivering(store: Store, { url }: Receiver): Deliverer {
 
 describe('a webhook with a backlog', () => {
   test('gets a bounded number of deliveries at once, of waiting and of new events together', async () => {
-    const store = await openMemory()
+    const store = await memoryStore()
     const waiting = Array.from({ length: 200 }, (_, index) => `waiting-${index}`)
     const fresh = Array.from({ length: 200 }, (_, index) => `fresh-${index}`)
     const queue = new WebhookQueue(store)
@@ -239,7 +233,7 @@ describe('a webhook with a backlog', () => {
   })
 
   test('gets it with a bounded number of reads of the list of all that waits', async () => {
-    const store = await openMemory()
+    const store = await memoryStore()
     const queue = new WebhookQueue(store)
     for (let count = 0; count < 800; count++) await queue.add(eventOf(`waiting-${count}`), false)
     const steps: StoreOperation[] = []
@@ -258,7 +252,7 @@ describe('a webhook with a backlog', () => {
   })
 
   test('gets one event only until it is known to be back', async () => {
-    const store = await openMemory()
+    const store = await memoryStore()
     const receiver = await startReceiver()
     receiver.status = 503
     const deliverer = startDelivering(store, receiver)
@@ -273,7 +267,7 @@ describe('a webhook with a backlog', () => {
   })
 
   test('gets nothing from an instance that another one has taken over from', async () => {
-    const store = await openMemory()
+    const store = await memoryStore()
     let aheadMs = 0
     const later = { ...mapStore(store, {}), now: () => store.now() + aheadMs }
     const [slow, quick] = [await startReceiver(), await startReceiver()]

@@ -1,22 +1,17 @@
-import { execFile } from 'node:child_process'
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import { type AddressInfo, connect, type Socket } from 'node:net'
-import { promisify } from 'node:util'
+import { connect, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { silentLogger } from '../../../src/base/log.ts'
 import { createCountersign } from '../../../src/index.ts'
+import { run } from '../../support/command.ts'
+import { listen } from '../../support/listening.ts'
 import { startMeasured } from '../../support/metrics.ts'
 import { spawnService } from '../../support/service.ts'
 
-const run = promisify(execFile)
-
 /** A server of somebody else, on a port of 127.0.0.1. */
 async function takePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => void server.close())
-  return (server.address() as AddressInfo).port
+  const server = createServer()
+  return await listen(server)
 }
 
 test('GET and HEAD of /metrics are answered, and nothing else', async () => {

@@ -1,6 +1,5 @@
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
@@ -17,6 +16,7 @@ import { startPgBouncer } from '../../support/pgbouncer.ts'
 import { killPostgresServers, PostgresServer } from '../../support/postgres-server.ts'
 import { freePort } from '../../support/redis-server.ts'
 import { startTcpProxy } from '../../support/tcp-proxy.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { healed } from '../healed.ts'
 
 const unavailable = { reason: 'STORE_UNAVAILABLE', retryAfterMs: 1000 }
@@ -367,8 +367,7 @@ describe.skipIf(!hasPart('postgresql'))('a PostgreSQL store', () => {
   })
 
   test.skipIf(!hasPart('openssl'))('checks the certificate of a server that is not on this machine', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'countersign-postgres-tls-'))
-    onTestFinished(() => rm(folder, { recursive: true, force: true }))
+    const folder = temporaryFolder()
     const authority = await Authority.create(folder, 'authority')
     const { cert, key } = await authority.issue('localhost')
     await using own = await PostgresServer.start({ certificate: { cert, key, authority: authority.cert } })

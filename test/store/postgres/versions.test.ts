@@ -1,15 +1,12 @@
-import { execFile } from 'node:child_process'
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openStore } from '../../../src/store/open.ts'
+import { run } from '../../support/command.ts'
 import { hasPart } from '../../support/optional.ts'
 import { killPostgresServers, PostgresServer } from '../../support/postgres-server.ts'
 import { describeStoreContract } from '../contract.ts'
-
-const run = promisify(execFile)
 
 afterAll(killPostgresServers)
 

@@ -4,7 +4,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Countersign, CountersignError, createCountersign } from '../../../src/index.ts'
 import { StoreOpenError } from '../../../src/store/implementation.ts'
 import { openStore, type StoreOptions } from '../../../src/store/open.ts'
@@ -17,6 +17,7 @@ import { hasPart } from '../../support/optional.ts'
 import { freePort, killServers, RedisServer, redisCli, said, spawnRedis } from '../../support/redis-server.ts'
 import { rest } from '../../support/rest.ts'
 import { startTcpProxy } from '../../support/tcp-proxy.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { healed } from '../healed.ts'
 
 const hasServer = hasPart('redis-server') && hasPart('redis-cli')
@@ -337,9 +338,7 @@ describe.skipIf(!hasServer)('what Redis does when its memory is full', () => {
 
 describe.skipIf(!hasServer)('opening a Redis store refuses, in one line that says what to do,', () => {
   let server: RedisServer
-  beforeEach(async () => {
-    await server?.cli('CONFIG', 'SET', 'maxmemory', '0', 'min-replicas-to-write', '0')
-  })
+  beforeEach(() => server?.cli('CONFIG', 'SET', 'maxmemory', '0', 'min-replicas-to-write', '0'))
   beforeAll(async () => {
     server = await RedisServer.start(...slowLoading)
   })
@@ -421,8 +420,7 @@ describe.skipIf(!hasServer)('opening a Redis store refuses, in one line that say
     await using node = await RedisServer.start('--cluster-enabled', 'yes')
     await refused(node.url, /is part of a cluster: use redis\+cluster:\/\//)
     await refused(`redis+cluster://127.0.0.1:${node.port}`, /the cluster has no slots yet/)
-    const folder = await mkdtemp(join(tmpdir(), 'countersign-sentinel-'))
-    onTestFinished(() => rm(folder, { recursive: true, force: true }))
+    const folder = temporaryFolder()
     const [config, port] = [join(folder, 'sentinel.conf'), await freePort()]
     await writeFile(config, `bind 127.0.0.1\nport ${port}\ndir ${folder}\n`)
     await said(spawnRedis([config, '--sentinel']), 'Sentinel ID is')

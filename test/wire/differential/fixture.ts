@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { rest } from '../../support/rest.ts'
+import { bearer, rest } from '../../support/rest.ts'
 import { makeWallet, proofOf } from '../../support/wallet.ts'
 import type { Fixture } from './requests.ts'
 
@@ -23,9 +23,7 @@ export async function makeFixture(url: string): Promise<Fixture> {
   const waiting = await start({ kind: 'sign', displaySummary: 'w\u00f6rds '.repeat(80), payloadHash: 'x'.repeat(200) })
   const { orderId, claimToken } = waiting
   const { challengeToken } = (await okay(url, '/cross-device/claim', { orderId, claimToken })).json
-  await okay(url, `/cross-device/challenge?orderId=${orderId}`, undefined, {
-    authorization: `Bearer ${challengeToken}`,
-  })
+  await okay(url, `/cross-device/challenge?orderId=${orderId}`, undefined, bearer(challengeToken))
   const cancelled = await start({ kind: 'login' })
   const holder = { orderId: cancelled.orderId, desktopToken: cancelled.desktopToken }
   await okay(url, '/cross-device/cancel', holder)

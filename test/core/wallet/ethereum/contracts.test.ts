@@ -151,9 +151,7 @@ describe('a wallet that is deployed', () => {
 
 describe('a wallet that is not deployed', () => {
   const address = contract.counterfactualAddress
-  beforeEach(async () => {
-    await chain.deploy(contract.create2FactoryRuntime, factory)
-  })
+  beforeEach(() => chain.deploy(contract.create2FactoryRuntime, factory))
 
   test('is the identity of its chain, and is still not deployed afterwards', async () => {
     expect(await judged({ address, signature: contract.erc6492Signature })).toEqual(identityOf(address))
