@@ -81,6 +81,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'browser',
+          isolate: false,
           include: ['test/browser/**/*.test.ts'],
           exclude: unwanted,
           globalSetup: [...parts, 'test/support/browser.ts'],

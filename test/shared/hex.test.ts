@@ -9,12 +9,11 @@ test('hex is read in either case', () => {
 })
 
 test('every other character is refused, in either place of a byte, and so is half a byte', () => {
-  for (let code = 0; code <= 0xffff; code++) {
-    const character = String.fromCharCode(code)
-    if (/[0-9a-fA-F]/.test(character)) continue
-    // Of some, such as U+0130, the low byte is a digit.
-    expect(hexToBytes(`${character}0`), `U+${code.toString(16)}`).toBeUndefined()
-    expect(hexToBytes(`0${character}`), `U+${code.toString(16)}`).toBeUndefined()
-  }
+  // Of some, such as U+0130, the low byte is a digit.
+  const others = Array.from({ length: 0x10000 }, (_, code) => String.fromCharCode(code)).filter(
+    (character) => !/[0-9a-fA-F]/.test(character),
+  )
+  const texts = others.flatMap((character) => [`${character}0`, `0${character}`])
+  expect(texts.filter((text) => hexToBytes(text) !== undefined)).toEqual([])
   expect(hexToBytes('abc')).toBeUndefined()
 })
