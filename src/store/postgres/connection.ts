@@ -95,15 +95,10 @@ export class Calls {
     values: readonly unknown[],
     sent?: () => void,
   ): Promise<QueryResult<Row>> {
-    return this.#on((client) => {
+    return this.on((client) => {
       sent?.()
       return client.query<Row>({ name, text, values: [...values] })
     })
-  }
-
-  /** Does something on one connection, within the time of a call. */
-  on<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
-    return this.#on(work)
   }
 
   /** Closes all connections: the server behind them has changed. Calls that come then connect anew. */
@@ -127,7 +122,8 @@ export class Calls {
     void this.#pool.end().catch(() => undefined)
   }
 
-  #on<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
+  /** Does something on one connection, within the time of a call. */
+  on<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>()
     let held: PoolClient | undefined
     let isOver = false
@@ -304,26 +300,23 @@ function basicConfig({ host, port, database, user, password }: PostgresTarget): 
     password: () => password ?? '',
     client_encoding: 'UTF8',
     application_name: 'countersign',
+    sslnegotiation: 'postgres',
     keepAlive: true,
     connectionTimeoutMillis: timeLimitMs,
   }
 }
 
-/** Variables that `pg` reads although an empty value is given, which is what a connection here needs. */
-const readAnyway = ['PGOPTIONS', 'PGREPLICATION', 'PGSSLNEGOTIATION']
-
 /** Clients with TLS take the files as they are when they connect. */
 function clientClass({ library, tls }: Access): new (config?: ClientConfig) => Client {
   return class extends library.Client {
+    declare readonly connectionParameters: { options?: string | undefined; replication?: string | undefined }
+
     constructor(config?: ClientConfig) {
-      const kept = readAnyway.map((name) => [name, process.env[name]] as const)
-      for (const name of readAnyway) delete process.env[name]
-      try {
-        // The pool keeps the password where a copy leaves it behind.
-        super({ ...config, password: config?.password, ssl: tls?.material ?? false })
-      } finally {
-        for (const [name, value] of kept) if (value !== undefined) process.env[name] = value
-      }
+      // The pool keeps the password where a copy leaves it behind.
+      super({ ...config, password: config?.password, ssl: tls?.material ?? false })
+      // Those of PGOPTIONS and PGREPLICATION, which count where the config has an empty value.
+      this.connectionParameters.options = undefined
+      this.connectionParameters.replication = undefined
     }
   }
 }

@@ -11,7 +11,6 @@ import type { Life, ScannedValue, Store, VersionedValue } from '../store.ts'
 import { Watchers } from '../watchers.ts'
 import { Batches } from './batches.ts'
 import { type Access, accessOf, Calls, Listener, type Statement, sqlStateOf, UnfitServerError } from './connection.ts'
-import { Notifications } from './notifications.ts'
 import { explainProblem, refusedNotifications, roomWarning, withoutDetails } from './problem.ts'
 import { describeOwners, lockClass, type Owner, otherOwners, ownersAdvice, prepareSchema } from './schema.ts'
 import { channel, rowsPerSweep, statements, valuesPerScan } from './statements.ts'
@@ -34,6 +33,9 @@ const sweepPauseMs = 50
 
 /** Largest version of an entry: that of an integer of the server. */
 const maxVersion = 2 ** 31 - 1
+
+/** Most payloads that wait to be sent again. Watchers of others read again at their next heartbeat. */
+const mostUnsent = 10_000
 
 /**
  * Opens a store in PostgreSQL 14 or newer. Its tables are in the schema `countersign`, which is made if it is missing;
@@ -82,16 +84,25 @@ class PostgresStore implements Store {
   readonly #take = this.#batched<ValueRow>(statements.take)
   readonly #compareAndSet = this.#batched(statements.compareAndSet)
   readonly #addMember = this.#batched<{ key: string; members: string[] }>(statements.addMember)
-  readonly #notifications = new Notifications(async (payloads) => {
+  /**
+   * What others are notified of, after its commit and in statements that write nothing: PostgreSQL makes commits that
+   * write and notify one after another.
+   */
+  readonly #notifications = new Batches<{ key: string }>(async (columns) => {
     if (this.#link.up === undefined) throw new Error('there is no connection to notify by')
     try {
-      await this.#link.up.run(statements.notify, [payloads])
+      await this.#link.up.run(statements.notify, columns)
       this.#warned.delete(refusedNotifications)
+      return []
     } catch (error) {
       if (sqlStateOf(error) !== undefined) this.#warnOnce(refusedNotifications)
       throw error
     }
-  })
+  }, true)
+  /** Payloads that could not be sent. They go with the next one, or once there is a connection. */
+  readonly #unsent = new Set<string>()
+  /** Resolves once the last payload has been sent, or could not be. */
+  #notified: Promise<void> | undefined
   #fitnessTimer: NodeJS.Timeout
   #sweepTimer: NodeJS.Timeout
   /** Resolves once notifications are heard. */
@@ -131,7 +142,7 @@ class PostgresStore implements Store {
         this.#clock.serverUp(this.description)
         // Notifications may have been missed.
         this.#watchers.wakeAll()
-        this.#notifications.flush()
+        this.#notify()
       },
       onLost: () => {
         this.#listening = Promise.withResolvers()
@@ -258,7 +269,7 @@ class PostgresStore implements Store {
     this.#clock.close()
     this.#watchers.clear()
     this.#calls.close()
-    await this.#notifications.settled()
+    await this.#notified
     this.#link.close()
   }
 
@@ -312,7 +323,20 @@ class PostgresStore implements Store {
   /** Wakes the watchers of a change, here and elsewhere. */
   #wake(payload: string): void {
     this.#watchers.wake(payload)
-    this.#notifications.add(payload)
+    this.#notify(payload)
+  }
+
+  /** Notifies others of a change, and of those before that could not be notified of. */
+  #notify(...payloads: string[]): void {
+    for (const payload of [...this.#unsent, ...payloads]) {
+      this.#unsent.delete(payload)
+      this.#notified = this.#notifications.do([payload]).then(
+        () => undefined,
+        () => {
+          if (this.#unsent.size < mostUnsent) this.#unsent.add(payload)
+        },
+      )
+    }
   }
 
   readonly #onPayload = (payload: string): void => {
