@@ -6,12 +6,14 @@ import { run } from '../support/command.ts'
 import { readFromRoot, root } from '../support/repository.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
-import { executedSnippets } from '../support/snippets.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { makeWallet, proofOf, type TestWallet } from '../support/wallet.ts'
+import { blocksOf } from './blocks.ts'
 
 const page = await readFromRoot('docs/admin.md')
-const snippets = (await executedSnippets('docs/admin.md')).map(({ code }) => code)
+const snippets = blocksOf(page)
+  .filter(({ language }) => language === 'sh')
+  .map(({ text }) => text)
 
 test('every command of docs/admin.md runs, and the page names every command', { timeout: 120_000 }, async () => {
   const folder = temporaryFolder()
