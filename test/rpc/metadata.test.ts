@@ -458,7 +458,7 @@ describe('metadata', () => {
   test('INTERNAL names a reference under which the log has the cause', async () => {
     const lines: string[] = []
     const logger = createLogger({ write: (line) => lines.push(line) }, 'error')
-    const rubbish = { get: async () => 'not JSON', set: async () => {}, delete: async () => {} }
+    const rubbish = { get: async () => null, set: async () => {}, delete: async () => {}, take: async () => 'not JSON' }
     const service = await start({ logger, nonceStore: rubbish })
     const failure = await service.refusal(verify, await proofFor(service))
     expect(failure.reason).toBe('INTERNAL')
