@@ -1,7 +1,7 @@
 import { glob, mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { OutputFile } from 'esbuild'
+import type { Metafile, OutputFile } from 'esbuild'
 import type { BuiltPages } from '../src/http/page-files.ts'
 import { type PageName, pageNames } from '../src/shared/page-names.ts'
 import { english } from '../src/shared/texts/english.ts'
@@ -30,16 +30,23 @@ const inputs = ['src/**/*.*', 'gen/client/**/*.ts', 'scripts/build-pages.ts', 'p
  */
 export async function buildPages(): Promise<void> {
   const names = new Map<string, string>()
+  const chunks = new Map<string, readonly string[]>()
   const files: OutputFile[] = []
   for (const entry of entries) {
     const { metafile, outputFiles } = await bundle(entry)
     files.push(...outputFiles)
     const output = Object.entries(metafile.outputs).find(([, { entryPoint }]) => entryPoint === entry)
-    if (output !== undefined) names.set(entry.replace(/\.ts$/, '.js'), basename(output[0]))
+    if (output === undefined) continue
+    names.set(entry.replace(/\.ts$/, '.js'), basename(output[0]))
+    chunks.set(entry, chunksOf(metafile.outputs, output[0]))
   }
   const fill = async (name: PageName): Promise<[PageName, string]> => {
     const html = await withParts((await readPart('shell')).replaceAll('[[page.', `[[${name}.`))
-    const filled = withStyle(withTexts(withoutIndents(html)), name, files).replace(
+    const preloads = (chunks.get(`${name}.ts`) ?? []).map(
+      (chunk) => `<link rel="modulepreload" href="{{assetsPath}}/${chunk}">`,
+    )
+    const head = html.replace('[[preloads]]', preloads.join(''))
+    const filled = withStyle(withTexts(withoutIndents(head)), name, files).replace(
       /\[\[([\w.-]+)\]\]/g,
       (_, asset: string) => {
         const found = names.get(asset)
@@ -87,6 +94,15 @@ async function bundle(entry: string) {
     write: false,
     logLevel: 'warning',
   })
+}
+
+/**
+ * The files that a script imports as it starts, and those that these import: a browser that finds them in the document
+ * does not wait for each script to name the next.
+ */
+function chunksOf(outputs: Metafile['outputs'], path: string): string[] {
+  const found = (outputs[path]?.imports ?? []).filter(({ kind }) => kind === 'import-statement')
+  return [...new Set(found.flatMap((chunk) => [basename(chunk.path), ...chunksOf(outputs, chunk.path)]))]
 }
 
 const readPart = (name: string): Promise<string> => readFile(new URL(`${name}.html`, sources), 'utf8')

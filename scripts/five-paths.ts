@@ -65,7 +65,10 @@ const paths: Readonly<Record<string, (parts: Parts) => Promise<void>>> = {
     await look(parts, desktop, 'scans the code')
     const page = await parts.open(phone, makeTestWallet())
     await page.goto(await scan(code))
-    await walk(parts, page, { goal: () => isSignedIn(desktop), taps: [/^Review/, /^Continue with/, /^Approve/] })
+    await walk(parts, page, {
+      goal: () => isSignedIn(desktop),
+      taps: [/^(Review the request|Continue)$/, /^Continue with/, /^Approve/],
+    })
   },
   async 'second-wallet adder: from the account page'(parts) {
     const [url, page] = [await parts.serve(), await parts.open(computer, makeTestWallet())]

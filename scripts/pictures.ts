@@ -98,7 +98,7 @@ async function openPhone(camera: Camera, claimUrl: string): Promise<Page> {
     Object.assign(globalThis, { nimiqPay: {}, nimiq: { listAccounts: async () => [account], sign: () => {} } })
   }, address)
   await page.goto(claimUrl)
-  await page.getByRole('button', { name: 'Review the request' }).click()
+  await page.getByRole('button', { name: 'Continue', exact: true }).click()
   await page.getByRole('button', { name: 'Approve' }).waitFor()
   await page.locator('[data-slot=wallet]').getByText('Nimiq Pay').waitFor()
   return page

@@ -111,15 +111,18 @@ export function createPages(settings: PageSettings, log: Logger, parts: PagePart
     serving: PageServing = { assetsPath: signInAssets },
   ): ServedFile => files?.page(name, values, serving) ?? unavailable
   const approval = { ...ofWallets, ...paths, claimUrlTemplate: settings.claimUrlTemplate }
-  const signInPages = (starts: boolean) => {
-    const values = { ...ofWallets, endpointPrefix, startsOrders: starts }
+  const pagesOf = (name: 'sign-in' | 'account', starts: boolean) => {
+    const values = { ...ofWallets, ...paths, endpointPrefix, startsOrders: starts }
     return {
-      signedOut: page('sign-in', { ...values, maybeSignedIn: false }),
-      maybeSignedIn: page('sign-in', { ...values, maybeSignedIn: true }),
+      signedOut: page(name, { ...values, maybeSignedIn: false }),
+      maybeSignedIn: page(name, { ...values, maybeSignedIn: true }),
     }
   }
-  const withCode = signInPages(true)
-  const walletsOnly = signInPages(false)
+  const withCode = pagesOf('sign-in', true)
+  const walletsOnly = pagesOf('sign-in', false)
+  const accounts = pagesOf('account', startsOrders)
+  const chosen = async ({ signedOut, maybeSignedIn }: typeof accounts, exchange: Exchange): Promise<ServedFile> =>
+    (await mayBeSignedIn(exchange, peekSession)) ? maybeSignedIn : signedOut
   const unknown = files && page('not-found', common, { assetsPath: signInAssets, status: 404 })
 
   const rows = {
@@ -143,14 +146,13 @@ export function createPages(settings: PageSettings, log: Logger, parts: PagePart
       route: fileRoute(async (exchange) => {
         const address = addressWithoutText(exchange, adapterIds)
         if (address !== undefined) return redirectTo(address)
-        const { signedOut, maybeSignedIn } = startsOrders || isOwn(exchange.context) ? withCode : walletsOnly
-        return (await mayBeSignedIn(exchange, peekSession)) ? maybeSignedIn : signedOut
+        return await chosen(startsOrders || isOwn(exchange.context) ? withCode : walletsOnly, exchange)
       }),
     },
     // Without users of the service's own, there is nothing to show.
     account: {
       places: keepsUsers ? [at(basePath + accountPath)] : [],
-      route: fileRoute(page('account', { ...ofWallets, ...paths, endpointPrefix, startsOrders })),
+      route: fileRoute((exchange) => chosen(accounts, exchange)),
     },
     inbox: {
       places: keepsUsers ? [at(basePath + inboxPath)] : [],

@@ -33,13 +33,8 @@ export interface PageValues {
       readonly claimUrlTemplate: string
     }
   readonly demo: WalletValues & Pick<Paths, 'accountPath'> & Starts
-  readonly 'sign-in': WalletValues &
-    Starts &
-    SignsIn & {
-      /** Whether the browser may be signed in already, so that the page asks. */
-      readonly maybeSignedIn: boolean
-    }
-  readonly account: WalletValues & Starts & SignsIn & Pick<Paths, 'inboxPath'>
+  readonly 'sign-in': WalletValues & Starts & SignsIn & MaybeSignedIn
+  readonly account: WalletValues & Starts & SignsIn & MaybeSignedIn & Pick<Paths, 'inboxPath'>
   readonly inbox: CommonValues & SignsIn & Paths
   readonly issuer: CommonValues & Pick<Paths, 'accountPath'> & { readonly content: IssuerContent }
   readonly 'not-found': CommonValues
@@ -54,6 +49,11 @@ interface Paths {
 interface Starts {
   /** Whether pages can start orders; if not, backends do. */
   readonly startsOrders: boolean
+}
+
+interface MaybeSignedIn {
+  /** Whether the browser may be signed in already, so that the page asks. */
+  readonly maybeSignedIn: boolean
 }
 
 interface SignsIn {

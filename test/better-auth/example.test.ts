@@ -56,7 +56,7 @@ test.runIf(hasPart('chromium'))(
       await page.click('#phone')
       await page.locator('#claim:not([hidden]) a[href*="#token="]').waitFor()
       await phone.goto((await page.getAttribute('#claim a', 'href')) ?? '')
-      await phone.getByRole('button', { name: 'Review the request' }).click()
+      await phone.getByRole('button', { name: 'Continue', exact: true }).click()
     }
     await review()
     await phone.getByLabel('Remember this computer').check()

@@ -20,7 +20,7 @@ export const usual = {
 /** Opens a claim URL and reviews the request. */
 export async function review(page: Page, desktop: Desktop): Promise<void> {
   await page.goto(desktop.order.claimUrl)
-  await page.getByRole('button', { name: 'Review the request' }).click()
+  await page.getByRole('button', { name: 'Continue', exact: true }).click()
   await page.getByRole('button', { name: 'Decline' }).waitFor()
 }
 

@@ -34,11 +34,11 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
       },
       { headers: { 'user-agent': windows } },
     )
-    await expectReview(page, 'Sign in on another device?')
-    await page.getByText('Anyone using that computer will be signed in as you.').waitFor()
+    await expectReview(page, /^Sign in to /)
+    await page.getByText('Anyone at that computer is then signed in as you.').waitFor()
     const text = await seen(page)
     expect(text).toMatch(
-      /^Sign in.*Requested by http:\/\/localhost:\d+ Chrome on Windows · just now.* Not verified: were you just on this site\? .* Message from the site: Claim your 100 NIM reward Countersign says: tap Approve/,
+      /^Sign in to http:\/\/localhost:\d+\? .*Chrome on Windows · just now.* Were you just on http:\/\/localhost:\d+\? .* Message from the site: Claim your 100 NIM reward Countersign says: tap Approve/,
     )
     expect(await page.locator('.says-title').textContent()).toBe('Claim your 100 NIM reward')
     const quotes = await page
@@ -47,7 +47,7 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
     expect(quotes).toEqual(['open-quote', 'open-quote'])
     const sizes = await page.evaluate(() => {
       const size = (selector: string) => Number.parseFloat(getComputedStyle(document.querySelector(selector)!).fontSize)
-      return { site: size('.asks-site'), title: size('.says-title'), summary: size('blockquote p:last-child') }
+      return { site: size('h1 bdi'), title: size('.says-title'), summary: size('blockquote p:last-child') }
     })
     expect(sizes.site).toBeGreaterThan(Math.max(sizes.title, sizes.summary) * 1.3)
   })
@@ -59,21 +59,21 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
     const link = new URL(desktop.order.claimUrl)
     link.searchParams.set('ui_locales', 'de')
     await page.goto(link.href)
-    await expectHeading(page, 'Sign in on another device?')
+    await expectHeading(page, /^Sign in to /)
     expect(await page.locator('html').getAttribute('lang')).toBe('en-GB')
   })
 
-  test('the first screen shows host, device and digits beside its one button, and takes nothing', async () => {
+  test('the first screen shows host, device and digits above two buttons, and takes nothing', async () => {
     const { url } = await startService()
     const desktop = await Desktop.start(url, usual, { headers: { 'user-agent': windows } })
     const { page, trail } = await browser.open({ viewport: phoneSize })
     await page.goto(desktop.order.claimUrl)
-    await expectHeading(page, 'Sign in on another device?')
+    await expectHeading(page, /^Sign in to /)
     const request = page.locator('#request')
-    await request.getByText(new URL(url).host).waitFor()
+    await request.getByRole('heading').getByText(new URL(url).host).waitFor()
     await request.getByText('Chrome on Windows').waitFor()
     expect(await codeOnPhone(page)).toBe(desktop.order.confirmationCode)
-    expect(await page.getByRole('button').filter({ visible: true }).count()).toBe(1)
+    expect(await page.getByRole('button').filter({ visible: true }).allTextContents()).toEqual(['Not me', 'Continue'])
     await page.getByText(/^Expires in (2:00|1:5\d)$/).waitFor()
     expect(new Set(previews(trail))).toEqual(new Set(['GET /api/auth/cross-device/preview']))
     await screenshot(page, 'approve-first')
@@ -111,22 +111,22 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
 
   test('another browser can go on after a tap; the first one can then only stop it', async () => {
     const { url, desktop, page } = await reviewing({ confirmationCode: 'return' })
-    await page.getByRole('button', { name: 'Open in another browser' }).click()
+    await page.getByRole('button', { name: 'Continue in another browser' }).click()
     const link = await handOverLink(page)
     expect(link.startsWith(`${url}/cross-device/continue/csh_`)).toBe(true)
     const ticket = link.split('/').at(-1)!
     const other = await browser.open({ viewport: phoneSize })
     await other.page.goto(link)
-    await expectHeading(other.page, 'Continue the request here?')
+    await expectHeading(other.page, 'Continue here?')
     await other.page.waitForLoadState('networkidle')
     expect(other.trail.requests.filter(({ method }) => method !== 'GET')).toEqual([])
     expect(other.trail.requests.filter(({ url }) => url.includes('/api/'))).toEqual([])
     expect(other.page.url()).not.toContain(ticket)
     expect(await other.page.locator('html').innerHTML()).not.toContain(ticket)
     await other.page.reload()
-    await other.page.getByRole('button', { name: 'Continue here' }).click()
+    await other.page.getByRole('button', { name: 'Continue', exact: true }).click()
     await other.page.getByText('Continued from another browser').waitFor()
-    await expectHeading(other.page, 'Sign in on another device?')
+    await expectHeading(other.page, /^Sign in to /)
     const elsewhere = other.trail.requests.filter(({ url }) => url.includes(ticket))
     expect(elsewhere.map(({ url }) => url)).toEqual([link])
     expect(other.trail.requests.filter(({ referer }) => referer !== undefined)).toEqual([])

@@ -1,5 +1,6 @@
 import type { Page } from 'playwright-core'
 import { afterEach, describe, expect, test, vi } from 'vitest'
+import { shortAddress } from '../../src/shared/wallet-address.ts'
 import { newComputerKey } from '../relay/devices.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet } from '../support/wallet.ts'
@@ -48,16 +49,16 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
         { ...usual, requester: { origin: 'https://app.example', userAgent: windows } },
         { headers: { authorization: `Bearer ${key}` } },
       )
-      await expectReview(page, 'Sign in on another device?')
+      await expectReview(page, /^Sign in to /)
       const text = await seen(page)
-      expect(text).toMatch(/Requested by app\.example Chrome on Windows/)
+      expect(text).toMatch(/^Sign in to app\.example\? .* Chrome on Windows/)
       expect(text).toContain('Message from app.example:')
-      expect(text).not.toContain('Not verified')
+      expect(text).not.toContain('Were you just')
     })
 
     test.each([
       ['203.0.113.99', 'On the same network as this phone'],
-      ['198.51.100.1', 'Not on this phone’s network'],
+      ['198.51.100.1', 'On another network, as on mobile data'],
       ['2001:db8::1', undefined],
     ])('a phone at %s is told of the networks: %s', async (address, told) => {
       const { page } = await reviewing({ trustProxy: 1 }, usual, {
@@ -98,8 +99,8 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
         extraHTTPHeaders: { 'x-forwarded-for': '198.51.100.1' },
       })
       await page.goto(desktop.order.claimUrl)
-      const reviewButton = await page.getByRole('button', { name: 'Review the request' }).boundingBox()
-      await page.getByRole('button', { name: 'Review the request' }).click()
+      const continueButton = await page.getByRole('button', { name: 'Continue', exact: true }).boundingBox()
+      await page.getByRole('button', { name: 'Continue', exact: true }).click()
       await page.getByRole('button', { name: 'Approve' }).waitFor()
       const bar = (await page.locator('.bottom').boundingBox())!
       expect(bar.y + bar.height).toBeLessThanOrEqual(phoneSize.height)
@@ -125,8 +126,8 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
         const button = (await page.getByRole('button', { name }).boundingBox())!
         expect(button.height, name).toBeGreaterThanOrEqual(48)
         expect(button.y, name).toBeGreaterThan(bar.y)
-        // A second tap on what was "Review the request" decides nothing.
-        expect(button.y, name).toBeGreaterThan(reviewButton!.y + reviewButton!.height)
+        // The bar does not move under the thumb.
+        expect(button.y, name).toBe(continueButton!.y)
       }
       await screenshot(page, `approve-usual-${confirmationCode}`)
     })
@@ -151,7 +152,7 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
       const { page } = await reviewing({}, usual, { headers: { 'user-agent': windows }, phone: { viewport } })
       await page.getByRole('button', { name: 'Approve' }).waitFor()
       await page.evaluate(() => scrollTo(0, 0))
-      const parts = ['h1', '.asks-site', '.code', '.code-box > :first-child']
+      const parts = ['h1', '.asks-with', '.code', '.code-box > :first-child']
       for (const part of parts) expect(await isSeen(page, part), part).toBe(true)
     })
 
@@ -245,7 +246,7 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
           expectedAddress: wallet.address,
         },
       )
-      await expectReview(page, 'Sign with your wallet?')
+      await expectReview(page, /^Sign for /)
       const table = page.locator('#payload')
       const leaves = await table.locator('dt, dd span').allTextContents()
       expect(leaves).toEqual([
@@ -274,13 +275,33 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
     })
   })
 
+  test('of many values, it can be approved once the last was in view and what is folded was opened', async () => {
+    const values = Array.from({ length: 60 }, (_, index) => ({ item: `Loaf ${index}` }))
+    const payload = JSON.stringify({ values, note: 'n'.repeat(400) })
+    const { page } = await reviewing({}, { kind: 'sign', payload })
+    const button = page.getByRole('button', { name: 'Approve' })
+    const more = page.locator('[data-more]')
+    await page.getByText('To approve, read to the end. Values: 61').waitFor()
+    expect([await button.isEnabled(), await more.count()]).toEqual([false, 1])
+    await page.locator('#payload').evaluate((place) => place.scrollIntoView({ block: 'end' }))
+    await page.mouse.wheel(0, 200)
+    await page.getByText('Loaf 59').waitFor()
+    expect(await button.isEnabled()).toBe(false)
+    await page.getByRole('button', { name: 'Show more' }).click()
+    await page.evaluate(() => scrollTo(0, 9999))
+    await expect.poll(async () => [await button.isEnabled(), await more.count()]).toEqual([true, 0])
+    expect(await page.getByText('To approve, read to the end').isVisible()).toBe(false)
+    await approve(page)
+    await expectHeading(page, 'Approved')
+  })
+
   test('a payload without a space is whole in the exact text, and scrolls nothing sideways', async () => {
     const { url } = await startService()
     const payload = `{"a":"${'b'.repeat(392)}"}`
     const desktop = await Desktop.start(url, { kind: 'sign', payload })
     const { page } = await browser.open({ viewport: { width: 320, height: 640 } })
     await page.goto(desktop.order.claimUrl)
-    await page.getByRole('button', { name: 'Review the request' }).click()
+    await page.getByRole('button', { name: 'Continue', exact: true }).click()
     await page.getByText('The exact text that is signed').click()
     expect(await page.locator('pre').textContent()).toContain(`\nPayload: ${payload}`)
     await expectNoSidewaysScroll(page, 'a payload without a space')
@@ -292,8 +313,8 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
     const desktop = await Desktop.start(url, { kind: 'sign', displayTitle: 'Sell the house', ...expected })
     const { page } = await browser.open({ viewport: phoneSize })
     await page.goto(desktop.order.claimUrl)
-    await page.getByRole('button', { name: 'Review the request' }).click()
-    await page.getByText('This request is for another wallet than Demo wallet.').waitFor()
+    await page.getByRole('button', { name: 'Continue', exact: true }).click()
+    await page.getByText(`Use ${shortAddress(expected.expectedAddress)}. Demo wallet is another wallet.`).waitFor()
     expect(await page.getByRole('button', { name: 'Approve' }).isVisible()).toBe(false)
     await page.getByRole('button', { name: 'Choose another wallet' }).click()
     await page.getByRole('button', { name: 'Demo wallet' }).waitFor()
@@ -309,7 +330,7 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
       const desktop = await Desktop.start(url)
       const { page } = await browser.open({ viewport: phoneSize })
       await page.goto(desktop.order.claimUrl)
-      await expectHeading(page, 'Sign in on another device?')
+      await expectHeading(page, /^Sign in to /)
       if (how === 'cancelled') await desktop.cancel()
       else vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 125_000 })
       await expectHeading(page, heading)
@@ -330,8 +351,8 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
           ),
         )
       const before = await places()
-      await tap(page.getByRole('button', { name: 'Review the request' }))
-      await expectReview(page, 'Sign in on another device?')
+      await tap(page.getByRole('button', { name: 'Continue', exact: true }))
+      await expectReview(page, /^Sign in to /)
       // The heading was read before the tap.
       await expectHeading(page, 'Review a request')
       expect(await places()).toEqual(before)
@@ -339,6 +360,17 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
       await expectHeading(page, 'Approved')
       expect((await desktop.finalize()).status).toBe(200)
       expect(await page.evaluate(() => window.taps)).toBe(2)
+    })
+
+    test('can be left without an answer: the order stays for the phone that it is for', async () => {
+      const { url } = await startService()
+      const desktop = await Desktop.start(url)
+      const { page } = await browser.open({ viewport: phoneSize })
+      await page.goto(desktop.order.claimUrl)
+      await page.getByRole('button', { name: 'Not me' }).click()
+      await expectHeading(page, 'You didn’t continue')
+      const other = await browser.open({ viewport: phoneSize })
+      await review(other.page, desktop)
     })
 
     test('has answers that the second half of a double tap does not reach', async () => {
@@ -359,14 +391,19 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
       await expectHeading(page, 'Approved')
     })
 
-    test('keeps its places while the service is slow, and its button works before', async () => {
+    test('keeps its places while the service is slow, and goes on without who asks after four seconds', async () => {
       const { url } = await startService()
       const desktop = await Desktop.start(url)
       const { page } = await browser.open({ viewport: phoneSize })
       await page.route('**/cross-device/preview**', () => {})
       await page.goto(desktop.order.claimUrl)
-      await page.locator('#request[aria-busy=true] .asks').waitFor()
-      await page.getByRole('button', { name: 'Review the request' }).click()
+      const button = page.getByRole('button', { name: 'Continue', exact: true })
+      await button.waitFor()
+      const place = await button.boundingBox()
+      expect(await button.isEnabled()).toBe(false)
+      await expectHeading(page, 'A request is waiting for you')
+      expect(await button.boundingBox()).toEqual(place)
+      await button.click()
       await page.getByRole('button', { name: 'Approve' }).waitFor()
     })
 
@@ -389,10 +426,10 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
         reloaded.resolve()
       })
       await page.goto(next.order.claimUrl)
-      await page.getByRole('button', { name: 'Review the request' }).click()
+      await page.getByRole('button', { name: 'Continue', exact: true }).click()
       await reloaded.promise
-      await page.locator('#request:not([aria-busy])').waitFor()
-      await page.getByRole('button', { name: 'Review the request' }).click()
+      await page.locator('#request').waitFor()
+      await page.getByRole('button', { name: 'Continue', exact: true }).click()
       await page.getByRole('button', { name: 'Approve' }).waitFor()
     })
 
@@ -530,12 +567,12 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
       await expectHeading(page, 'Approved')
       await desktop.finalize()
       await expectHeading(page, signedIn)
-      expect(await page.locator('#outcome .about').textContent()).toMatch(about)
+      expect(await page.locator('#outcome .about').first().textContent()).toMatch(about)
       const { page: late } = await browser.open({ viewport: phoneSize })
       await late.goto(desktop.order.claimUrl)
       await expectHeading(late, 'This request is complete')
       expect(await late.locator('#ended .about').textContent()).toMatch(about)
-      const link = late.getByRole('link', { name: 'Open your account' })
+      const link = late.getByRole('link', { name: 'Your account' })
       expect(await link.getAttribute('href')).toBe('/api/auth/account')
       await link.click()
       await late.waitForURL(`${url}/api/auth/sign-in?**`)
@@ -570,14 +607,14 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
     test('once and within a minute', async () => {
       provokes(/401 .*redeem/)
       const { page } = await reviewing({})
-      await page.getByRole('button', { name: 'Open in another browser' }).click()
+      await page.getByRole('button', { name: 'Continue in another browser' }).click()
       const link = await handOverLink(page)
       const [taker, late] = [await browser.open(), await browser.open()]
       await taker.page.goto(link)
-      await taker.page.getByRole('button', { name: 'Continue here' }).click()
+      await taker.page.getByRole('button', { name: 'Continue', exact: true }).click()
       await taker.page.getByRole('button', { name: 'Approve' }).waitFor()
       await late.page.goto(link)
-      await late.page.getByRole('button', { name: 'Continue here' }).click()
+      await late.page.getByRole('button', { name: 'Continue', exact: true }).click()
       await expectHeading(late.page, 'This link has already been used')
     })
   })
@@ -588,9 +625,9 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
       const desktop = await Desktop.start(url, usual, { key: newComputerKey(), headers: { 'user-agent': windows } })
       const { page } = await browser.open({ viewport: phoneSize, locale: 'de-CH' })
       await page.goto(desktop.order.claimUrl)
-      await page.getByRole('button', { name: 'Anfrage prüfen' }).click()
+      await page.getByRole('button', { name: 'Weiter' }).click()
       await page.getByRole('button', { name: 'Ablehnen' }).waitFor()
-      await page.getByRole('heading', { name: 'Auf einem anderen Gerät anmelden?' }).waitFor()
+      await page.getByRole('heading', { name: /^Bei http:.* anmelden\?$/ }).waitFor()
       expect(await page.locator('html').getAttribute('lang')).toBe('de-CH')
       expect(await page.locator('#request').textContent()).toMatch(/Chrome auf Windows · gerade eben/)
       await screenshot(page, 'approve-german')
@@ -607,15 +644,15 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
       const desktop = await Desktop.start(url, usual, { headers: { 'user-agent': windows } })
       const { page, trail } = await browser.open({ viewport: phoneSize, locale: 'ar-EG' })
       await page.goto(desktop.order.claimUrl)
-      await page.getByRole('button', { name: 'راجع الطلب' }).click()
+      await page.getByRole('button', { name: 'متابعة' }).click()
       await page.getByRole('button', { name: 'موافقة' }).waitFor()
       expect(await page.evaluate(() => [document.documentElement.lang, document.documentElement.dir])).toEqual([
         'ar-EG',
         'rtl',
       ])
-      expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('تسجيل الدخول على جهاز آخر؟')
+      expect(await page.getByRole('heading', { level: 1 }).textContent()).toMatch(/^تسجيل الدخول إلى .*؟$/)
       // A text that the file lacks is there in English.
-      await page.locator('#request').getByText('Not verified: were you just on this site?').waitFor()
+      await page.locator('#request').getByRole('button', { name: 'Continue in another browser' }).waitFor()
       await screenshot(page, 'approve-arabic')
       await page.setViewportSize({ width: 320, height: 640 })
       await expectNoSidewaysScroll(page, 'Arabic')
@@ -638,7 +675,7 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
       const desktop = await Desktop.start(url)
       await page.goto(desktop.order.claimUrl)
       await page.locator('.logo').waitFor()
-      await page.getByRole('button', { name: 'Review the request' }).click()
+      await page.getByRole('button', { name: 'Continue', exact: true }).click()
       await page.getByRole('button', { name: 'Approve' }).waitFor()
       await screenshot(page, 'approve-brand')
       const { color, background } = await page.getByRole('button', { name: 'Approve' }).evaluate((button) => {
@@ -678,7 +715,7 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
     // The answers take no tap at first.
     await page.getByRole('button', { name: 'Approve' }).click({ trial: true })
     const seen: string[] = []
-    for (let times = 0; times < 7; times++) {
+    for (let times = 0; times < 8; times++) {
       await page.keyboard.press('Tab')
       const { name, hidden } = await page.evaluate(() => {
         const element = document.activeElement as HTMLElement
@@ -689,9 +726,10 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
       expect(hidden, name).toBe(false)
       seen.push(name)
     }
-    expect(seen.slice(0, 6)).toEqual([
+    expect(seen.slice(0, 7)).toEqual([
       'remember-input',
       'other-wallet-button',
+      'button',
       'summary',
       'hand-over-button',
       'decline-button',

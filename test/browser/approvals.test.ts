@@ -45,7 +45,7 @@ describe.skipIf(!hasBrowser)('an agent that asks for an approval', () => {
       await screenshot(page, 'agent-asks')
       await tap(page.getByRole('button', { name: 'Review the request' }))
       await page.getByRole('button', { name: answer }).waitFor()
-      expect(await seen(page)).toContain('Asked by agent')
+      expect(await seen(page)).toContain('agent · ')
       expect(await seen(page)).toContain('report.txt')
       await screenshot(page, 'agent-review')
       await tap(page.getByRole('button', { name: answer }))

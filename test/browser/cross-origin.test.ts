@@ -67,7 +67,7 @@ describe.skipIf(!hasBrowser)('an application on another origin', () => {
     const code = qrCode(page.locator('main'))
     await code.waitFor()
     await reviewOnPhone(phone, code)
-    await expectReview(phone, 'Sign in on another device?')
+    await expectReview(phone, /^Sign in to /)
     await phone.locator('main section:visible').getByText('http://127.0.0.1').first().waitFor()
     const address = await addressOf(phone)
     await phone.getByRole('button', { name: 'Approve' }).click()

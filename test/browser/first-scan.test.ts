@@ -125,7 +125,7 @@ describe.skipIf(!hasBrowser)('a new user', { timeout: 60_000 }, () => {
     const opened = page.waitForEvent('popup')
     await link.click()
     const approval = await opened
-    await approval.getByRole('button', { name: 'Review the request' }).click()
+    await approval.getByRole('button', { name: 'Continue', exact: true }).click()
     await approval.getByRole('button', { name: 'Approve' }).click()
     await approval.getByRole('heading', { name: approvedHeading }).waitFor()
     await expectSignedIn(page)
@@ -141,7 +141,7 @@ describe.skipIf(!hasBrowser)('a new user', { timeout: 60_000 }, () => {
     expect(await desktop.page.getByText('Demo wallet').filter({ visible: true }).count()).toBe(0)
     const device = await open(phone)
     await device.page.goto(await scan(await signInCode(desktop.page)))
-    await device.page.getByRole('button', { name: 'Review the request' }).click()
+    await device.page.getByRole('button', { name: 'Continue', exact: true }).click()
     await device.page.getByText(noWallet).waitFor()
     expect(await device.page.getByRole('button', { name: 'Decline' }).isVisible()).toBe(true)
     expect(await device.page.getByRole('button', { name: 'Approve' }).isVisible()).toBe(false)

@@ -61,20 +61,20 @@ export async function expectAnswerAwaited(card: Locator): Promise<void> {
 export async function openOnPhone(phone: Page, code: Locator): Promise<string> {
   const claimUrl = await scan(code)
   await phone.goto(claimUrl)
-  await phone.getByRole('button', { name: 'Review the request' }).waitFor()
+  await phone.getByRole('button', { name: 'Continue', exact: true }).waitFor()
   return claimUrl
 }
 
 /** Scans the code and has the phone review the request. */
 export async function reviewOnPhone(phone: Page, code: Locator): Promise<string> {
   const claimUrl = await openOnPhone(phone, code)
-  await phone.getByRole('button', { name: 'Review the request' }).click()
+  await phone.getByRole('button', { name: 'Continue', exact: true }).click()
   await phone.getByRole('button', { name: 'Approve' }).waitFor()
   return claimUrl
 }
 
 /** What the phone says of an order that it has approved, whether the computer has finished or not. */
-export const approvedHeading = /^(Approved|Your computer (is signed in|has the signature))$/
+export const approvedHeading = /^(Approved|Your computer is signed in|Signed)$/
 
 /**
  * Expects a page to come to show a heading that says this, with the focus on it. The screen before may have a heading
@@ -90,7 +90,7 @@ export async function expectHeading(page: Page, name: string | RegExp): Promise<
  * Expects a phone to show all of a request under this headline, with the focus on one of its headings: the first, or, if
  * that was there before the tap, the one above what is new.
  */
-export async function expectReview(page: Page, headline: string): Promise<void> {
+export async function expectReview(page: Page, headline: RegExp): Promise<void> {
   await page.getByRole('heading', { name: headline }).waitFor()
   await page.getByRole('button', { name: 'Decline' }).waitFor()
   await expectHeading(page, /./)

@@ -15,12 +15,12 @@ const phone = { ...android, ...belowBars }
 
 async function openReview(page: Page, { order }: Desktop): Promise<void> {
   await page.goto(order.claimUrl)
-  await page.getByRole('button', { name: 'Review the request' }).click()
+  await page.getByRole('button', { name: 'Continue', exact: true }).click()
 }
 
 async function openPanel(page: Page, desktop: Desktop): Promise<void> {
   await openReview(page, desktop)
-  await page.getByRole('button', { name: 'Open in another browser' }).click()
+  await page.getByRole('button', { name: 'Continue in another browser' }).click()
   await page.getByLabel('Open this link').waitFor()
 }
 
@@ -49,7 +49,7 @@ describe.skipIf(!hasBrowser)('from the camera’s browser to that of a wallet', 
     await page.getByRole('heading', { name: 'Continue in your wallet' }).waitFor()
     const names = ['Nimiq Pay', 'MetaMask', 'Coinbase Wallet', 'Trust Wallet', 'Phantom', 'Solflare']
     expect(await appNames(page, walletApps.length)).toEqual(names)
-    await page.getByRole('button', { name: 'Open in another browser' }).click()
+    await page.getByRole('button', { name: 'Continue in another browser' }).click()
     await expect.poll(() => page.getByLabel('Open this link').inputValue()).not.toBe('')
     const address = await page.getByLabel('Open this link').inputValue()
     expect(address).not.toContain('#')
@@ -118,7 +118,7 @@ describe.skipIf(!hasBrowser)('from the camera’s browser to that of a wallet', 
     const here = await browser.open(phone)
     await injectEthereum(here.page.context(), { name: 'MetaMask', rdns: 'io.metamask' })
     await here.page.goto((await Desktop.start(url)).order.claimUrl)
-    await here.page.getByRole('button', { name: 'Review the request' }).click()
+    await here.page.getByRole('button', { name: 'Continue', exact: true }).click()
     await here.page.getByRole('button', { name: 'Approve' }).click()
     await expectHeading(here.page, 'Approved')
   })
@@ -130,7 +130,7 @@ describe.skipIf(!hasBrowser)('from the camera’s browser to that of a wallet', 
     fox.connects = 'decline'
     await openReview(page, await Desktop.start(url))
     await page.getByText('You declined in your wallet').waitFor()
-    await page.getByRole('heading', { name: 'Sign in on another device?' }).waitFor()
+    await page.getByRole('heading', { name: /^Sign in to / }).waitFor()
     expect(await page.getByRole('button', { name: 'Approve' }).isVisible()).toBe(false)
     fox.connects = 'sign'
     await page.getByRole('button', { name: 'Continue with Test Fox' }).click()
@@ -154,7 +154,7 @@ describe.skipIf(!hasBrowser)('from the camera’s browser to that of a wallet', 
     await expect.poll(() => opened.length).toBe(1)
     // The wallet opens what the link names.
     await wallet.page.goto(`http://${opened[0]!.slice('https://link.metamask.io/dapp/'.length)}`)
-    await wallet.page.getByRole('button', { name: 'Continue here' }).click()
+    await wallet.page.getByRole('button', { name: 'Continue', exact: true }).click()
     await wallet.page.getByText('Continued from another browser').waitFor()
     await expectHeading(camera.page, 'Continued in your wallet')
     await wallet.page.getByRole('button', { name: 'Approve' }).click()
@@ -177,7 +177,7 @@ describe.skipIf(!hasBrowser)('from the camera’s browser to that of a wallet', 
     expect(second).toContain('/cross-device/continue/csh_')
     expect(await appRows(camera.page).first().getAttribute('href')).toContain(encodeURIComponent(second))
     await other.page.goto(second)
-    await other.page.getByRole('button', { name: 'Continue here' }).click()
+    await other.page.getByRole('button', { name: 'Continue', exact: true }).click()
     await other.page.getByText('Continued from another browser').waitFor()
   })
 
@@ -196,7 +196,7 @@ describe.skipIf(!hasBrowser)('from the camera’s browser to that of a wallet', 
       const asked = () => trail.requests.filter(({ url }) => url.endsWith('/hand-over')).length
       await openReview(page, await Desktop.start(url))
       await expect.poll(asked).toBe(1)
-      await page.getByRole('button', { name: 'Open in another browser' }).click()
+      await page.getByRole('button', { name: 'Continue in another browser' }).click()
       return { page, asked, made }
     }
     const { page, asked, made } = await waiting()
@@ -223,7 +223,7 @@ describe.skipIf(!hasBrowser)('from the camera’s browser to that of a wallet', 
     expect(await camera.page.getByLabel('Open this link').inputValue()).toBe(first)
     expect(camera.trail.requests.filter(({ url }) => url.endsWith('/hand-over'))).toHaveLength(1)
     await other.page.goto(first)
-    await other.page.getByRole('button', { name: 'Continue here' }).click()
+    await other.page.getByRole('button', { name: 'Continue', exact: true }).click()
     await other.page.getByText('Continued from another browser').waitFor()
   })
 
@@ -237,7 +237,7 @@ describe.skipIf(!hasBrowser)('from the camera’s browser to that of a wallet', 
     await wallet.page.getByText('with your phone’s camera').waitFor()
     expect(wallet.trail.requests.filter(({ url }) => url.includes('/api/'))).toEqual([])
     await wallet.page.goto(desktop.order.claimUrl)
-    await wallet.page.getByRole('button', { name: 'Review the request' }).click()
+    await wallet.page.getByRole('button', { name: 'Continue', exact: true }).click()
     await wallet.page.getByRole('button', { name: 'Approve' }).click()
     await expectHeading(wallet.page, 'Approved')
   })

@@ -18,7 +18,7 @@ const phone = { ...iPhone, ...belowBars }
 /** Reviews a request and chooses the Hub. */
 async function review(page: Page, { order }: Desktop): Promise<void> {
   await page.goto(order.claimUrl)
-  await page.getByRole('button', { name: 'Review the request' }).click()
+  await page.getByRole('button', { name: 'Continue', exact: true }).click()
   await chooseHub(page)
   await page.getByRole('button', { name: 'Approve' }).waitFor()
 }

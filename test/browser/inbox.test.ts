@@ -23,7 +23,7 @@ import {
 } from './support.ts'
 
 const phone = { viewport: phoneSize, isMobile: true, hasTouch: true }
-const empty = 'Nothing waits for you.'
+const empty = 'You’re all caught up.'
 
 const inbox = (url: string, query = ''): string => `${url}/api/auth/inbox${query}`
 const requests = (page: Page) => page.getByRole('listitem')
@@ -47,7 +47,7 @@ describe.skipIf(!hasBrowser)('the inbox', () => {
     await page.getByRole('button', { name: 'Approve' }).waitFor()
     const shown = await seen(page)
     for (const text of [
-      'Asked by ops-agent',
+      'ops-agent · http://localhost:',
       'delete_database',
       'orders-eu',
       '4.2',
@@ -276,9 +276,9 @@ describe.skipIf(!hasBrowser)('the inbox', () => {
     const ask = await Ask.start(url, await signInWithDemoWallet(page, url))
     await page.goto(ask.order.approvalUrl)
     await tap(page.getByRole('button', { name: 'Review the request' }))
-    await tap(page.getByRole('button', { name: 'Open in another browser' }))
+    await tap(page.getByRole('button', { name: 'Continue in another browser' }))
     await other.page.goto(await handOverLink(page))
-    await tap(other.page.getByRole('button', { name: 'Continue here' }))
+    await tap(other.page.getByRole('button', { name: 'Continue', exact: true }))
     await other.page.getByRole('heading', { name: 'Approve this request?' }).waitFor()
     expect(await seen(other.page)).not.toMatch(/code|computer/)
     await expectHeading(page, 'Continued in another browser')

@@ -13,7 +13,7 @@ const phoneSize = { viewport: { width: 390, height: 844 }, hasTouch: true, isMob
 /** Texts of the pages in a language, as far as the steps need them. */
 const english = {
   add: 'Add a wallet of another device',
-  review: 'Review the request',
+  review: 'Continue',
   approve: 'Approve',
   approved: /^Enter this code only at/,
   code: 'Code on the other device',
@@ -21,7 +21,7 @@ const english = {
 }
 const german: typeof english = {
   add: 'Wallet eines anderen Geräts hinzufügen',
-  review: 'Anfrage prüfen',
+  review: 'Weiter',
   approve: 'Bestätigen',
   approved: /^Gib diesen Code nur auf/,
   code: 'Code auf dem anderen Gerät',
@@ -72,9 +72,8 @@ describe.skipIf(!hasBrowser)('a wallet of another device', () => {
 
     await approver.page.goto(await scan(qrCode(starter.page)))
     await approver.tap(words.review)
-    const question = approver.page.locator('.gives', { hasText: own.address })
-    await question.waitFor()
-    expect(await question.textContent()).toContain(url)
+    await approver.page.locator('#account').getByTitle(own.address).waitFor()
+    expect(await approver.page.locator('#request h1').textContent()).toContain(url)
     await look(approver.page, `${picture}-2-review`)
     await approver.tap(words.approve)
     await expectHeading(approver.page, words.approved)

@@ -17,7 +17,7 @@ const english = {
   locale: 'en-GB',
   device: { viewport: { width: 1280, height: 720 } } as BrowserContextOptions,
   here: 'Use a wallet on this device',
-  review: 'Review the request',
+  review: 'Continue',
   approve: 'Approve',
   demo: 'Demo wallet',
   notListed: 'This wallet isn’t on the list. Ask the operator of Tulips to add it.',
@@ -36,7 +36,7 @@ const german: typeof english = {
   locale: 'de-DE',
   device: { viewport: { width: 390, height: 844 }, userAgent: 'Mozilla/5.0 (Linux; Android 16; Pixel 9) Mobile' },
   here: '',
-  review: 'Anfrage prüfen',
+  review: 'Weiter',
   approve: 'Bestätigen',
   demo: 'Demo-Wallet',
   notListed: 'Diese Wallet steht nicht auf der Liste. Bitte den Betreiber von Tulips, sie aufzunehmen.',
@@ -85,7 +85,7 @@ describe.skipIf(!hasBrowser)('a wallet that is not on the list', () => {
       await page.getByRole('button', { name: words.demo }).click()
       await page.getByText(words.notListed).waitFor()
       await look(page, `not-listed-sign-in-${words.locale}`)
-      await page.getByRole('button', { name: words.copy }).click()
+      await page.locator('#notice').getByRole('button', { name: words.copy }).click()
       await page.getByRole('button', { name: words.copied }).waitFor()
       expect(await page.evaluate(() => navigator.clipboard.readText())).toMatch(/^nimiq:NQ\d\d /)
     },
@@ -101,7 +101,7 @@ describe.skipIf(!hasBrowser)('a wallet that is not on the list', () => {
     await page.getByRole('button', { name: words.approve, exact: true }).click()
     await page.getByText(words.notListed).waitFor()
     await look(page, `not-listed-approval-${words.locale}`)
-    await page.getByRole('button', { name: words.copy }).click()
+    await page.locator('#notice').getByRole('button', { name: words.copy }).click()
     await page.getByRole('button', { name: words.copied }).waitFor()
     expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(`nimiq:${address}`)
     await page.getByRole('button', { name: words.anotherWallet }).click()

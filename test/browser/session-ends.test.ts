@@ -105,7 +105,7 @@ describe.skipIf(!hasBrowser)('a page and its session', () => {
     await page.goto(`${origin}/api/auth/sign-in?returnTo=/elsewhere`)
     await page.getByRole('button', { name: 'Use a wallet on this device' }).click()
     await page.getByRole('button', { name: 'Demo wallet' }).click()
-    await page.getByText('this browser didn’t keep the session').waitFor()
+    await page.getByText('This browser blocked the sign-in cookie.').waitFor()
     expect(new URL(page.url()).pathname).toBe('/api/auth/sign-in')
     await expectHeading(page, 'Sign in')
     await page.getByRole('img', { name: /QR code/ }).waitFor()

@@ -66,7 +66,7 @@ describe.skipIf(!hasBrowser)('in a browser', () => {
     const phone = await browser.open({ viewport: { width: 390, height: 800 }, isMobile: true, hasTouch: true })
     const code = await openForPhone(desktop.page, url)
     await reviewOnPhone(phone.page, code)
-    await expectReview(phone.page, 'Sign in on another device?')
+    await expectReview(phone.page, /^Sign in to /)
     const wallet = await addressOf(phone.page)
     const shown = await codeOnPhone(phone.page)
     expect(shown).toMatch(/^\d\d$/)

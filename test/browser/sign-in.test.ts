@@ -49,7 +49,7 @@ describe.skipIf(!hasBrowser)('in a browser', () => {
     await card.getByLabel('Title').fill('Sell the house')
     await card.getByRole('button', { name: 'Ask the phone' }).click()
     await reviewOnPhone(phone.page, qrCode(card))
-    await expectReview(phone.page, 'Sign with your wallet?')
+    await expectReview(phone.page, /^Sign for /)
     await phone.page.locator('blockquote').getByText('Sell the house').waitFor()
     const wallet = await addressOf(phone.page)
     await phone.page.getByRole('button', { name: 'Approve' }).click()

@@ -252,14 +252,15 @@ export async function tap(target: Locator): Promise<void> {
 /** Expects a page to have these texts, and to keep each place of them out of a translation by the browser. */
 export async function expectUntranslated(page: Page, ...exact: readonly string[]): Promise<void> {
   const places = await page.evaluate((texts) => {
-    const found: { text: string; translate: boolean }[] = []
+    const found: { text: string; place: string; translate: boolean }[] = []
     const look = (root: Node): void => {
       const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT | NodeFilter.SHOW_ELEMENT)
       for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
         if (node instanceof Element && node.shadowRoot !== null) look(node.shadowRoot)
         const parent = node.parentElement
         if (!(node instanceof Text) || parent === null || parent.closest('script, style') !== null) continue
-        for (const text of texts) if (node.data.includes(text)) found.push({ text, translate: parent.translate })
+        for (const text of texts)
+          if (node.data.includes(text)) found.push({ text, place: node.data, translate: parent.translate })
       }
     }
     look(document.body)

@@ -13,7 +13,7 @@ const settings: CountersignOptions = { adapters: ['nimiq', 'ethereum', 'solana']
 
 const phone: BrowserContextOptions = { ...belowBars, userAgent: android.userAgent }
 
-async function review(page: Page, { order }: Desktop, button = 'Review the request'): Promise<void> {
+async function review(page: Page, { order }: Desktop, button = 'Continue'): Promise<void> {
   await page.goto(order.claimUrl)
   await page.getByRole('button', { name: button }).click()
   await page.locator('#decline-button').waitFor()
@@ -50,7 +50,7 @@ describe.skipIf(!hasBrowser || inFirefox)(
       await review(page, await Desktop.start(url))
       await page.getByRole('link', { name: 'Open in MetaMask' }).waitFor()
       await look(page, 'wallet-apps')
-      await page.getByRole('button', { name: 'Open in another browser' }).click()
+      await page.getByRole('button', { name: 'Continue in another browser' }).click()
       await page.getByLabel('Open this link').waitFor()
       await look(page, 'wallet-link')
       await page.getByRole('button', { name: 'Nimiq Hub' }).click()
@@ -62,11 +62,11 @@ describe.skipIf(!hasBrowser || inFirefox)(
       const { url } = await startService(settings)
       const { page } = await browser.open({ ...phone, locale: 'de-DE' })
       const fox = await injectEthereum(page.context())
-      await review(page, await Desktop.start(url), 'Anfrage prüfen')
+      await review(page, await Desktop.start(url), 'Weiter')
       await screenshot(page, 'wallet-german')
       fox.signs = 'wait'
       await page.getByRole('button', { name: 'Bestätigen' }).click()
-      await page.getByText(/^Deine Wallet hat noch/).waitFor()
+      await page.getByText(/^Noch .* zum Signieren/).waitFor()
       await screenshot(page, 'wallet-german-awaited')
       vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 125_000 })
       await expectHeading(page, 'Die Anfrage lief ab, während deine Wallet signierte')

@@ -52,7 +52,7 @@ const kinds: readonly Kind[] = [
 /** Opens a claim URL and reviews the request. */
 async function review(page: Page, { order }: Desktop): Promise<void> {
   await page.goto(order.claimUrl)
-  await page.getByRole('button', { name: 'Review the request' }).click()
+  await page.getByRole('button', { name: 'Continue', exact: true }).click()
   await page.getByRole('button', { name: 'Decline' }).waitFor()
 }
 
@@ -251,7 +251,7 @@ describe.skipIf(!hasBrowser)('with a wallet in the browser,', () => {
       await page.getByText('The service didn’t accept the wallet’s signature').waitFor()
     }
     await click(page, 'Approve')
-    await page.getByText('A smart-contract wallet is checked at most three times for one request').waitFor()
+    await page.getByText('That was the third try with this wallet.').waitFor()
     expect(await page.getByRole('button', { name: 'Try again' }).isVisible()).toBe(false)
     expect([countOf(chain, 'eth_call'), fox.asked.length]).toEqual([3, 4])
     await click(page, 'Change')
@@ -298,7 +298,7 @@ describe.skipIf(!hasBrowser)('with a wallet in the browser,', () => {
     const { url, page, trail } = await opened()
     await review(page, await Desktop.start(url, login))
     await page.getByText('No wallet extension found. You can still use:').waitFor()
-    await page.getByText('tap “Open in another browser”').waitFor()
+    await page.getByText('tap “Continue in another browser”').waitFor()
     expect(await page.getByRole('button', { name: 'Approve' }).count()).toBe(0)
     const names = await page.getByRole('list', { name: 'Wallets' }).getByRole('button').allTextContents()
     expect(names).toEqual([expect.stringContaining('Nimiq Hub')])

@@ -114,7 +114,7 @@ describe.skipIf(!hasPart('webkit2gtk-driver'))('in WebKitGTK', () => {
     const { url } = await startService()
     const desktop = await Desktop.start(url)
     await webkit.open(desktop.order.claimUrl)
-    await webkit.click('Review the request')
+    await webkit.click('Continue')
     await webkit.click('Approve')
     await webkit.see(/^Approved$|^Your computer is signed in$/m)
     const { status, json } = await desktop.finalize()

@@ -82,7 +82,7 @@ svg { display: block; }
 [part='caption'] { justify-self: stretch; min-height: 1.75rem; }
 [part='caption'] > [part='code-box'] { column-gap: 0.5rem; }
 [part='code'] { font-weight: 700; font-variant-numeric: tabular-nums; }
-[part='caption'] [part='code'] { font-size: 1.125rem; line-height: 1.75rem; }
+[part='caption'] [part='code'] { font-size: 1.75rem; line-height: 1; }
 [part='stage'] > [part='code-box'] {
   padding: 0.75rem clamp(0.25rem, 10vw - 1rem, 2.5rem);
   border-radius: var(--cs-radius);

@@ -57,15 +57,15 @@ function signIn(isAgain = false): void {
  * Shows all, and moves the focus to a section after an action, whose button may be gone; to the page's if that is, too.
  */
 async function show(focused?: string): Promise<void> {
+  if (!values.maybeSignedIn) return signIn()
+  // At once: on a slow network, each answer takes seconds.
+  const loading = Promise.all([lists.load(), client.listWallets(), client.listConnectedApps()])
+  loading.catch(() => {})
   const own = await client.getCurrentSession()
   if (own === undefined) return signIn()
-  const [requests, sessions, wallets, apps] = await Promise.all([
-    // Sessions that an order made see none.
-    hasInbox && own.orderId === undefined ? client.listInbox() : undefined,
-    lists.load(),
-    client.listWallets(),
-    client.listConnectedApps(),
-  ])
+  // Sessions that an order made see none.
+  const asked = hasInbox && own.orderId === undefined ? client.listInbox() : undefined
+  const [[sessions, wallets, apps], requests] = await Promise.all([loading, asked])
   showWayBack(apps)
   showRequests(requests)
   showWallets(own, wallets)

@@ -22,9 +22,9 @@ import { type Choice, WalletPanel } from './wallet-panel.ts'
 /**
  * The approval page, which a claim URL opens on a phone, or the link of a hand-over in another of its browsers.
  *
- * It claims the order only when the user taps "Review the request", and redeems a hand-over only when the user taps
- * "Continue here". Link previews and mail scanners open URLs, and some of them run scripts: if the page did this on
- * load, they would take the order from the user. The tap opens the rest of the screen that it is on.
+ * It claims the order, or redeems a hand-over, only when the user taps "Continue". Link previews and mail scanners open
+ * URLs, and some of them run scripts: if the page did this on load, they would take the order from the user. The tap
+ * opens the rest of the screen that it is on.
  */
 
 /** Codes for an account that may not approve. */
@@ -33,6 +33,8 @@ const wrongAccounts = ['WRONG_WALLET', 'WALLET_TAKEN', 'LOGIN_REFUSED'] as const
 const wrongProofs: ReadonlySet<string> = new Set([...wrongAccounts, 'SIGNATURE_INVALID', 'ADDRESS_MISMATCH'])
 /** Codes after which another wallet can approve, and the same one cannot. */
 const wrongWallets: ReadonlySet<string> = new Set([...wrongAccounts, 'ADAPTER_UNKNOWN', 'CONTRACT_WALLET_NEEDS_RPC'])
+/** Time for which "Continue" waits for what the service says of the order, in milliseconds. */
+const previewMs = 4000
 /** Time between two looks at the order, in milliseconds: while the user decides, and after the approval. */
 const pollMs = { review: 5000, outcome: 2500 } as const
 
@@ -42,6 +44,7 @@ const { appName, inboxPath: inbox } = values
 const continued = isContinued(location.pathname)
 const clock = new ServiceClock()
 const client = pagePhoneCalls(values.basePath, clock)
+const reviewButton = byId<HTMLButtonElement>('review-button')
 const rememberInput = byId<HTMLInputElement>('remember-input')
 
 // Before the claim is taken, which changes the page's address. If the Hub's library does not load, the user can ask the
@@ -88,8 +91,8 @@ const countdown = new Countdown(
 clearUnavailableWallet(values)
 open()
 
-byId('review-button').addEventListener('click', () => void tasks.run(review))
-byId('continue-button').addEventListener('click', () => void tasks.run(review))
+reviewButton.addEventListener('click', () => void tasks.run(review))
+byId('not-me-button').addEventListener('click', leave)
 byId('approve-button').addEventListener('click', () => void tasks.run(approve))
 // Also during an approval: the user can decline until the service has it, and after it too.
 byId('decline-button').addEventListener(
@@ -113,13 +116,28 @@ function open(): void {
   else if (held.sent !== undefined && hubAnswer !== undefined) void tasks.run(review).then(() => tasks.run(resume))
   // The order is this tab's already, as after a reload; or the user has tapped it in the inbox.
   else if (orderOf(held) !== undefined || fromInbox) void tasks.run(review)
-  else if (continued) show('continue', words.say('page.title'))
+  else if (continued) show('continue', words.say('continue.title'))
   else {
-    requestScreen.wait()
-    show('request', words.say('page.title'))
+    // The answers are in their place from the start, and wait for what they are about.
+    byId('choice').hidden = false
+    reviewButton.disabled = true
+    setTimeout(showUnknown, previewMs)
     poll.start(pollMs.review)
     void poll.now()
   }
+}
+
+/** Shows the request without who asks, which the service has not said: the answer to "Continue" says it. */
+function showUnknown(): void {
+  if (!reviewButton.disabled) return
+  requestScreen.fillNothing()
+  show('request', words.say('start.title'))
+}
+
+/** Leaves without an answer: the order stays for the phone that it is for. */
+function leave(): void {
+  tasks.abort()
+  end(endings.left)
 }
 
 /** Leads to the order in the inbox, where its user signs in if need be. */
@@ -132,10 +150,9 @@ async function preview({ orderId, by }: HeldClaim): Promise<void> {
   if (!('claimToken' in by)) return
   const seen = await client.previewOrder({ orderId, claimToken: by.claimToken })
   if (tasks.busy || challenge !== undefined) return
-  const isFirst = origin === undefined
+  if (origin !== undefined) return
   origin = seen.origin
   const title = requestScreen.fillPreview(seen)
-  if (!isFirst) return
   show('request', title)
   countdown.start(seen.expiresAt - clock.now())
 }
@@ -181,12 +198,12 @@ async function use(found: FoundWallet, signal: AbortSignal): Promise<void> {
   // A wallet in the page is asked for its address only if the order is for one wallet.
   const isAsked = found.kind === 'demo' || (found.kind === 'page' && expectedAddress !== undefined)
   const address = account?.address ?? (isAsked ? await ask(() => wallet.getAddress?.()) : undefined)
-  const isForAnother =
-    address !== undefined && expectedAddress !== undefined && !isSameAddressText(address, expectedAddress)
+  const isOther = address !== undefined && expectedAddress !== undefined && !isSameAddressText(address, expectedAddress)
   stopListening()
   stopListening = wallet.onAccountChange?.((now) => changeAccount(found, now !== undefined)) ?? (() => {})
-  const { wallet: remembered, forget } = remembering(wallet)
-  choice = { found, wallet: remembered, forgetSignature: forget, account, address, isForAnother }
+  const { wallet: remembered, forget, signedAddress } = remembering(wallet)
+  const wanted = isOther ? expectedAddress : undefined
+  choice = { found, wallet: remembered, forgetSignature: forget, signedAddress, account, address, wanted }
   walletPanel.choose(choice)
 }
 
@@ -248,6 +265,8 @@ async function approve(signal: AbortSignal): Promise<void> {
       rememberComputer,
       signal,
     })
+    const signer = choice?.signedAddress() ?? account?.address ?? choice?.address
+    know({ who: { adapterId: account?.adapterId ?? found.adapterId, address: signer, name: found.name } })
     follow({ ...challenge, ...(finishBy === undefined ? {} : { finishBy }) }, returnCode)
   } catch (thrown) {
     const code = thrown instanceof CountersignClientError ? thrown.code : undefined
@@ -303,7 +322,7 @@ async function look(): Promise<void> {
   } catch (thrown) {
     if (!(thrown instanceof CountersignClientError) || !isFree() || settle(thrown.code)) return
     // The next look or tap shows any other failure.
-    if (origin === undefined) requestScreen.fillNothing()
+    showUnknown()
   }
 }
 
@@ -312,7 +331,9 @@ function follow({ kind, requester, finishBy }: OrderChallenge, returnCode: strin
   const withCode = returnCode !== undefined
   forgetHubAnswer()
   const until = finishBy ?? clock.now()
-  if (held?.approved === undefined) know({ approved: { kind, origin: requester.origin, withCode, until, fromInbox } })
+  if (held?.approved === undefined) {
+    know({ approved: { kind, origin: requester.origin, withCode, until, fromInbox, who: held?.who } })
+  }
   const approved = held?.approved
   const isCode = approved !== undefined && returnCode !== undefined
   show('outcome', isCode ? outcomeScreen.showCode(approved, returnCode) : outcomeScreen.showApproved(approved))
@@ -336,7 +357,7 @@ function settle(code: string): boolean {
   }
   if (code === 'ORDER_FINALIZED' && approved !== undefined) {
     poll.stop()
-    show('outcome', outcomeScreen.showFinalized(approved))
+    show('outcome', outcomeScreen.showFinalized(approved), approved.kind !== 'sign')
     return true
   }
   const ending = (approved && endingOfApproved(code, approved.withCode)) ?? endingOfSigning(code) ?? endingOf(code)
@@ -379,26 +400,33 @@ function end(ending: Ending): void {
   // Of an order that cannot be read, the page knows its own site only.
   fill(root, 'endingAbout', words.join(siteName(origin ?? location.origin), words.time(clock.now())))
   fill(root, 'advice', words.say(`ending.${name}.text`))
-  const link = byId('account-link')
-  // A service without accounts of its own has no page of them.
-  link.hidden = !hasAccountLink || values.accountPath === ''
   poll.stop()
   outcomeScreen.leave()
   forgetClaim()
   forgetHubAnswer()
   held = undefined
-  show('ended', title)
+  show('ended', title, hasAccountLink)
 }
 
-/** Shows a section under this title. Returns whether it is new to the user, who then has the focus on its heading. */
-function show(id: string, title: string): boolean {
+/**
+ * Shows a section under this title, and the link to the account in the bar if that is the way on. Returns whether it is
+ * new to the user, who then has the focus on its heading.
+ */
+function show(id: string, title: string, hasAccountLink = false): boolean {
   const section = byId(id)
   const pageTitle = `${title} · ${appName}`
   const isNew = Boolean(section.hidden) || document.title !== pageTitle
   document.title = pageTitle
   byId('inbox-link').hidden = !fromInbox || inbox === '' || id === 'request'
-  byId('choice').hidden = id !== 'request' || challenge === undefined
+  // A service without accounts of its own has no page of them.
+  byId('account-link').hidden = !hasAccountLink || values.accountPath === ''
+  const isClaimed = challenge !== undefined
+  byId('choice').hidden = id !== 'request' && id !== 'continue'
+  reviewButton.disabled = false
+  for (const button of [reviewButton, byId('not-me-button')]) button.hidden = isClaimed
+  byId('decline-button').hidden = !isClaimed
   if (id !== 'request') {
+    requestScreen.leave()
     // The wallet's answer is not needed any more.
     if (tasks.isAskingWallet) tasks.abort()
     countdown.stop()

@@ -117,6 +117,7 @@ async function showSignedIn(session: Session): Promise<void> {
   byId('ended').hidden = true
   views.out.hidden = true
   views.in.hidden = false
+  document.body.toggleAttribute('data-waiting', false)
   await showLists()
 }
 
@@ -129,6 +130,7 @@ function showSignedOut(): void {
   own = undefined
   for (const id of ['signed-in', 'sessions', 'computers']) byId(id).hidden = true
   views.out.hidden = false
+  document.body.toggleAttribute('data-waiting', false)
   // On a phone, the element starts an order once its user asks for another device.
   openWays(isPhone())
 }

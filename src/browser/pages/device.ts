@@ -32,6 +32,11 @@ export function describeDevice(userAgent: string, words: Words): string {
   return name === undefined ? words.say('device.unknown') : words.say('device.program', { name })
 }
 
+/** Whether a user agent names a program that is no browser. */
+export function isProgram(userAgent: string): boolean {
+  return userAgent !== '' && ![...browsers, ...systems].some(([pattern]) => pattern.test(userAgent))
+}
+
 /** Whether the page is on a small screen that is used with a finger: a phone's. A tablet's can be scanned from. */
 export function isSmallTouchScreen(): boolean {
   return matchMedia('(pointer: coarse)').matches && Math.min(screen.width, screen.height) < 600

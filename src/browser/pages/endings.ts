@@ -15,6 +15,7 @@ export interface Ending {
 /** Endings that follow from what the user did, or from where a request was when it ended. */
 export const endings = {
   declined: { seal: 'no', name: 'declined' },
+  left: { seal: 'no', name: 'left' },
   stopped: { seal: 'no', name: 'stopped' },
   sessionEnded: { seal: 'no', name: 'session-ended', hasAccountLink: true },
   sessionGone: { seal: 'no', name: 'session-gone', hasAccountLink: true },

@@ -1,6 +1,7 @@
 import { newClaimKey, type OrderKind } from '../client/index.ts'
 import { tryStorage } from '../client/page.ts'
 import type { Claim } from '../client/phone-orders.ts'
+import type { Who } from './who.ts'
 
 /**
  * What this tab keeps of an order, to repeat a call whose answer is lost, and to go on after the page is reloaded.
@@ -28,6 +29,8 @@ export interface HeldClaim {
    * Present once a wallet at another site was asked to sign, which may take the place of the page: what the user chose.
    */
   readonly sent?: SentApproval | undefined
+  /** Whose wallet signed. Present once it has. */
+  readonly who?: Who
   /** Present once the order is approved. */
   readonly approved?: HeldApproval
 }
@@ -49,6 +52,8 @@ export interface HeldApproval {
   readonly until: number
   /** Whether it was an order of the user's inbox. */
   readonly fromInbox: boolean
+  /** Whose wallet signed, if this tab saw it sign. */
+  readonly who?: Who | undefined
 }
 
 const storageKey = 'countersign.claim'

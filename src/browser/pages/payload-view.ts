@@ -17,6 +17,12 @@ export function readPayload(payload: string): ReadPayload {
   return isAction && Object.keys(others).length === 0 ? { shown: action, nonce } : { shown: value }
 }
 
+/** Number of values in a payload, each of which is a text to read. */
+export function countValues(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 1
+  return Object.values(value).reduce((sum: number, each) => sum + countValues(each), 0)
+}
+
 /**
  * A value as people read it: every name and every value, as text. What stands in an object or a list is indented
  * under its name, so that no name can pass for another one's place. Names such as `dueDate` are written as labels,

@@ -1,10 +1,11 @@
 import type { OrderChallenge, OrderKind, OrderPreview, OrderRequester } from '../client/index.ts'
 import { Countdown, minutesAndSeconds } from '../element/countdown.ts'
-import { describeDevice } from './device.ts'
+import { describeDevice, isProgram } from './device.ts'
 import { byId, element, fill } from './dom.ts'
 import type { HeldApproval } from './held-claim.ts'
-import { payloadView, readPayload } from './payload-view.ts'
+import { countValues, payloadView, readPayload } from './payload-view.ts'
 import type { ServiceClock } from './phone-calls.ts'
+import { type Who, whoView } from './who.ts'
 import type { Words } from './words.ts'
 
 const root = byId('request')
@@ -13,29 +14,32 @@ const compare = byId('compare')
 const start = byId('start')
 const rest = byId('review')
 const restTitle = byId('review-title')
+const payloadPlace = byId('payload')
+const bar = byId('choice').parentElement as HTMLElement
+const approveButton = byId<HTMLButtonElement>('approve-button')
 
 /** Who asks, as it is shown before the order is claimed and after. */
 type ShownRequester = Pick<OrderRequester, 'origin' | 'userAgent' | 'sameNetwork' | 'startedWithKey' | 'startedBy'>
 
 /**
  * The screen on which the user decides: who asks, from which device, what approving gives away, and the digits to
- * compare. Until the order is claimed, beneath them is the one button that claims it; then, in place of that button,
- * all else that is known, and the two answers. So nothing is read twice.
+ * compare; once the order is claimed, beneath them all else that is known. So nothing is read twice. The answers are in
+ * the bar at the bottom. "Approve" of a payload is live once its end has been in view and what is folded in it was
+ * opened: the last of many values may be the one that matters.
  */
 export class RequestScreen {
   readonly #words: Words
   readonly #clock: ServiceClock
   #issuedAt = 0
+  /** Number of values to sign that the user has not seen; 0 if there are none. */
+  #unread = 0
 
   constructor(words: Words, clock: ServiceClock) {
     this.#words = words
     this.#clock = clock
     addEventListener('resize', () => foldLongTexts(rest, words))
-  }
-
-  /** Keeps places for what the service is going to say. */
-  wait(): void {
-    root.ariaBusy = 'true'
+    // The order of the listeners: folded texts change what is in view.
+    for (const event of ['resize', 'scroll', 'click']) addEventListener(event, () => this.#look())
   }
 
   /** Fills in what the service says of an order that is not claimed. Returns the headline. */
@@ -45,20 +49,28 @@ export class RequestScreen {
 
   /** Leaves the button alone: the service did not say who asks. */
   fillNothing(): void {
-    root.ariaBusy = null
     for (const place of [asks, compare]) place.hidden = true
   }
 
   /** Fills in a challenge; `fromInbox` if it is of the user's inbox. Returns the headline. */
   fill(challenge: OrderChallenge, fromInbox: boolean): string {
-    const { kind, requester, confirmationCode, issuedAt, sessionAccount: account = '' } = challenge
-    const { origin } = requester
+    const { kind, requester, confirmationCode, issuedAt, sessionAccount: address } = challenge
+    const { origin, startedBy = '' } = requester
     const host = siteName(origin)
-    const titleOfKind = this.#fillTop(kind, requester, confirmationCode)
-    const title = fromInbox ? this.#words.say('review.inbox.title') : titleOfKind
-    fill(root, 'title', title)
-    if (fromInbox) fill(root, 'gives', this.#words.say('review.inbox.gives', { host }), host)
-    if (kind === 'link') fill(root, 'gives', this.#words.say('review.link.gives', { account, origin }), account, origin)
+    let title = this.#fillTop(kind, requester, confirmationCode)
+    if (fromInbox) {
+      // Who asks stands above the title.
+      const { startedBy: _, ...others } = requester
+      fillRequester(others, this.#words)
+      title = this.#words.say('review.inbox.title')
+      fill(root, 'title', title)
+      fill(root, 'asker', startedBy === '' ? host : this.#words.join(startedBy, host), startedBy, host)
+      fill(root, 'gives', this.#words.say('review.inbox.gives', { host }), host)
+    }
+    if (kind === 'link') {
+      fill(root, 'gives', this.#words.say('review.link.gives'))
+      byId('account').replaceChildren(whoView({ address }, this.#words))
+    }
     this.#issuedAt = issuedAt
     byId('asked').hidden = false
     this.#fillSayings(challenge)
@@ -84,6 +96,25 @@ export class RequestScreen {
     rest.hidden = false
     if (!isNew) restTitle.focus({ preventScroll: true })
     foldLongTexts(rest, this.#words)
+    this.#look()
+  }
+
+  /** Leaves what depends on how far the request has been read. */
+  leave(): void {
+    this.#unread = 0
+    rest.hidden = true
+    this.#look()
+  }
+
+  /** Looks how far the request has been read. */
+  #look(): void {
+    const edge = Math.min(innerHeight, bar.getBoundingClientRect().top) + 1
+    document.body.toggleAttribute('data-more', !rest.hidden && rest.getBoundingClientRect().bottom > edge)
+    const isFolded = payloadPlace.querySelector('.folding:not([data-opened]) + .unfold') !== null
+    if (!rest.hidden && !isFolded && payloadPlace.getBoundingClientRect().bottom <= edge) this.#unread = 0
+    approveButton.disabled = this.#unread > 0
+    const count = this.#words.number(this.#unread)
+    fill(bar, 'unread', this.#unread > 0 ? this.#words.say('payload.unread', { count }) : '')
   }
 
   /** Fills in the exact text, which depends on the account that signs it. */
@@ -103,13 +134,13 @@ export class RequestScreen {
 
   #fillTop(kind: OrderKind, requester: ShownRequester, confirmationCode: string | undefined): string {
     const words = this.#words
-    const title = words.say(`review.${kind}.title`)
-    root.ariaBusy = null
-    fill(root, 'title', title)
+    const site = siteName(requester.origin)
+    const title = words.say(`review.${kind}.title`, { site })
+    fill(root, 'title', title, site)
+    fill(root, 'asker', '')
     // Whose account a wallet is added to, only the challenge says.
     fill(root, 'gives', words.say(kind === 'link' ? 'start.text' : `review.${kind}.gives`))
     fill(root, 'startHint', words.say(kind === 'link' ? 'start.hint.link' : 'start.hint'))
-    asks.hidden = false
     fillRequester(requester, words)
     compare.hidden = confirmationCode === undefined
     fillDigits(byId('code'), confirmationCode ?? '')
@@ -131,10 +162,11 @@ export class RequestScreen {
   }
 
   #fillPayload({ payload, payloadAsWritten = payload }: OrderChallenge): void {
-    byId('payload').hidden = payload === undefined
+    payloadPlace.hidden = payload === undefined
     const { shown, nonce } = payloadAsWritten === undefined ? {} : readPayload(payloadAsWritten)
     fill(rest, 'nonce', nonce)
     if (shown === undefined) return
+    this.#unread = countValues(shown)
     rest.querySelector('[data-slot="payload"]')?.replaceChildren(payloadView(shown, this.#words))
   }
 }
@@ -142,14 +174,17 @@ export class RequestScreen {
 /** Fills the card of who asks. */
 function fillRequester(requester: ShownRequester, words: Words): void {
   const { origin, userAgent, sameNetwork, startedWithKey, startedBy } = requester
-  fill(root, 'origin', siteName(origin))
   // What a backend asks for by itself has no device.
   const devices = startedWithKey && userAgent === '' ? [] : [describeDevice(userAgent, words)]
   const names = startedBy === undefined ? [] : [words.say('review.asked-by', { name: startedBy })]
   fill(root, 'device', words.join(...names, ...devices))
+  // People sign in from browsers: a program in place of one is rare.
+  byId('asks-with').toggleAttribute('data-rare', !startedWithKey && isProgram(userAgent))
   const network = sameNetwork === undefined ? '' : words.say(sameNetwork ? 'network.same' : 'network.other')
   fill(root, 'network', network).dataset.same = String(sameNetwork)
-  fill(root, 'unverified', startedWithKey ? '' : words.say('review.unverified'))
+  const site = siteName(origin)
+  fill(root, 'unverified', startedWithKey ? '' : words.say('review.unverified', { host: site }), site)
+  asks.hidden = startedWithKey && devices.length + names.length === 0 && sameNetwork === undefined
 }
 
 /** A site as people know it: the host, or the whole origin if it is not https. */
@@ -188,6 +223,10 @@ interface Shown {
   readonly origin?: string | undefined
   /** The part of the title that no translation may change. */
   readonly exact?: string
+  /** Whose wallet signed. */
+  readonly who?: Who | undefined
+  /** What stands before that. */
+  readonly with?: string
 }
 
 /** Screen after an approval: the code to type on the computer, what the computer did, and the way to take it back. */
@@ -233,18 +272,20 @@ export class OutcomeScreen {
     const fromInbox = approved?.fromInbox === true
     if (fromInbox) this.#waiting = 'outcome.inbox.waiting'
     const text = words.say(fromInbox ? 'outcome.inbox.approved.text' : 'outcome.approved.text')
-    const stop = words.say('outcome.approved.not-me')
-    return this.#show({ stage: 'approved', title, text, stop, origin: approved?.origin })
+    const stop = words.say(fromInbox ? 'outcome.inbox.not-me' : 'outcome.approved.not-me')
+    return this.#show({ stage: 'approved', title, text, stop, origin: approved?.origin, who: approved?.who })
   }
 
   /** Shows that the computer has finished. Returns the headline. */
   showFinalized(approved: HeldApproval): string {
     const words = this.#words
-    const { kind, origin, fromInbox } = approved
+    const { kind, origin, fromInbox, who } = approved
     const name = fromInbox ? 'inbox' : kind
     const title = words.say(`outcome.${name}.title`)
     const stop = kind === 'sign' ? '' : words.say(`outcome.${kind}.not-me`)
-    return this.#show({ stage: 'finalized', title, text: words.say(`outcome.${name}.text`), stop, origin })
+    const by = kind === 'login' && who !== undefined ? words.say('outcome.login.with') : ''
+    const text = words.say(`outcome.${name}.text`)
+    return this.#show({ stage: 'finalized', title, text, stop, origin, who, with: by })
   }
 
   /** Shows that another browser, perhaps a wallet's, has taken the order over. Returns the headline. */
@@ -266,7 +307,7 @@ export class OutcomeScreen {
     fillDigits(byId('return-code'), '')
   }
 
-  #show({ stage, title, text, stop, origin, exact = '' }: Shown): string {
+  #show({ stage, title, text, stop, origin, exact = '', who, with: by = '' }: Shown): string {
     if (stage !== 'code') this.leave()
     this.#stage = stage
     outcomeRoot.dataset.stage = stage
@@ -274,6 +315,8 @@ export class OutcomeScreen {
     fill(outcomeRoot, 'outcome', title, exact)
     const about = origin && this.#words.join(siteName(origin), this.#words.time(this.#clock.now()))
     fill(outcomeRoot, 'outcomeAbout', about, origin === undefined ? '' : siteName(origin))
+    fill(outcomeRoot, 'outcomeWith', by)
+    byId('outcome-who').replaceChildren(...(who === undefined ? [] : [whoView(who, this.#words)]))
     fill(outcomeRoot, 'outcomeText', text)
     fill(outcomeRoot, 'stop', stop)
     this.#fillStatus()
@@ -315,6 +358,7 @@ function unfoldButton(text: HTMLElement, words: Words): HTMLButtonElement {
   button.setAttribute('aria-expanded', 'false')
   button.addEventListener('click', () => {
     const open = text.toggleAttribute('data-open')
+    text.toggleAttribute('data-opened', true)
     button.setAttribute('aria-expanded', String(open))
     button.textContent = words.say(open ? 'review.less' : 'review.more')
   })

@@ -63,7 +63,7 @@ export class Signing {
  * A wallet that keeps its last signature, so that a retry after a lost answer does not ask the user again. `forget`
  * makes it ask for another: the service refused the one that is kept.
  */
-export function remembering(wallet: Wallet): { readonly wallet: Wallet; readonly forget: () => void } {
+export function remembering(wallet: Wallet) {
   let signed: { readonly message: string; readonly answer: WalletSignature } | undefined
   const remembered = signingAs(wallet, async (message) => {
     // Read here, because a wallet may also answer with an error, which must not be kept.
@@ -77,5 +77,7 @@ export function remembering(wallet: Wallet): { readonly wallet: Wallet; readonly
     forget() {
       signed = undefined
     },
+    /** The address that the kept answer names, if it does. */
+    signedAddress: () => signed?.answer.address,
   }
 }

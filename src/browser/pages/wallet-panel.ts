@@ -14,6 +14,7 @@ import { byId, fill } from './dom.ts'
 import type { Page } from './open-page.ts'
 import { appsFor, asksFirst, obviousWallet, wantedWallets } from './page-wallet.ts'
 import { walletList } from './wallet-list.ts'
+import { whoView } from './who.ts'
 
 /** A wallet that is ready to sign. */
 export interface Choice {
@@ -23,8 +24,10 @@ export interface Choice {
   readonly forgetSignature: () => void
   /** Account that it is going to sign with, if its texts name that. */
   readonly account?: SigningAccount | undefined
-  /** Whether the order is for another wallet. */
-  readonly isForAnother: boolean
+  /** The address that the order is for, if that is another wallet's. */
+  readonly wanted?: string | undefined
+  /** The address in what it has signed, if that names one. */
+  readonly signedAddress: () => string | undefined
   /** Address that it is going to sign with, if known. */
   readonly address?: string | undefined
 }
@@ -162,13 +165,10 @@ export class WalletPanel {
     const next = this.#next
     const shown = this.#choice?.found ?? next
     const isChosen = this.#choice !== undefined
-    fill(root, 'wallet', shown?.name)
-    // All of it is with the exact text.
-    fill(root, 'account', shortAddress(this.#choice?.account?.address ?? ''))
     byId('signer').hidden = shown === undefined
-    // In an `<img>`, no image runs scripts.
-    const icons = shown?.icon === undefined ? [] : [Object.assign(new Image(20, 20), { alt: '', src: shown.icon })]
-    byId('signer-icon').replaceChildren(...icons)
+    const { account, address = account?.address, wanted } = this.#choice ?? {}
+    const rows = shown === undefined ? [] : [whoView({ ...shown, adapterId: shown.adapterId, address }, words)]
+    byId('signer-who').replaceChildren(...rows)
     chooser.hidden = shown !== undefined && !this.#isOpen
     const hasApps = (this.#list?.apps.length ?? 0) > 0
     const hasOwn = this.#finder?.wallets.some(({ kind }) => kind === 'page') === true
@@ -183,8 +183,10 @@ export class WalletPanel {
       isChosen && shown?.kind === 'window' ? words.say('wallet.window', { wallet: shown.name }) : '',
     )
     byId('demo-note').hidden = this.#choice?.found.kind !== 'demo'
-    const isForAnother = this.#choice?.isForAnother === true
-    fill(root, 'walletWarning', isForAnother ? words.say('wallet.for-another', { wallet: shown?.name ?? '' }) : '')
+    const isForAnother = wanted !== undefined
+    const expected = shortAddress(wanted ?? '')
+    const warning = words.say('wallet.for-another', { address: expected, wallet: shown?.name ?? '' })
+    fill(root, 'walletWarning', isForAnother ? warning : '', expected)
     byId('approve-button').hidden = !isChosen || isForAnother
     // The button leads to the list, and is hidden while the list is visible.
     useButton.hidden = isChosen ? !isForAnother : next === undefined && this.#isSeen

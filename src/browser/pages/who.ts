@@ -9,8 +9,10 @@ export interface Who {
   readonly adapterId?: string | undefined
   /** Absent if the wallet has not named it, as before it signs. */
   readonly address?: string | undefined
-  /** What the user calls the wallet. Default: the name of its kind. */
+  /** Name of the wallet. Default: the name of its kind. */
   readonly name?: string | undefined
+  /** Address of the wallet's own picture. Default: the mark of its kind. */
+  readonly icon?: string | undefined
 }
 
 /**
@@ -19,10 +21,12 @@ export interface Who {
  * offer the clipboard on https and localhost only; elsewhere the whole address can be selected. The page's style sheet
  * imports `style/who.css`.
  */
-export function whoView({ adapterId, address, name = adapterId && nameOfKind(adapterId) }: Who, words: Words) {
+export function whoView({ adapterId, address, icon, name = adapterId && nameOfKind(adapterId) }: Who, words: Words) {
   const root = element('div', 'who')
-  if (adapterId !== undefined) root.append(markOfKind(adapterId))
-  const text = element('p', '', element('span', 'strong', name ?? ''))
+  // In an `<img>`, no image runs scripts.
+  if (icon !== undefined) root.append(Object.assign(new Image(36, 36), { alt: '', src: icon, className: 'kind' }))
+  else if (adapterId !== undefined) root.append(markOfKind(adapterId))
+  const text = element('p', '', ...(name === undefined ? [] : [element('span', 'strong', name)]))
   root.append(text)
   if (address === undefined) return root
   const shown = element('bdi', 'mono', shortAddress(address))

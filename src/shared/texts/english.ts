@@ -14,7 +14,8 @@ import { signIn } from './english/sign-in.ts'
  * text the same placeholders. A text with a number, `{count}`, has a form for each plural category that its language
  * needs.
  *
- * Other programs know the approval page by its buttons: those in English begin with "Review", "Approve" and "Decline".
+ * Other programs know the approval page by its buttons: those in English begin with "Continue", "Not me", "Approve" and
+ * "Decline".
  */
 export const english = {
   ...approve,

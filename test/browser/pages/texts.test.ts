@@ -48,7 +48,8 @@ test.each(Object.entries(translations))(
 )
 
 test('the buttons by which other programs know the English page are named as settled', () => {
-  expect(english['start.button']).toMatch(/^Review/)
+  expect(english['start.button']).toMatch(/^Continue/)
+  expect(english['start.not-me']).toMatch(/^Not me/)
   expect(english['review.approve']).toMatch(/^Approve/)
   expect(english['review.decline']).toMatch(/^Decline/)
 })
@@ -87,10 +88,10 @@ test('the operator’s texts come before the built-in ones, a region’s before 
     const words = chooseWords(approveTexts, [language], operators)
     return [words.say('review.approve'), words.say('review.decline'), words.say('start.button')]
   }
-  expect(said('fr-FR')).toEqual(['Approuver', 'Refuser', 'Review the request'])
-  expect(said('fr-ca')).toEqual(['Approuver', 'Décliner', 'Review the request'])
-  expect(said('de')).toEqual(['Freigeben', 'Ablehnen', 'Anfrage prüfen'])
-  expect(said('nl')).toEqual(['Approve', 'Decline it', 'Review the request'])
+  expect(said('fr-FR')).toEqual(['Approuver', 'Refuser', 'Continue'])
+  expect(said('fr-ca')).toEqual(['Approuver', 'Décliner', 'Continue'])
+  expect(said('de')).toEqual(['Freigeben', 'Ablehnen', 'Weiter'])
+  expect(said('nl')).toEqual(['Approve', 'Decline it', 'Continue'])
 })
 
 test('times are as the language has them', () => {

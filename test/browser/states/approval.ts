@@ -42,11 +42,16 @@ async function signedIn(url: string): Promise<Record<string, string>> {
 
 const tap = (page: Page, id: string): Promise<void> => page.locator(`#${id}`).click()
 
+const loaves = {
+  kind: 'sign',
+  payload: JSON.stringify({ loaves: Array.from({ length: 200 }, (_, index) => `Loaf ${index + 1}`), note: 'Rye' }),
+}
+
 async function first({ serve, open }: StateParts, settings?: CountersignOptions, order?: object) {
   const [url, page] = [await serve(settings), await open(android)]
   const desktop = await start(url, order)
   await page.goto(desktop.order.claimUrl)
-  await page.locator('#request:not([aria-busy])').waitFor()
+  await page.locator('#request').waitFor()
   return { url, page, desktop }
 }
 
@@ -87,7 +92,7 @@ export const approvalStates: States = {
     const [url, page] = [await serve(), await open(android)]
     await page.route('**/cross-device/preview**', () => {})
     await page.goto((await start(url)).order.claimUrl)
-    await page.locator('#request[aria-busy]').waitFor()
+    await page.locator('#choice').waitFor()
     return page
   },
   review: async (parts) => (await review(parts)).page,
@@ -98,6 +103,7 @@ export const approvalStates: States = {
   },
   'adding a wallet': async (parts) => (await review(parts, {}, link)).page,
   'sign order': async (parts) => (await review(parts, {}, invoice)).page,
+  'sign order of many values': async (parts) => (await review(parts, {}, loaves)).page,
   async 'a title from right to left'(parts) {
     return (await review(parts, {}, { kind: 'login', displayTitle: 'تسجيل الدخول إلى المخبز الأخضر' })).page
   },
@@ -127,23 +133,23 @@ export const approvalStates: States = {
   continue: async (parts) => (await handOver(parts)).other,
   async continued(parts) {
     const { other } = await handOver(parts)
-    await tap(other, 'continue-button')
+    await tap(other, 'review-button')
     await other.locator('#review').waitFor()
     return other
   },
   async moved(parts) {
     const { page, other } = await handOver(parts)
-    await tap(other, 'continue-button')
+    await tap(other, 'review-button')
     await page.locator('#outcome').waitFor()
     return page
   },
   async 'link used up'(parts) {
     const { other, link } = await handOver(parts)
-    await tap(other, 'continue-button')
+    await tap(other, 'review-button')
     await other.locator('#review').waitFor()
     const third = await parts.open(android)
     await third.goto(link)
-    await tap(third, 'continue-button')
+    await tap(third, 'review-button')
     return await ended(third)
   },
   'return code': async (parts) => (await approve(parts, { confirmationCode: 'return' })).page,

@@ -51,7 +51,7 @@ test('every page and everything it is made of has all security headers', async (
   const { url } = await startService()
   const html = (await Promise.all([claimPath, signInPath].map(async (path) => (await fetch(url + path)).text()))).join()
   const assets = [...html.matchAll(/(?:src|href)="(\/[^"]+\.\w+)"/g)].map(([, path]) => String(path))
-  expect(assets).toHaveLength(4)
+  expect(assets.length).toBeGreaterThan(4)
   for (const path of ['/', claimPath, continuePath, signInPath, ...assets]) {
     const response = await fetch(url + path)
     expect(response.status, path).toBe(200)

@@ -30,7 +30,7 @@ export const account = {
   'account.add.later': `A wallet that you add now can approve requests of others only if they begin ${newWalletHours} hours later or more.`,
   'account.requests': 'Requests',
   'account.requests.count': 'Waiting for you: {count}',
-  'account.requests.none': 'Nothing waits for you.',
+  'account.requests.none': 'You’re all caught up.',
   'account.requests.open': 'Open your requests',
   'account.confirm': 'Confirm in {wallet}.',
   'account.remove': 'Remove',

@@ -4,24 +4,25 @@ export const approve = {
 
   'start.title': 'A request is waiting for you',
   'start.text': 'Check the details before you approve anything.',
-  'start.button': 'Review the request',
+  'start.button': 'Continue',
+  'start.not-me': 'Not me',
   'start.hint': 'Only continue if you’ve just scanned this code from your own computer.',
   'start.hint.link': 'Only continue if you’ve just started this on another device of your own.',
 
   'continue.eyebrow': 'From another browser',
-  'continue.title': 'Continue the request here?',
-  'continue.text': 'You opened it in another browser. If you continue here, that browser can only cancel it.',
-  'continue.button': 'Continue here',
+  'continue.title': 'Continue here?',
+  'continue.text': 'Your other browser can then only cancel.',
   'continue.hint': 'Only continue if you’ve just opened this page from your other browser yourself.',
   'continue.done': 'Continued from another browser',
 
   'network.same': 'On the same network as this phone',
-  'network.other': 'Not on this phone’s network',
+  'network.other': 'On another network, as on mobile data',
 
   'payload.title': 'What you sign',
   'payload.empty': 'empty',
   'payload.none': 'no entries',
   'payload.no-name': 'without a name',
+  'payload.unread': 'To approve, read to the end. Values: {count}',
 
   'compare.question': 'Does your computer show this code?',
   'compare.hint': 'If it shows a different code, or none, don’t approve.',
@@ -36,7 +37,7 @@ export const approve = {
   'remember.label': 'Remember this computer',
   'remember.hint': 'No code needed for 90 days. Only if it’s your own.',
 
-  'hand-over.button': 'Open in another browser',
+  'hand-over.button': 'Continue in another browser',
   'hand-over.label': 'Open this link in the other browser',
   'hand-over.hint':
     'This link works once and expires in a minute. Don’t share it: anyone who opens it can approve for you.',
@@ -51,14 +52,16 @@ export const approve = {
   'outcome.approved.text': 'Your computer continues by itself. You can close this page.',
   'outcome.approved.not-me': 'Not you? Cancel it',
   'outcome.login.title': 'Your computer is signed in',
-  'outcome.login.text': 'It’s signed in as you. You can close this page.',
+  'outcome.login.with': 'Signed in with',
+  'outcome.login.text': 'You can close this page.',
   'outcome.login.not-me': 'Not you? Sign that computer out',
-  'outcome.sign.title': 'Your computer has the signature',
-  'outcome.sign.text': 'The site got your wallet’s signature. You can close this page.',
+  'outcome.sign.title': 'Signed',
+  'outcome.sign.text': 'The site has your wallet’s signature. You can close this page.',
   'outcome.link.title': 'Your wallet is added',
   'outcome.link.text': 'From now on, it opens that account. Sign in with it once to try it. You can close this page.',
   'outcome.link.not-me': 'Not your account? Remove the wallet',
   'outcome.inbox.approved.text': 'The site that asked continues by itself. You can close this page.',
+  'outcome.inbox.not-me': 'Changed your mind? Cancel it',
   'outcome.inbox.waiting': 'Waiting for the site …',
   'outcome.inbox.title': 'The site has your approval',
   'outcome.inbox.text': 'It got your wallet’s signature for this request. You can close this page.',
@@ -68,6 +71,8 @@ export const approve = {
 
   'ending.declined.title': 'Declined',
   'ending.declined.text': 'Nothing was shared. You can close this page.',
+  'ending.left.title': 'You didn’t continue',
+  'ending.left.text': 'Nothing was shared. You can close this page.',
   'ending.stopped.title': 'Cancelled',
   'ending.stopped.text': 'Nothing was shared. You can close this page.',
   'ending.session-ended.title': 'Signed out',
@@ -137,5 +142,5 @@ export const approve = {
   'ending.inbox-signed.text':
     'The site already has the signature. If you didn’t mean to approve, tell the site that asked.',
   'ending.inbox': 'Your requests',
-  'ending.account': 'Open your account',
+  'ending.account': 'Your account',
 } as const

@@ -16,7 +16,7 @@ export const common = {
   'notice.EVM_RPC_UNAVAILABLE': 'Your smart-contract wallet can’t be checked at the moment. Try again shortly.',
   'notice.RATE_LIMITED': 'Too many requests came from your network. Wait a moment, then try again.',
   'notice.contract-checks':
-    'A smart-contract wallet is checked at most three times for one request. Use another wallet, or get a new code on your computer.',
+    'That was the third try with this wallet. Use another wallet, or get a new code on your computer.',
   'notice.INTERNAL': 'The service had an error. Try again.',
   'notice.WALLET_DECLINED': 'You declined in your wallet. Nothing was signed.',
   'notice.WALLET_CLOSED': 'The wallet closed without an answer. Nothing was signed.',

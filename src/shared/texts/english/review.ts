@@ -2,19 +2,17 @@ import { newWalletHours } from '../../orders.ts'
 
 /** Texts of a request, which the approval page shows, and some of them the demo. */
 export const review = {
-  'review.login.title': 'Sign in on another device?',
-  'review.login.gives': 'Anyone using that computer will be signed in as you.',
-  'review.sign.title': 'Sign with your wallet?',
+  'review.login.title': 'Sign in to {site}?',
+  'review.login.gives': 'Anyone at that computer is then signed in as you.',
+  'review.sign.title': 'Sign for {site}?',
   'review.sign.gives': 'That computer will get your wallet’s signature.',
-  'review.link.title': 'Add your wallet to an account?',
-  'review.link.gives':
-    'Add this wallet to the account {account} at {origin}? From then on, signing in with this wallet opens that account. Continue only if the account is yours.',
+  'review.link.title': 'Add your wallet to an account at {site}?',
+  'review.link.gives': 'This wallet will open the account below. Continue only if that account is yours.',
   'review.inbox.title': 'Approve this request?',
   'review.inbox.gives': '{host} gets your wallet’s signature, for exactly what you see here.',
   'review.inbox.wrong-wallet': `Use another wallet of your account. One that you added less than ${newWalletHours} hours before the request doesn’t count. Nothing was approved.`,
   'review.asked-by': 'Asked by {name}',
-  'review.asks': 'Requested by',
-  'review.unverified': 'Not verified: were you just on this site?',
+  'review.unverified': 'Were you just on {host}?',
   'review.says.computer': 'Message from the site:',
   'review.says.site': 'Message from {host}:',
   'review.more': 'Show more',

@@ -5,25 +5,25 @@ export const approve: Readonly<Record<keyof typeof english, string>> = {
 
   'start.title': 'Eine Anfrage wartet auf dich',
   'start.text': 'Prüfe die Angaben, bevor du etwas bestätigst.',
-  'start.button': 'Anfrage prüfen',
+  'start.button': 'Weiter',
+  'start.not-me': 'Nicht ich',
   'start.hint': 'Mach nur weiter, wenn du den Code gerade von deinem eigenen Computer gescannt hast.',
   'start.hint.link': 'Mach nur weiter, wenn du das gerade auf einem anderen Gerät von dir begonnen hast.',
 
   'continue.eyebrow': 'Aus einem anderen Browser',
-  'continue.title': 'Die Anfrage hier fortsetzen?',
-  'continue.text':
-    'Du hast sie in einem anderen Browser geöffnet. Wenn du hier weitermachst, kannst du sie dort nur noch abbrechen.',
-  'continue.button': 'Hier fortsetzen',
+  'continue.title': 'Hier fortsetzen?',
+  'continue.text': 'Im anderen Browser kannst du dann nur noch abbrechen.',
   'continue.hint': 'Mach nur weiter, wenn du diese Seite gerade selbst aus deinem anderen Browser geöffnet hast.',
   'continue.done': 'Fortgesetzt aus einem anderen Browser',
 
   'network.same': 'Im selben Netz wie dieses Handy',
-  'network.other': 'Nicht im Netz dieses Handys',
+  'network.other': 'In einem anderen Netz, etwa über mobile Daten',
 
   'payload.title': 'Was du signierst',
   'payload.empty': 'leer',
   'payload.none': 'keine Einträge',
   'payload.no-name': 'ohne Namen',
+  'payload.unread': 'Zum Bestätigen bis zum Ende lesen. Werte: {count}',
 
   'compare.question': 'Zeigt dein Computer diesen Code?',
   'compare.hint': 'Zeigt er einen anderen oder keinen Code, dann bestätige nicht.',
@@ -38,7 +38,7 @@ export const approve: Readonly<Record<keyof typeof english, string>> = {
   'remember.label': 'Diesen Computer merken',
   'remember.hint': '90 Tage lang kein Code nötig. Nur wenn es dein eigener ist.',
 
-  'hand-over.button': 'In anderem Browser öffnen',
+  'hand-over.button': 'In anderem Browser fortsetzen',
   'hand-over.label': 'Öffne diesen Link im anderen Browser',
   'hand-over.hint':
     'Der Link gilt einmal und nur eine Minute. Gib ihn nicht weiter: Wer ihn öffnet, kann für dich bestätigen.',
@@ -53,9 +53,10 @@ export const approve: Readonly<Record<keyof typeof english, string>> = {
   'outcome.approved.text': 'Auf deinem Computer geht es von selbst weiter. Du kannst diese Seite schließen.',
   'outcome.approved.not-me': 'Warst du das nicht? Abbrechen',
   'outcome.login.title': 'Dein Computer ist angemeldet',
-  'outcome.login.text': 'Er ist mit deinem Konto angemeldet. Du kannst diese Seite schließen.',
+  'outcome.login.with': 'Angemeldet mit',
+  'outcome.login.text': 'Du kannst diese Seite schließen.',
   'outcome.login.not-me': 'Warst du das nicht? Computer abmelden',
-  'outcome.sign.title': 'Dein Computer hat die Signatur',
+  'outcome.sign.title': 'Signiert',
   'outcome.sign.text': 'Die Website hat die Signatur deiner Wallet. Du kannst diese Seite schließen.',
   'outcome.link.title': 'Deine Wallet ist hinzugefügt',
   'outcome.link.text':
@@ -63,6 +64,7 @@ export const approve: Readonly<Record<keyof typeof english, string>> = {
   'outcome.link.not-me': 'Nicht dein Konto? Wallet entfernen',
   'outcome.inbox.approved.text':
     'Die Website, die gefragt hat, macht von selbst weiter. Du kannst diese Seite schließen.',
+  'outcome.inbox.not-me': 'Anders überlegt? Abbrechen',
   'outcome.inbox.waiting': 'Warte auf die Website …',
   'outcome.inbox.title': 'Die Website hat deine Bestätigung',
   'outcome.inbox.text':
@@ -73,6 +75,8 @@ export const approve: Readonly<Record<keyof typeof english, string>> = {
 
   'ending.declined.title': 'Abgelehnt',
   'ending.declined.text': 'Es wurde nichts weitergegeben. Du kannst diese Seite schließen.',
+  'ending.left.title': 'Du hast nicht weitergemacht',
+  'ending.left.text': 'Es wurde nichts weitergegeben. Du kannst diese Seite schließen.',
   'ending.stopped.title': 'Abgebrochen',
   'ending.stopped.text': 'Es wurde nichts weitergegeben. Du kannst diese Seite schließen.',
   'ending.session-ended.title': 'Der Computer ist abgemeldet',
@@ -133,7 +137,7 @@ export const approve: Readonly<Record<keyof typeof english, string>> = {
   'ending.inbox-expired-signing.text': 'Es wurde nichts bestätigt. Fragt deine Wallet noch, lehne dort ab.',
   'ending.inbox-not-finished.title': 'Deine Bestätigung wurde nicht rechtzeitig verwendet',
   'ending.inbox-not-finished.text':
-    'Die Website hat nicht weitergemacht. Wird sie noch gebraucht, kann die Website noch einmal fragen.',
+    'Die Website hat nicht geantwortet. Wird sie noch gebraucht, kann die Website noch einmal fragen.',
   'ending.inbox-over.title': 'Diese Anfrage ist vorbei',
   'ending.inbox-over.text':
     'Sie wurde beantwortet oder zurückgezogen, ist abgelaufen oder für ein anderes Konto. Du kannst diese Seite schließen.',
@@ -150,5 +154,5 @@ export const approve: Readonly<Record<keyof typeof english, string>> = {
   'ending.inbox-signed.text':
     'Die Website hat die Signatur schon. Wolltest du nicht bestätigen, sag es der Website, die gefragt hat.',
   'ending.inbox': 'Deine Anfragen',
-  'ending.account': 'Konto öffnen',
+  'ending.account': 'Dein Konto',
 }

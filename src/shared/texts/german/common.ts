@@ -20,7 +20,7 @@ export const common: Readonly<Record<keyof typeof english, string>> = {
     'Deine Smart-Contract-Wallet lässt sich gerade nicht prüfen. Versuche es gleich noch einmal.',
   'notice.RATE_LIMITED': 'Aus deinem Netz kamen zu viele Anfragen. Warte einen Moment und versuche es noch einmal.',
   'notice.contract-checks':
-    'Smart-Contract-Wallets werden für eine Anfrage höchstens dreimal geprüft. Verwende eine andere Wallet, oder hol dir am Computer einen neuen Code.',
+    'Das war der dritte Versuch mit dieser Wallet. Verwende eine andere Wallet, oder hol dir am Computer einen neuen Code.',
   'notice.INTERNAL': 'Der Dienst hatte einen Fehler. Versuche es noch einmal.',
   'notice.WALLET_DECLINED': 'Du hast in deiner Wallet abgelehnt. Es wurde nichts signiert.',
   'notice.WALLET_CLOSED': 'Die Wallet wurde ohne Antwort geschlossen. Es wurde nichts signiert.',

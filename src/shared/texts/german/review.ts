@@ -2,19 +2,17 @@ import { newWalletHours } from '../../orders.ts'
 import type { review as english } from '../english/review.ts'
 
 export const review: Readonly<Record<keyof typeof english, string>> = {
-  'review.login.title': 'Auf einem anderen Gerät anmelden?',
-  'review.login.gives': 'Wer diesen Computer benutzt, ist dann mit deinem Konto angemeldet.',
-  'review.sign.title': 'Mit deiner Wallet signieren?',
+  'review.login.title': 'Bei {site} anmelden?',
+  'review.login.gives': 'Wer an diesem Computer sitzt, ist dann mit deinem Konto angemeldet.',
+  'review.sign.title': 'Für {site} signieren?',
   'review.sign.gives': 'Der Computer bekommt die Signatur deiner Wallet.',
-  'review.link.title': 'Deine Wallet zu einem Konto hinzufügen?',
-  'review.link.gives':
-    'Diese Wallet zum Konto {account} bei {origin} hinzufügen? Wenn du dich danach mit ihr anmeldest, öffnet sich dieses Konto. Mach nur weiter, wenn es deins ist.',
+  'review.link.title': 'Deine Wallet zu einem Konto bei {site} hinzufügen?',
+  'review.link.gives': 'Diese Wallet öffnet dann das Konto hier unten. Mach nur weiter, wenn es deins ist.',
   'review.inbox.title': 'Diese Anfrage bestätigen?',
   'review.inbox.gives': '{host} bekommt die Signatur deiner Wallet, genau für das, was du hier siehst.',
   'review.inbox.wrong-wallet': `Nimm eine andere Wallet deines Kontos. Eine, die du weniger als ${newWalletHours} Stunden vor der Anfrage hinzugefügt hast, zählt nicht. Es wurde nichts bestätigt.`,
   'review.asked-by': 'Angefragt von {name}',
-  'review.asks': 'Anfrage von',
-  'review.unverified': 'Nicht geprüft: Warst du gerade auf dieser Website?',
+  'review.unverified': 'Warst du gerade auf {host}?',
   'review.says.computer': 'Nachricht der Website:',
   'review.says.site': 'Nachricht von {host}:',
   'review.more': 'Mehr anzeigen',
@@ -31,5 +29,5 @@ export const review: Readonly<Record<keyof typeof english, string>> = {
   'review.approve': 'Bestätigen',
   'review.decline': 'Ablehnen',
   'review.expires': 'Läuft in {time} ab',
-  'review.expires.signing': 'Deine Wallet hat noch {time}',
+  'review.expires.signing': 'Noch {time} zum Signieren',
 }
