@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { callTime, TimeLimitError, timeLimitMs } from '../reconnecting-link.ts'
 
 /** Most statements of one kind at once. Further steps wait for one of them, and go out together. */
-const mostAtOnce = 2
+const mostAtOnce = 4
 
 /** Time in milliseconds after which a statement is slow, such as one behind a lock: further steps do not wait for it. */
 const slowMs = 50
