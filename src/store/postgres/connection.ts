@@ -233,6 +233,8 @@ export class Listener implements Linked {
   readonly #client: Client
   readonly #timer: NodeJS.Timeout
   readonly #lose: (reason: unknown) => void
+  /** Resolves once no statement runs: pg takes one at a time. */
+  #idle: Promise<unknown> = Promise.resolve()
 
   private constructor(client: Client) {
     this.#client = client
@@ -272,8 +274,10 @@ export class Listener implements Linked {
 
   /** Runs a statement. If no answer comes in time, the connection is closed. */
   async run<Row extends object>({ name, text }: Statement, values: readonly unknown[]): Promise<QueryResult<Row>> {
+    const answer = this.#idle.then(() => this.#client.query<Row>({ name, text, values: [...values] }))
+    this.#idle = answer.catch(() => undefined)
     try {
-      return await withinTimeLimit(this.#client.query<Row>({ name, text, values: [...values] }))
+      return await withinTimeLimit(answer)
     } catch (error) {
       if (!isAnswer(error)) this.close()
       throw error
