@@ -2,6 +2,7 @@ import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { clientsFile, discover, request, shop } from '../oidc/support.ts'
 import { startService } from '../support/service.ts'
+import { usual, windows } from './approval-steps.ts'
 import { Desktop } from './desktop.ts'
 import { signIn } from './flows.ts'
 import { Ask, asking, signInUser } from './inbox-steps.ts'
@@ -15,12 +16,12 @@ const lateMs = 600
 const pages: Readonly<Record<string, (page: Page) => Promise<string>>> = {
   async 'approval page'(page) {
     const { url } = await startService()
-    await page.goto((await Desktop.start(url)).order.claimUrl)
+    await page.goto((await Desktop.start(url, usual, { headers: { 'user-agent': windows } })).order.claimUrl)
     return '#code'
   },
   async 'approval page of a sign order'(page) {
     const { url } = await startService({ appName: 'Green Bakery', trustProxy: 1 })
-    const headers = { 'x-forwarded-for': '198.51.100.1' }
+    const headers = { 'x-forwarded-for': '198.51.100.1', 'user-agent': windows }
     await page.setExtraHTTPHeaders({ 'x-forwarded-for': '203.0.113.7' })
     await page.goto((await Desktop.start(url, { kind: 'sign', payload: '{"loaves":12}' }, { headers })).order.claimUrl)
     return '#code'
