@@ -9,6 +9,10 @@ export interface Answer {
   readonly json: any
 }
 
+export function codeOf({ status, json }: Answer): [status: number, code: string | undefined] {
+  return [status, json.code]
+}
+
 /** The server's own origin in tests without a port. */
 export const ownOrigin = 'http://localhost:3000'
 

@@ -3,7 +3,7 @@ import { Signer } from '../core/order/support.ts'
 import { makeComputer, type TestComputer } from '../support/computer.ts'
 import { memoryStore } from '../support/memory-store.ts'
 import { type AccountWallet, accountAdapter, makeAccountWallet } from './account-wallet.ts'
-import { type Answer, answered, bearerOf, call, countRows, linkProofOf, ownOrigin, signIn } from './calls.ts'
+import { type Answer, answered, bearerOf, call, codeOf, countRows, linkProofOf, ownOrigin, signIn } from './calls.ts'
 import { type Auth, type AuthServerOptions, makeAuth } from './support.ts'
 
 const adapters = ['ed25519', accountAdapter] as const
@@ -52,10 +52,6 @@ async function unlink(auth: Auth, wallet: AccountWallet, user: Answer): Promise<
     ({ accountId }) => accountId === caip10(wallet).toLowerCase(),
   )
   await answered(call(auth, '/unlink-account', { accountId: account?.id }, bearerOf(user)))
-}
-
-function codeOf({ status, json }: Answer): [status: number, code: string | undefined] {
-  return [status, json.code]
 }
 
 const caip10 = ({ account: { address, chainId } }: AccountWallet): string => `eip155:${chainId}:${address}`

@@ -5,6 +5,7 @@ import {
   approvedOrder,
   bearerOf,
   call,
+  codeOf,
   cookieOf,
   countRows,
   linkProofOf,
@@ -20,10 +21,6 @@ const password = 'correct horse battery'
 /** Asks for a challenge for adding a wallet. */
 async function linkNonce(auth: Auth, headers: Record<string, string>): Promise<Answer> {
   return await call(auth, '/wallet/nonce', { purpose: 'link' }, headers)
-}
-
-function codeOf({ status, json }: Answer): [status: number, code: string | undefined] {
-  return [status, json.code]
 }
 
 /** Makes a session older than it is. */

@@ -1,12 +1,11 @@
 import { once } from 'node:events'
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import https from 'node:https'
 import { type AddressInfo, createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { UsageError } from '../../src/commands/command-line.ts'
 import { type Check, ok, problem, type Result, runChecks, warning } from '../../src/commands/doctor/check.ts'
 import { checks } from '../../src/commands/doctor/checks.ts'
@@ -22,7 +21,7 @@ import { clockAhead } from '../support/redis-clock.ts'
 import { freePort, RedisServer } from '../support/redis-server.ts'
 import { startService } from '../support/service.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
-import { temporaryFolder } from '../support/temporary-folder.ts'
+import { folderOfFile, temporaryFolder } from '../support/temporary-folder.ts'
 
 const secret = 'a-secret-for-tests-and-for-nothing-else'
 
@@ -88,9 +87,8 @@ function expectOneProblem(report: Report, check: string, saw: RegExp, fix: RegEx
 
 let folder: string
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'countersign-doctor-'))
+  folder = folderOfFile()
 })
-afterAll(async () => await rm(folder, { recursive: true, force: true }))
 
 /** A TCP server that answers each chunk with a text, or never. */
 async function startServer(answer?: string): Promise<number> {

@@ -1,14 +1,13 @@
 import { spawn } from 'node:child_process'
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { closeSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
-import { afterAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { folderOfFile } from '../support/temporary-folder.ts'
 
 const program = fileURLToPath(new URL('./log-output-process.ts', import.meta.url))
-const folder = mkdtempSync(join(tmpdir(), 'countersign-log-'))
-afterAll(() => rmSync(folder, { recursive: true }))
+const folder = folderOfFile()
 const lines = Array.from({ length: 500 }, (_, i) => `line ${i}`)
 
 /**

@@ -1,14 +1,13 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
-import { afterAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { verifyCommand } from '../../src/commands/verify.ts'
 import { type Ran, runHere, runMain } from '../support/command.ts'
 import { accepted, inCamelCase, refused } from '../support/proofs.ts'
+import { folderOfFile } from '../support/temporary-folder.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'countersign-verify-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const folder = folderOfFile()
 
 /** Runs the command in this process. */
 function run(args: readonly string[], stdin: string | Iterable<Uint8Array> = ''): Promise<Ran> {

@@ -1,7 +1,6 @@
 import { chown, cp, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { connect, shop } from '../oidc/support.ts'
 import { signInClients } from '../support/clients.ts'
 import { buildImage, type Container, type Image, runContainer } from '../support/dockerfile.ts'
@@ -10,17 +9,17 @@ import { hasPart } from '../support/optional.ts'
 import { freePort } from '../support/redis-server.ts'
 import { readFromRoot, root } from '../support/repository.ts'
 import { rest } from '../support/rest.ts'
+import { folderOfFile } from '../support/temporary-folder.ts'
 
 describe.skipIf(!hasPart('overlay mounts') || !hasPart('npm registry'))('the image of the Dockerfile', () => {
   let folder: string
   let image: Image
 
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'countersign-image-'))
+    folder = folderOfFile()
     image = await buildImage(root, folder)
     // All packages are installed, built with, and pruned.
   }, 900_000)
-  afterAll(() => rm(folder, { recursive: true, force: true }))
 
   /** An empty volume as Docker makes it: with owner and mode of the folder in the image. */
   async function volume(): Promise<string> {

@@ -1,17 +1,15 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { hasPart } from '../support/optional.ts'
+import { folderOfFile } from '../support/temporary-folder.ts'
 
 /** The package of the program for this machine; the one that is called `bun` downloads it in a script. */
 const bun = {
   package: `@oven/bun-${process.platform}-${process.arch === 'arm64' ? 'aarch64' : 'x64'}`,
   version: '1.4.5',
 }
-const folder = mkdtempSync(join(tmpdir(), 'countersign-bun-'))
-afterAll(() => rmSync(folder, { recursive: true }))
+const folder = folderOfFile()
 
 test.skipIf(!hasPart('npm registry'))('Bun does not start the port of its own, and says in one line what to do', () => {
   const packages = [`${bun.package}@${bun.version}`]

@@ -1,13 +1,13 @@
 import { toJson } from '@bufbuild/protobuf'
-import { ConnectError, createClient } from '@connectrpc/connect'
+import { createClient } from '@connectrpc/connect'
 import { createConnectTransport } from '@connectrpc/connect-web'
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { IntrospectSessionResponseSchema, SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
-import { ErrorInfoSchema } from '../../gen/server/google/rpc/error_details_pb.ts'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { openOnOurClock } from '../core/order/support.ts'
 import { makeComputer, type TestComputer } from '../support/computer.ts'
 import { bearer, okay, type RestAnswer, rest } from '../support/rest.ts'
+import { reasonOf } from '../support/rpc-answer.ts'
 import { startService } from '../support/service.ts'
 import { temporaryStore } from '../support/temporary-folder.ts'
 import { makeWallet, type TestWallet } from '../support/wallet.ts'
@@ -111,13 +111,6 @@ async function needsCode(
 /** The known computers that a session is shown. */
 async function listOf(url: string, token: string): Promise<{ id: string; current: boolean; userAgent: string }[]> {
   return okay(await rest(url, '/computers', undefined, bearer(token))).computers
-}
-
-async function reasonOf(call: Promise<unknown>): Promise<string | undefined> {
-  return await call.then(
-    () => undefined,
-    (error) => ConnectError.from(error).findDetails(ErrorInfoSchema)[0]?.reason,
-  )
 }
 
 afterEach(() => void vi.useRealTimers())

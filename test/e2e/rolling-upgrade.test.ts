@@ -1,15 +1,15 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync, symlinkSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { runCommand } from '../../src/commands/command.ts'
 import { makeComputer } from '../support/computer.ts'
 import { rest } from '../support/rest.ts'
 import { type ServiceProcess, spawnService } from '../support/service.ts'
 import { redisUrl } from '../support/stores.ts'
+import { folderOfFile } from '../support/temporary-folder.ts'
 import { makeWallet, proofOf, type TestWallet } from '../support/wallet.ts'
 
 /** The commit of the release before this one. There is none yet, so this commit takes its place. */
@@ -22,8 +22,7 @@ if (!hasFormerRelease) {
   process.stderr.write(`SKIPPED: the tests of rolling upgrades, because commit ${formerRelease} is not in this clone\n`)
 }
 
-const folder = mkdtempSync(join(tmpdir(), 'countersign-releases-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const folder = folderOfFile()
 beforeAll(() => {
   if (!hasFormerRelease) return
   const files = execFileSync('git', [...git, 'archive', formerRelease, 'src', 'gen', 'package.json'], {

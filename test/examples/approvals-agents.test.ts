@@ -1,11 +1,11 @@
-import { cp, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cp, symlink, writeFile } from 'node:fs/promises'
 import { delimiter, dirname, join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { run } from '../support/command.ts'
 import { root } from '../support/repository.ts'
+import { folderOfFile } from '../support/temporary-folder.ts'
 
-const clone = await mkdtemp(join(tmpdir(), 'countersign-agents-'))
+const clone = folderOfFile()
 const env = { ...process.env, PATH: [dirname(process.execPath), process.env.PATH].join(delimiter) }
 const minuteMs = 60_000
 
@@ -15,7 +15,6 @@ beforeAll(async () => {
   await cp(join(root, 'package.json'), join(clone, 'package.json'))
   await cp(join(root, 'examples/approvals'), join(clone, 'examples/approvals'), { recursive: true })
 })
-afterAll(() => rm(clone, { recursive: true, force: true }))
 
 async function runExample(name: string): Promise<string[]> {
   const { stdout } = await run('npm', ['run', '--silent', name, '--', '--approve'], { cwd: clone, env })

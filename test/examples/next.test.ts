@@ -1,10 +1,9 @@
 import { spawn } from 'node:child_process'
-import { cp, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cp } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { packPackage } from '../../scripts/pack.ts'
 import { addressOf, reviewOnPhone } from '../browser/flows.ts'
 import { useBrowser } from '../browser/support.ts'
@@ -16,9 +15,10 @@ import { freePort } from '../support/redis-server.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { namedFiles, writeFiles } from '../support/snippets.ts'
+import { folderOfFile } from '../support/temporary-folder.ts'
 import { minuteMs, environment as ownNode } from './tools.ts'
 
-const folder = await mkdtemp(join(tmpdir(), 'countersign-next-'))
+const folder = folderOfFile()
 const application = join(folder, 'application')
 const next = join(application, 'node_modules/next/dist/bin/next')
 
@@ -34,7 +34,6 @@ beforeAll(async () => {
   await writeFiles(application, new Map([...files].filter(([path]) => /^(app\/|proxy)/.test(path))))
   await run(process.execPath, [next, 'build'], { cwd: application, env: environment, timeout: 10 * minuteMs })
 }, 20 * minuteMs)
-afterAll(() => rm(folder, { recursive: true, force: true }))
 
 /** Starts the application. It may answer only later. */
 async function startNext(command: string, others: Readonly<Record<string, string>> = {}): Promise<string> {

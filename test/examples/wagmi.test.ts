@@ -1,14 +1,14 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { packPackage } from '../../scripts/pack.ts'
 import { provokes, useBrowser } from '../browser/support.ts'
 import { run } from '../support/command.ts'
 import { DappWallet } from '../support/dapp-wallet.ts'
 import { startService } from '../support/service.ts'
 import { namedFiles, writeFiles } from '../support/snippets.ts'
+import { folderOfFile } from '../support/temporary-folder.ts'
 import { environment, minuteMs, serveFolder } from './tools.ts'
 
 /** Newest versions: RainbowKit is for wagmi 2, AppKit and wagmi alone are at wagmi 3. */
@@ -33,7 +33,7 @@ import { siwx } from 'countersign/client/siwe'
 export const config: SIWXConfig = siwx(createCountersignClient())
 `
 
-const root = await mkdtemp(join(tmpdir(), 'countersign-wagmi-'))
+const root = folderOfFile()
 const sources = await namedFiles('docs/wagmi.md')
 
 /** Installs each stack once, as few other things as its dapps need, and has tsc check them. */
@@ -54,7 +54,6 @@ beforeAll(async () => {
     await run(process.execPath, ['node_modules/typescript/bin/tsc', '-p', '.'], options)
   }
 }, 30 * minuteMs)
-afterAll(() => rm(root, { recursive: true, force: true }))
 
 const html = `<!doctype html><meta charset="utf-8"><title>Tulip Shop</title>
 <body><div id="root"></div><script type="module" src="main.tsx"></script>`

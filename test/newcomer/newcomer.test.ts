@@ -1,10 +1,9 @@
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { copyFile, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, mkdtemp, readFile, symlink, writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { packPackage } from '../../scripts/pack.ts'
 import { approvedHeading, reviewOnPhone } from '../browser/flows.ts'
 import { hasBrowser, provokes, useBrowser } from '../browser/support.ts'
@@ -14,6 +13,7 @@ import { hasPart } from '../support/optional.ts'
 import { pageValues } from '../support/page-values.ts'
 import { readFromRoot, root } from '../support/repository.ts'
 import { rest } from '../support/rest.ts'
+import { folderOfFile } from '../support/temporary-folder.ts'
 import { makeWallet, proofOf } from '../support/wallet.ts'
 import { Terminal } from './terminal.ts'
 
@@ -34,12 +34,11 @@ let clone = ''
 const ports = new Map<number, number>()
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'countersign-newcomer-'))
+  folder = folderOfFile()
   clone = join(folder, 'clone')
   if (canStart) await run('git', ['clone', '--quiet', root, clone])
   for (const port of [8080, 3000]) ports.set(port, (await listenOnce(port)) ?? (await listenOnce(0)) ?? 0)
 })
-afterAll(() => rm(folder, { recursive: true, force: true }))
 
 /** The port, or the one that the system chose for 0, if it is free; `undefined` if it is taken. */
 async function listenOnce(port: number): Promise<number | undefined> {

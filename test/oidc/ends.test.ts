@@ -1,8 +1,5 @@
-import { createClient } from '@connectrpc/connect'
-import { createConnectTransport } from '@connectrpc/connect-web'
 import * as client from 'openid-client'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
 import { openStore } from '../../src/store/open.ts'
 import { administrationOn } from '../core/users/support.ts'
 import { rest } from '../support/rest.ts'
@@ -14,9 +11,11 @@ import {
   contentOf,
   decide,
   discover,
+  elsewhere,
   pass,
   refusalOf,
   request,
+  sessionsOf,
   shop,
   signInByOrder,
   startIssuer,
@@ -51,15 +50,6 @@ async function connected() {
 }
 
 type Connected = Awaited<ReturnType<typeof connected>>
-
-/** Headers of another session of the user, which a direct sign-in made. */
-async function elsewhere({ url, wallet }: Connected): Promise<Record<string, string>> {
-  return bearer((await new Browser(url).signIn(wallet)).token)
-}
-
-function sessionsOf({ url }: Connected) {
-  return createClient(SessionService, createConnectTransport({ baseUrl: url }))
-}
 
 function identityOf({ publicKeyHex, address }: TestWallet) {
   return { adapterId: 'nimiq', subject: publicKeyHex, publicKeyHex, address }

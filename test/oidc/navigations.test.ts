@@ -4,12 +4,9 @@ import type { CountersignOptions } from '../../src/service/config.ts'
 import { navigate } from '../support/navigate.ts'
 import { inMemory } from '../support/ordinary-store.ts'
 import { makeWallet } from '../support/wallet.ts'
-import { asked, Browser, contentOf, decide, shop, startIssuer } from './support.ts'
+import { asked, Browser, contentOf, decide, shop, startIssuer, times } from './support.ts'
 
 const base = '/api/auth/oidc'
-
-const times = <Result>(count: number, make: (index: number) => Promise<Result>): Promise<Result[]> =>
-  Promise.all(Array.from({ length: count }, (_unused, index) => make(index)))
 
 describe('a browser', () => {
   const own = ({ cookies }: Browser) => [...cookies.values()].filter(({ name }) => name.includes('countersign_oidc'))

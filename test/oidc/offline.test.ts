@@ -1,8 +1,5 @@
-import { createClient } from '@connectrpc/connect'
-import { createConnectTransport } from '@connectrpc/connect-web'
 import * as client from 'openid-client'
 import { describe, expect, test, vi } from 'vitest'
-import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
 import { type AuditEvent, openStore } from '../../src/index.ts'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { administrationOn } from '../core/users/support.ts'
@@ -15,9 +12,11 @@ import {
   bearer,
   contentOf,
   discover,
+  elsewhere,
   open,
   pass,
   refusalOf,
+  sessionsOf,
   shop,
   signedIn,
   signInByOrder,
@@ -57,15 +56,6 @@ async function connected(options: CountersignOptions = {}) {
 }
 
 type Connected = Awaited<ReturnType<typeof connected>>
-
-function sessionsOf({ url }: Connected) {
-  return createClient(SessionService, createConnectTransport({ baseUrl: url }))
-}
-
-/** Another session of the same user. */
-async function elsewhere({ url, wallet }: Connected): Promise<Record<string, string>> {
-  return bearer((await new Browser(url).signIn(wallet)).token)
-}
 
 function linkOf(wallet: TestWallet, challenge: { readonly nonceId: string; readonly message: string }) {
   const { nonceId, ...proof } = proofOf(wallet, challenge)

@@ -2,10 +2,7 @@ import * as client from 'openid-client'
 import { describe, expect, test } from 'vitest'
 import { rest } from '../support/rest.ts'
 import { stores } from '../support/stores.ts'
-import { type Browser, contentOf, decide, refusalOf, request, shop, startTwo } from './support.ts'
-
-const times = <Result>(count: number, make: (index: number) => Promise<Result>): Promise<Result[]> =>
-  Promise.all(Array.from({ length: count }, (_unused, index) => make(index)))
+import { type Browser, contentOf, decide, refusalOf, request, shop, startTwo, times } from './support.ts'
 
 /** Opens a request and allows it. Resolves with the answer. */
 async function allow(browser: Browser, address: string): Promise<URL> {

@@ -2,7 +2,7 @@ import * as client from 'openid-client'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { navigate } from '../support/navigate.ts'
 import { stores } from '../support/stores.ts'
-import { asked, Browser, contentOf, decide, request, shop, startIssuer, startTwo } from './support.ts'
+import { asked, Browser, contentOf, decide, request, shop, startIssuer, startTwo, times } from './support.ts'
 
 const base = '/api/auth/oidc'
 
@@ -15,9 +15,6 @@ const native = {
     token_endpoint_auth_method: 'none',
   },
 }
-
-const times = <Result>(count: number, make: (index: number) => Promise<Result>): Promise<Result[]> =>
-  Promise.all(Array.from({ length: count }, (_unused, index) => make(index)))
 
 /** The address at which an interaction goes on, from the one of its page. */
 const resumeOf = ({ pathname }: URL): string => pathname.replace('/interaction/', '/authorize/')

@@ -1,7 +1,10 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { createClient } from '@connectrpc/connect'
+import { createConnectTransport } from '@connectrpc/connect-web'
 import * as client from 'openid-client'
 import { onTestFinished, vi } from 'vitest'
+import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
 import type { Countersign } from '../../src/index.ts'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { type Navigation, navigate } from '../support/navigate.ts'
@@ -309,4 +312,17 @@ export async function request(
     address,
     redeem: (answer, options) => client.authorizationCodeGrant(config, answer, checks, undefined, options),
   }
+}
+
+/** Does something so many times at once. */
+export const times = <Result>(count: number, make: (index: number) => Promise<Result>): Promise<Result[]> =>
+  Promise.all(Array.from({ length: count }, (_unused, index) => make(index)))
+
+/** Headers of another session of a user, which a direct sign-in made. */
+export async function elsewhere({ url, wallet }: { url: string; wallet: TestWallet }): Promise<Record<string, string>> {
+  return bearer((await new Browser(url).signIn(wallet)).token)
+}
+
+export function sessionsOf({ url }: { readonly url: string }) {
+  return createClient(SessionService, createConnectTransport({ baseUrl: url }))
 }

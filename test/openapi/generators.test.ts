@@ -1,12 +1,12 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { build } from 'esbuild'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { run } from '../support/command.ts'
 import { packagedDocument } from '../support/openapi.ts'
 import { hasPart } from '../support/optional.ts'
+import { folderOfFile } from '../support/temporary-folder.ts'
 
 const minuteMs = 60_000
 const isComplete = hasPart('npm registry')
@@ -52,14 +52,13 @@ const orval = `export default {
 describe.skipIf(!isComplete)('what a generator makes of the OpenAPI document', () => {
   let folder = ''
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'countersign-generators-'))
+    folder = folderOfFile()
     const manifest = { private: true, type: 'module', allowScripts: { esbuild: true } }
     await writeFile(join(folder, 'package.json'), JSON.stringify(manifest))
     await writeFile(join(folder, 'openapi.json'), JSON.stringify(packagedDocument()))
     await writeFile(join(folder, 'orval.config.mjs'), orval)
     await run('npm', ['install', '--no-audit', '--no-fund', '--loglevel=error', ...packages], { cwd: folder })
   }, 10 * minuteMs)
-  afterAll(async () => void (folder && (await rm(folder, { recursive: true, force: true }))))
 
   test.each(generators.map(([args, ...rest]) => [args[0], args, ...rest] as const))(
     'by %s can be imported, schemas too',

@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { ConnectError, createClient, createRouterTransport } from '@connectrpc/connect'
+import { createClient, createRouterTransport } from '@connectrpc/connect'
 import { describe, expect, test } from 'vitest'
 import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
-import { ErrorInfoSchema } from '../../gen/server/google/rpc/error_details_pb.ts'
 import { newId } from '../../src/base/token.ts'
 import { KnownComputers } from '../../src/core/order/known-computers.ts'
 import type { Host } from '../../src/core/users/host.ts'
@@ -13,6 +12,7 @@ import { sessionHandlers } from '../../src/rpc/session-service.ts'
 import { CountersignError } from '../../src/shared/errors.ts'
 import { desktop, makeInstance, Signer } from '../core/order/support.ts'
 import { memoryStore } from '../support/memory-store.ts'
+import { reasonOf } from '../support/rpc-answer.ts'
 import type { TestHostOptions } from '../support/standalone.ts'
 
 const browser = { ip: '192.0.2.1', userAgent: 'Browser/1.0' }
@@ -47,13 +47,6 @@ function clientOf(host: Host, computers?: KnownComputers) {
   return createClient(
     SessionService,
     createRouterTransport((router) => registerMethods(router, methods, invoker)),
-  )
-}
-
-async function reasonOf(call: Promise<unknown>): Promise<string | undefined> {
-  return await call.then(
-    () => undefined,
-    (error) => ConnectError.from(error).findDetails(ErrorInfoSchema)[0]?.reason,
   )
 }
 

@@ -1,16 +1,15 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { chmod, cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { pathToFileURL } from 'node:url'
-import { afterAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { folderOfFile } from '../support/temporary-folder.ts'
 import { emit, root } from '../types/emit.ts'
 
 /** A package that is built, and can also be started as a checkout. Nothing is installed in it. */
-const folder = await mkdtemp(join(tmpdir(), 'countersign-old-node-'))
-afterAll(() => rm(folder, { recursive: true, force: true }))
+const folder = folderOfFile()
 for (const name of ['package.json', 'src', 'scripts'])
   await cp(join(root, name), join(folder, name), { recursive: true })
 await emit(join(folder, 'dist'))

@@ -1,14 +1,12 @@
-import { mkdtempSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { openStore } from '../../src/store/open.ts'
 import { describeTarget, parseRedisUrl } from '../../src/store/redis/url.ts'
 import { run } from '../support/command.ts'
+import { folderOfFile } from '../support/temporary-folder.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'countersign-open-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const folder = folderOfFile()
 
 describe('openStore', () => {
   it('opens memory and files', async () => {

@@ -1,18 +1,17 @@
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { openSqliteStore } from '../../src/store/sqlite.ts'
 import type { Life, Store } from '../../src/store/store.ts'
+import { folderOfFile } from '../support/temporary-folder.ts'
 import { healed } from './healed.ts'
 import { startChild } from './sqlite-child.ts'
 import { prepareRace, prizes, raceFor } from './sqlite-race.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'countersign-sqlite-steps-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const folder = folderOfFile()
 
 const long: Life = { ttlMs: 60_000 }
 const unavailable = { status: 'rejected', reason: expect.objectContaining({ reason: 'STORE_UNAVAILABLE' }) }

@@ -1,15 +1,13 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { afterAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { openSqliteStore } from '../../src/store/sqlite.ts'
 import { rest } from '../support/rest.ts'
 import { type ServiceProcess, spawnService } from '../support/service.ts'
+import { folderOfFile } from '../support/temporary-folder.ts'
 import { formats, type Holdings, makeFile } from './formats.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'countersign-formats-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const folder = folderOfFile()
 
 let files = 0
 const newFile = (): string => join(folder, `store-${++files}.db`)

@@ -1,21 +1,20 @@
 import { once } from 'node:events'
-import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { copyFileSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
-import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { StoreOpenError } from '../../src/store/implementation.ts'
 import { openSqliteStore } from '../../src/store/sqlite.ts'
 import { run } from '../support/command.ts'
 import { hasPart } from '../support/optional.ts'
 import { rest } from '../support/rest.ts'
 import { spawnService } from '../support/service.ts'
+import { folderOfFile } from '../support/temporary-folder.ts'
 import { describeStoreContract } from './contract.ts'
 import { startChild } from './sqlite-child.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'countersign-sqlite-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const folder = folderOfFile()
 
 let files = 0
 function newFile(): string {

@@ -31,6 +31,14 @@ export interface RpcFailure {
   readonly details: readonly JsonValue[]
 }
 
+/** The reason that a call by a generated client is refused with. */
+export async function reasonOf(call: Promise<unknown>): Promise<string | undefined> {
+  return await call.then(
+    () => undefined,
+    (error) => ConnectError.from(error).findDetails(ErrorInfoSchema)[0]?.reason,
+  )
+}
+
 const detailTypes = createRegistry(ErrorInfoSchema, RetryInfoSchema, ViolationsSchema)
 
 /** Reads an answer to a call of an RPC. */

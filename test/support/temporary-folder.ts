@@ -2,11 +2,17 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
+import { atFileEnd } from './file-end.ts'
 
 /** A folder of the machine, removed with what is in it when the test ends. */
-export function temporaryFolder(): string {
+export const temporaryFolder = (): string => folderUntil(onTestFinished)
+
+/** The same for all tests of a file. */
+export const folderOfFile = (): string => folderUntil(atFileEnd)
+
+function folderUntil(atEnd: (end: () => void) => void): string {
   const folder = mkdtempSync(join(tmpdir(), 'countersign-test-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  atEnd(() => rmSync(folder, { recursive: true, force: true }))
   return folder
 }
 

@@ -1,15 +1,13 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
-import { afterAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { folderOfFile } from '../support/temporary-folder.ts'
 import { type Declaration, reachableFrom } from './declarations.ts'
 import { emit, manifestOf, packagesOfBetterAuth } from './emit.ts'
 
 const manifest = await manifestOf()
 
 /** The package's own declarations, as `npm run build` emits them. */
-const folder = await mkdtemp(join(tmpdir(), 'countersign-types-'))
-afterAll(() => rm(folder, { recursive: true, force: true }))
+const folder = folderOfFile()
 await emit(folder)
 
 /** The entries of the package that are one module each, by subpath. */

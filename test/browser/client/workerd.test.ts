@@ -1,27 +1,26 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { signIn } from '../../integrations/backend/support.ts'
 import { run } from '../../support/command.ts'
 import { listen } from '../../support/listening.ts'
 import { freePort } from '../../support/redis-server.ts'
 import { startService } from '../../support/service.ts'
+import { folderOfFile } from '../../support/temporary-folder.ts'
 
 /** A folder with workerd, which npm installs without running its script: its program is a package of its own. */
 let folder = ''
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'countersign-workerd-'))
+  folder = folderOfFile()
   await writeFile(join(folder, 'package.json'), '{"private": true}')
   const flags = ['--ignore-scripts', '--no-audit', '--no-fund', '--no-save']
   await run('npm', ['install', ...flags, 'workerd@1.20261117.1'], { cwd: folder })
 }, 120_000)
-afterAll(() => rm(folder, { recursive: true, force: true }))
 
 const worker = `
   import { createConnectTransport } from '@connectrpc/connect-web'

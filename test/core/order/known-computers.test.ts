@@ -1,5 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
@@ -12,6 +10,7 @@ import type { Session } from '../../../src/core/users/host.ts'
 import { type ProvenIdentity, walletOf } from '../../../src/core/wallet/wallet.ts'
 import type { Life, Store } from '../../../src/store/store.ts'
 import { redisUrl } from '../../support/stores.ts'
+import { folderOfFile } from '../../support/temporary-folder.ts'
 import { openOnOurClock, passTime } from './support.ts'
 
 const minutes = 60_000
@@ -73,11 +72,10 @@ interface Place {
 
 function inFile(): Place {
   let folder: string
-  afterAll(() => rm(folder, { recursive: true, force: true }))
   return {
     name: 'SQLite in a file',
     async open() {
-      folder = await mkdtemp(join(tmpdir(), 'countersign-computers-'))
+      folder = folderOfFile()
       return `sqlite:${join(folder, 'computers.db')}`
     },
   }

@@ -1,6 +1,4 @@
-import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import { Webhook } from 'standardwebhooks'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
@@ -13,6 +11,7 @@ import type { CountersignOptions } from '../../../src/service/config.ts'
 import { mapStore, type StoreOperation } from '../../../src/store/map-store.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { signIn } from '../../support/flows.ts'
+import { listening } from '../../support/listening.ts'
 import { memoryStore } from '../../support/memory-store.ts'
 import { startService } from '../../support/service.ts'
 import { temporaryStore } from '../../support/temporary-folder.ts'
@@ -38,11 +37,10 @@ interface Receiver {
   beforeAnswer: () => Promise<unknown>
   /** Most requests that were under way at once. */
   readonly most: number
-  /** Stops listening; resolves with the port. */
-  stop(): Promise<void>
+  stop(): void
 }
 
-async function startReceiver(secretOf = secret, port = 0): Promise<Receiver> {
+async function startReceiver(secretOf = secret): Promise<Receiver> {
   const webhook = new Webhook(secretOf)
   const delivered: Delivered[] = []
   const failed: number[] = []
@@ -62,16 +60,8 @@ async function startReceiver(secretOf = secret, port = 0): Promise<Receiver> {
     } else failed.push(status)
     response.writeHead(status, status === 302 ? { location: '/elsewhere' } : {}).end('thank you')
   })
-  const stop = async (): Promise<void> => {
-    server.closeAllConnections()
-    if (server.listening) await new Promise((resolve) => server.close(resolve))
-  }
-  onTestFinished(stop)
-  server.listen(port, '127.0.0.1')
-  await once(server, 'listening')
-  const { port: listening } = server.address() as AddressInfo
   const receiver: Receiver = {
-    url: `http://127.0.0.1:${listening}/hook?key=of-the-operator`,
+    url: `${await listening(server)}/hook?key=of-the-operator`,
     delivered,
     failed,
     status: 200,
@@ -79,7 +69,10 @@ async function startReceiver(secretOf = secret, port = 0): Promise<Receiver> {
     get most() {
       return most
     },
-    stop,
+    stop() {
+      server.close()
+      server.closeAllConnections()
+    },
   }
   return receiver
 }
@@ -156,7 +149,7 @@ describe('a webhook', () => {
 
 describe('a webhook that is away', () => {
   test.each([
-    ['does not listen', async (receiver: Receiver) => await receiver.stop()],
+    ['does not listen', (receiver: Receiver) => receiver.stop()],
     [
       'does not answer',
       async (receiver: Receiver) => {

@@ -1,9 +1,9 @@
 import { createServer, type IncomingHttpHeaders } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { CountersignError } from '../../../src/index.ts'
 import type { CountersignOptions } from '../../../src/service/config.ts'
 import { rpcKey, startChain } from '../../support/evm.ts'
+import { listening } from '../../support/listening.ts'
 import { keptLog } from '../../support/log-lines.ts'
 import { callsWithSecrets, from, isPublic, recorder } from '../../support/recorder.ts'
 import { startService } from '../../support/service.ts'
@@ -31,13 +31,7 @@ async function startReceiver(): Promise<{ readonly webhookUrl: string; readonly 
     request.resume()
     response.end()
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const { port } = server.address() as AddressInfo
-  return { webhookUrl: `http://127.0.0.1:${port}/secret-path-of-the-receiver`, received }
+  return { webhookUrl: `${await listening(server)}/secret-path-of-the-receiver`, received }
 }
 
 /** A service with an RPC and a webhook, and what it sent to both. */

@@ -1,11 +1,11 @@
-import { chmod, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { chmod } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openStore } from '../../../src/store/open.ts'
 import { run } from '../../support/command.ts'
 import { hasPart } from '../../support/optional.ts'
 import { killPostgresServers, PostgresServer } from '../../support/postgres-server.ts'
+import { folderOfFile } from '../../support/temporary-folder.ts'
 import { describeStoreContract } from '../contract.ts'
 
 afterAll(killPostgresServers)
@@ -14,11 +14,10 @@ afterAll(killPostgresServers)
 describe.skipIf(!hasPart('postgresql') || !hasPart('npm registry') || process.arch !== 'x64')('PostgreSQL', () => {
   let folder: string
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'countersign-postgres-programs-'))
+    folder = folderOfFile()
     // The servers run as a user of their own.
     await chmod(folder, 0o755)
   })
-  afterAll(() => rm(folder, { recursive: true, force: true }))
 
   describe.each([
     ['14', '14.23.0-beta.17'],

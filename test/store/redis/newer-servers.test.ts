@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync, symlinkSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { StoreOpenError } from '../../../src/store/implementation.ts'
@@ -7,6 +6,7 @@ import { openStore } from '../../../src/store/open.ts'
 import { unpackNewer } from '../../support/newer-packages.ts'
 import { hasPart } from '../../support/optional.ts'
 import { killServers, RedisServer } from '../../support/redis-server.ts'
+import { folderOfFile } from '../../support/temporary-folder.ts'
 import { describeStoreContract } from '../contract.ts'
 
 /** The servers' packages, with Redis 8 and Valkey 8, and all libraries that they load. */
@@ -26,11 +26,10 @@ const packages = [
   'zlib1g',
 ]
 
-const folder = mkdtempSync(join(tmpdir(), 'countersign-newer-servers-'))
+const folder = folderOfFile()
 const root = join(folder, 'root')
 afterAll(() => {
   killServers()
-  rmSync(folder, { recursive: true, force: true })
 })
 
 /** The command that runs a server with the libraries of its release. */

@@ -1,7 +1,6 @@
 import { once } from 'node:events'
-import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -17,7 +16,7 @@ import { hasPart } from '../../support/optional.ts'
 import { freePort, killServers, RedisServer, redisCli, said, spawnRedis } from '../../support/redis-server.ts'
 import { rest } from '../../support/rest.ts'
 import { startTcpProxy } from '../../support/tcp-proxy.ts'
-import { temporaryFolder } from '../../support/temporary-folder.ts'
+import { folderOfFile, temporaryFolder } from '../../support/temporary-folder.ts'
 import { healed } from '../healed.ts'
 
 const hasServer = hasPart('redis-server') && hasPart('redis-cli')
@@ -473,7 +472,7 @@ describe.skipIf(!hasServer || !hasOpenssl)('Redis with TLS', () => {
   let tls: { readonly ca: string; readonly cert: string; readonly key: string; readonly serverName: string }
 
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'countersign-tls-'))
+    folder = folderOfFile()
     authority = await Authority.create(folder, 'authority')
     const other = await Authority.create(folder, 'other')
     certificate = await authority.issue('redis.test')
@@ -486,7 +485,6 @@ describe.skipIf(!hasServer || !hasOpenssl)('Redis with TLS', () => {
   })
   afterAll(async () => {
     await server[Symbol.asyncDispose]()
-    await rm(folder, { recursive: true, force: true })
   })
 
   const withTls = (port: number) => [
