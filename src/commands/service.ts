@@ -1,6 +1,6 @@
 import { isatty } from 'node:tty'
 import { isDeepStrictEqual } from 'node:util'
-import { createLogger, type LogFormat, type Logger, type LogLevel, type LogSink } from '../base/log.ts'
+import { createLogger, type LogFormat, type Logger, type LogLevel } from '../base/log.ts'
 import { version } from '../base/version.ts'
 import {
   type CountersignOptions,
@@ -16,6 +16,7 @@ import { hostOnLan, lanHosts, optionsOnLan } from '../service/lan.ts'
 import { isReplaceable } from '../service/live-secrets.ts'
 import { isLoopbackHost } from '../shared/origin.ts'
 import { type CommandLine, SettingsError } from './command-line.ts'
+import { logOutput } from './log-output.ts'
 
 /**
  * Time in milliseconds within which a second SIGINT is the same one again: a terminal sends it to every process, and
@@ -204,31 +205,6 @@ export function banner(start: Start): string {
   Stop:     Ctrl+C
 
 `
-}
-
-/**
- * Standard error, for a logger. Writes the lines of one turn of the event loop together, in one call of the system:
- * under load, a call for each line takes more time than all else about it. Lines that are not written yet are written
- * when the process ends, also after an uncaught error.
- */
-export function logOutput(): LogSink {
-  const output = process.stderr
-  let lines = ''
-  const flush = (): void => {
-    const written = lines
-    lines = ''
-    if (written !== '') output.write(written)
-  }
-  const flushInTick = (): void => process.nextTick(flush)
-  process.once('exit', flush)
-  return {
-    isTTY: output.isTTY,
-    write(text) {
-      // A tick that a reaction asks for comes after all reactions, and before anything else has its turn.
-      if (lines === '') queueMicrotask(flushInTick)
-      lines += text
-    },
-  }
 }
 
 /** The form of the log, which is needed before all settings are checked. */

@@ -1,5 +1,5 @@
 import { createLogger } from '../../src/base/log.ts'
-import { logOutput } from '../../src/commands/service.ts'
+import { logOutput } from '../../src/commands/log-output.ts'
 
 /**
  * Logs 500 lines in one turn of the event loop, some of them in what that turn sets off, and ends as the argument says.
