@@ -19,12 +19,12 @@ const pages: Readonly<Record<string, (page: Page) => Promise<string>>> = {
     await page.goto((await Desktop.start(url, usual, { headers: { 'user-agent': windows } })).order.claimUrl)
     return '#code'
   },
-  async 'approval page of a sign order'(page) {
-    const { url } = await startService({ appName: 'Green Bakery', trustProxy: 1 })
+  async 'approval page without digits to compare'(page) {
+    const { url } = await startService({ confirmationCode: 'return', trustProxy: 1 })
     const headers = { 'x-forwarded-for': '198.51.100.1', 'user-agent': windows }
     await page.setExtraHTTPHeaders({ 'x-forwarded-for': '203.0.113.7' })
     await page.goto((await Desktop.start(url, { kind: 'sign', payload: '{"loaves":12}' }, { headers })).order.claimUrl)
-    return '#code'
+    return '#request'
   },
   async 'sign-in page'(page) {
     const { url } = await startService()
