@@ -566,7 +566,7 @@ const rows: Readonly<
       1,
     ],
     ['starterSession', 'current.session.id === starter.sessionId', 'true', 'core/order/link-orders relay/relay', 75],
-    ['link', 'await requireWanted()', '', 'core/order/link-orders', 19],
+    ['link', 'await requireWanted()', '', 'core/order/link-orders', 5019],
   ],
   48: [
     ['readPeopleFile', 'adapter === undefined,', 'true,', 'service/admit'],
@@ -634,7 +634,7 @@ const rows: Readonly<
     ['approve', 'await this.#requireApprover(order, identity, call)', '', 'core/order/inbox', 5],
     ['finalize', 'resolved ?? this.#requireApprover(order, identity, call)', 'resolved', 'core/order/inbox', 9],
     ['requireApprover', 'await users.admit(inboxUserId, identity)', '', 'e2e/inbox'],
-    ['isFinalizeRetry', 'order.finalizeKeyHash === finalizeKeyHash', 'true', 'core/order/inbox', 180],
+    ['isFinalizeRetry', 'order.finalizeKeyHash === finalizeKeyHash', 'true', 'core/order/inbox', 5156],
     ['enter', 'ofKey.length >= maxOfStartKey', 'false', 'core/order/inbox', 3],
   ],
   52: [
