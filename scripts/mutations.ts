@@ -576,7 +576,7 @@ const rows: Readonly<
       'const starter = { userId, sessionId, adapterId, address }',
       'service/admit',
     ],
-    ['firstWalletIn', 'derivedUserId(entry) === record.id', 'true', 'service/admit', 1014],
+    ['firstWalletIn', 'derivedUserId(entry) === record.id', 'true', 'service/admit', 9031],
     [
       'resolve',
       'this.#membership.requireListed({ ...identity, userId, firstWallet: firstWalletIn(stored?.record) })',
@@ -632,7 +632,7 @@ const rows: Readonly<
     ['requireHolder', 'session === undefined || session.userId !== inboxUserId', 'false', 'e2e/inbox', 11],
     ['requireApprover', 'wallet.linkedAt === user.createdAt', 'true', 'core/order/inbox', 53],
     ['approve', 'await this.#requireApprover(order, identity, call)', '', 'core/order/inbox', 5],
-    ['finalize', 'resolved ?? this.#requireApprover(order, identity, call)', 'resolved', 'core/order/inbox', 9],
+    ['finalize', 'resolved ?? this.#requireApprover(order, identity, call)', 'resolved', 'core/order/inbox', 9113],
     ['requireApprover', 'await users.admit(inboxUserId, identity)', '', 'e2e/inbox'],
     ['isFinalizeRetry', 'order.finalizeKeyHash === finalizeKeyHash', 'true', 'core/order/inbox', 5156],
     ['enter', 'ofKey.length >= maxOfStartKey', 'false', 'core/order/inbox', 3],
