@@ -245,7 +245,8 @@ export class Listener implements Linked {
     client.on('end', () => resolve(new Error('the connection was closed')))
     // A network that breaks closes no connection, and this one sends nothing of its own.
     this.#timer = setInterval(() => {
-      this.run({ name: 'countersign_ask', text: 'SELECT 1' }, []).catch(() => undefined)
+      // Without a name: behind a pooler, one that is prepared already would end the connection before the look finds out.
+      this.run({ name: '', text: 'SELECT 1' }, []).catch(() => undefined)
     }, askIntervalMs)
     this.#timer.unref()
     void promise.then(() => clearInterval(this.#timer))

@@ -349,8 +349,8 @@ class PostgresStore implements Store {
       // A file that cannot be read leaves the one before in use.
       await this.#tls?.read().catch(() => undefined)
       // A server that cannot be reached makes calls fail anyway, and is found again by them.
-      await this.#lookAfterSessions().catch(() => undefined)
-      const next = this.#unfit === undefined ? fitnessIntervalMs : unfitIntervalMs
+      const found = await this.#lookAfterSessions().catch(() => false)
+      const next = this.#unfit === undefined && found !== false ? fitnessIntervalMs : unfitIntervalMs
       if (!this.#closed) this.#fitnessTimer = this.#lookIn(next)
     }, delayMs).unref()
   }
