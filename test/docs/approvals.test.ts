@@ -1,10 +1,12 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cp, mkdir, writeFile } from 'node:fs/promises'
+import { cp, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, onTestFinished, test } from 'vitest'
+import { rememberIn } from '../../examples/approvals/once.ts'
+import { createApprovals } from '../../src/integrations/approvals/index.ts'
 import { startApprovals, TestUser } from '../integrations/approvals/support.ts'
 import { run } from '../support/command.ts'
 import { hasPart, systemPython } from '../support/optional.ts'
@@ -18,8 +20,8 @@ import { blocksOf } from './blocks.ts'
 const page = await readFromRoot('docs/approvals.md')
 const blocks = blocksOf(page)
 
-function codeIn(language: string, containing = ''): string {
-  const code = blocks.find((block) => block.language === language && block.text.includes(containing))?.text
+function codeIn(language: string): string {
+  const code = blocks.find((block) => block.language === language)?.text
   if (code === undefined) throw new Error(`docs/approvals.md has no code in ${language}`)
   return code
 }
@@ -115,30 +117,21 @@ test('the steps of the page, in their order, delete what was signed, and nothing
   expect(deleted).toEqual(['archive'])
 })
 
-test('the statement of the page gives an approval out once, to two backends with one database', async () => {
+test('the step of examples/approvals gives an approval out once, to two backends with one database', async () => {
   const { url, startKey, user } = await startApprovals()
   using database = new DatabaseSync(':memory:')
-  const code = codeIn('ts', 'remember:')
-  database.exec(/create table .*/.exec(code)![0])
-  const query = async (text: string, values: (string | number)[]) => {
-    const { changes } = database.prepare(text.replaceAll('$', '?')).run(...values)
+  const example = join(root, 'examples/approvals/once.ts')
+  database.exec(/create table .*/.exec(await readFile(example, 'utf8'))![0])
+  const query = async (text: string, values: unknown[]) => {
+    const { changes } = database.prepare(text.replaceAll('$', '?')).run(...(values as (string | number)[]))
     return { rowCount: Number(changes) }
   }
-  Object.assign(globalThis, { yourDatabase: { query } })
-  onTestFinished(() => void Reflect.deleteProperty(globalThis, 'yourDatabase'))
-  const text = withSources(code)
-    .replace("process.env.SIGN_URL ?? 'https://sign.example'", JSON.stringify(url))
-    .replace("process.env.START_KEY ?? ''", JSON.stringify(startKey))
-  const folder = await makeFolder({
-    'one.ts': text,
-    'two.ts': text,
-    'your-database.ts': 'export const { query } = globalThis.yourDatabase',
-  })
-  const [one, two] = await Promise.all(['one.ts', 'two.ts'].map((name) => import(join(folder, name))))
-  const approval = await one.approvals.ask({ userId: user.id, wallets: user.wallets, title: 'Delete', action: {} })
+  const options = { url, startKey, appName: 'Example', origin: 'https://app.example', remember: rememberIn(query) }
+  const [one, two] = [createApprovals(options), createApprovals(options)]
+  const approval = await one.ask({ userId: user.id, wallets: user.wallets, title: 'Delete', action: {} })
   await user.approve(approval.id)
   expect(await approval.decision()).toMatchObject({ approved: true })
-  const again = await two.approvals.resume(approval.handle)
+  const again = await two.resume(approval.handle)
   await expect(again.decision()).rejects.toMatchObject({ reason: 'ALREADY_USED' })
   expect(database.prepare('select order_id from given_out').all()).toEqual([{ order_id: approval.id }])
 })
@@ -153,17 +146,18 @@ test('the page names every reason', async () => {
 test.skipIf(!hasPart('python3-cryptography')).each([
   ['approve', 'Deleting archive'],
   ['reject', 'Declined'],
-] as const)('the Python of the page: %s', async (decide, said) => {
-  const folder = await makeFolder({ 'approve.py': codeIn('python') })
-  await cp(join(root, 'examples/python/proof.py'), join(folder, 'proof.py'))
+] as const)('the Python of the examples: %s', async (decide, said) => {
+  const folder = await makeFolder()
+  for (const name of ['approve.py', 'proof.py']) await cp(join(root, 'examples/python', name), join(folder, name))
   const env = { PYTHONDONTWRITEBYTECODE: '1' }
   expect(await runWith([systemPython, 'approve.py'], { cwd: folder, env }, decide)).toBe(said)
 })
 
 test.skipIf(!hasPart('go'))(
-  'the Go of the page',
+  'the Go of the examples',
   async () => {
-    const folder = await makeFolder({ 'main.go': codeIn('go'), 'go.mod': 'module approve\n\ngo 1.19\n' })
+    const folder = await makeFolder({ 'go.mod': 'module approve\n\ngo 1.19\n' })
+    await cp(join(root, 'examples/go/approve/main.go'), join(folder, 'main.go'))
     await mkdir(join(folder, 'proof'))
     await cp(join(root, 'examples/go/proof.go'), join(folder, 'proof/proof.go'))
     const env = { GOFLAGS: '-mod=mod', GOPROXY: 'off', GOCACHE: join(folder, 'cache') }

@@ -25,9 +25,9 @@ function codeIn(language: string): string {
   return code
 }
 
-test("the page's function returns what the payer signed, and nothing for another invoice", async () => {
+test('the function of the examples returns what the payer signed, and nothing for another invoice', async () => {
   const file = join(temporaryFolder(), 'approval.ts')
-  await writeFile(file, withSources(codeIn('ts')))
+  await writeFile(file, withSources(await readFromRoot('examples/proofs/approval-of.ts')))
   const { approvalOf } = await import(file)
   const { artifact, owner } = accepted[0]!
   const payer = { adapterId: owner.adapterId, address: owner.address }
