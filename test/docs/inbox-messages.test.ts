@@ -1,7 +1,7 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -13,14 +13,11 @@ import { createCountersign } from '../../src/index.ts'
 import { run } from '../support/command.ts'
 import { hasPart, systemPython } from '../support/optional.ts'
 import { freePort } from '../support/redis-server.ts'
-import { readFromRoot } from '../support/repository.ts'
+import { root } from '../support/repository.ts'
 import { rest } from '../support/rest.ts'
 import { makeWallet, proofOf, type TestWallet } from '../support/wallet.ts'
-import { blocksOf } from './blocks.ts'
 
-/** What docs/inbox-messages.md has in it, run with its own servers: HTTP for ntfy and Slack, SMTP for mail. */
-const page = await readFromRoot('docs/inbox-messages.md')
-const names = ['receiver.ts', 'account.ts', 'ntfy.ts', 'slack.ts', 'mail.ts']
+/** The programs of examples/messages, run with servers of their own: HTTP for ntfy and Slack, SMTP for mail. */
 const key = Buffer.from('a secret of the tests, and of no use')
 const webhookSecret = `whsec_${key.toString('base64')}`
 const accountUrl = 'https://auth.example/api/auth/account'
@@ -28,11 +25,6 @@ const approvalUrl = 'https://auth.example/api/auth/inbox?order=abcdefghijklmnopq
 
 /** A title with all that one of the ways would take for its own. */
 const evil = 'Pay <!channel> <https://evil.example|here> & "more"\r\nBcc: thief@evil.example\r\n\r\n<b>bold</b>'
-
-test('the page has the files that it names, in their order', () => {
-  expect(blocksOf(page).map(({ language }) => language)).toEqual(names.map(() => 'ts'))
-  for (const name of names) expect(page).toContain(`\`${name}\``)
-})
 
 describe.skipIf(!hasPart('npm registry') || !hasPart('an SMTP server of Python'))('the receiver', () => {
   let folder: string
@@ -59,9 +51,7 @@ describe.skipIf(!hasPart('npm registry') || !hasPart('an SMTP server of Python')
     const install = ['install', '--no-audit', '--no-fund', '--loglevel=error', 'standardwebhooks', 'nodemailer']
     await writeFile(join(folder, 'package.json'), '{"type":"module"}')
     await run('npm', install, { cwd: folder })
-    for (const [index, { text: code }] of blocksOf(page).entries()) {
-      await writeFile(join(folder, String(names[index])), code)
-    }
+    await cp(join(root, 'examples/messages'), folder, { recursive: true })
     const ada = { ntfy: 'topic-of-ada', slack: 'U012AB3CD', mail: 'ada@example.com' }
     await writeFile(join(folder, 'people.json'), JSON.stringify({ ada }))
     await new Promise<void>((resolve) => web.listen(0, '127.0.0.1', resolve))

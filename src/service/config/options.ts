@@ -419,7 +419,7 @@ const pages = {
     }),
     textsFile: optional({
       about:
-        'JSON file with [texts](texts.md) of the pages in further languages, or in place of the English and ' +
+        'JSON file with [texts](pages.md#texts) of the pages in further languages, or in place of the English and ' +
         'German ones.',
       variable: 'COUNTERSIGN_TEXTS_FILE',
       kind: file,
