@@ -8,18 +8,6 @@ import { readFromRoot, root } from '../support/repository.ts'
 import { withSources, workFolder } from '../support/snippets.ts'
 
 const hasChromium = hasPart('chromium')
-const page = await readFromRoot('docs/testing.md')
-const snippets = [...page.matchAll(/```ts\n(import[\s\S]*?)```/g)].map(([, code = '']) => code)
-
-test("the snippets are those of the examples, the store's suite of which runs in test/types", async () => {
-  const examples = ['service.ts', 'sign-in.test.ts', 'order.test.ts', 'page.test.ts'].map((file) => `testing/${file}`)
-  const paths = [...examples, 'custom-store/map-store.test.ts']
-  expect(snippets).toHaveLength(paths.length)
-  for (const [index, path] of paths.entries()) {
-    const example = (await readFromRoot(`examples/${path}`)).split('\n')
-    for (const line of snippets[index]?.split('\n') ?? []) expect(example, path).toContain(line)
-  }
-})
 
 /** The examples, with the package's sources in place of the package, in a folder that finds the other packages. */
 async function copyExamples(): Promise<string> {

@@ -17,6 +17,16 @@ const subjects: readonly Subject[] = [
     most: 4200,
     pages: ['docs/backends.md', 'docs/access-tokens.md', 'docs/forward-auth.md', 'docs/mounting.md'],
   },
+  { most: 3700, pages: ['audit', 'metrics', 'tracing', 'doctor', 'admin'].map((name) => `docs/${name}.md`) },
+  { most: 2500, pages: ['docs/approvals.md', 'docs/proofs.md'] },
+  { most: 1500, pages: ['docs/pages.md'] },
+  {
+    most: 4700,
+    pages: [
+      ...['better-auth', 'testing', 'architecture'],
+      ...['oidc-provider', 'one-package', 'own-wire', 'two-records'].map((name) => `decisions/${name}`),
+    ].map((name) => `docs/${name}.md`),
+  },
   {
     most: 6200,
     pages: ['docs/operations.md', 'docs/scaling.md', 'docs/postgresql.md', 'docs/proxies.md', 'docs/containers.md'],
