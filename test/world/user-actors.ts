@@ -144,7 +144,7 @@ export class User extends Caller {
       (outcome) => {
         if (outcome.kind === 'refused') return
         const listed = new Set(outcome.value.map(({ id }) => id))
-        const missing = before.find(({ session }) => !listed.has(session.id) && facts.isLive(session.id))
+        const missing = before.find(({ session }) => !listed.has(session.id) && facts.isLive(session.id, tolerance))
         facts.require(missing === undefined, 'a live session is missing in the list')
       },
     )
