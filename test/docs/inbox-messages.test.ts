@@ -17,7 +17,6 @@ import { root } from '../support/repository.ts'
 import { rest } from '../support/rest.ts'
 import { makeWallet, proofOf, type TestWallet } from '../support/wallet.ts'
 
-/** The programs of examples/messages, run with servers of their own: HTTP for ntfy and Slack, SMTP for mail. */
 const key = Buffer.from('a secret of the tests, and of no use')
 const webhookSecret = `whsec_${key.toString('base64')}`
 const accountUrl = 'https://auth.example/api/auth/account'
@@ -26,6 +25,7 @@ const approvalUrl = 'https://auth.example/api/auth/inbox?order=abcdefghijklmnopq
 /** A title with all that one of the ways would take for its own. */
 const evil = 'Pay <!channel> <https://evil.example|here> & "more"\r\nBcc: thief@evil.example\r\n\r\n<b>bold</b>'
 
+/** The programs of examples/messages, run with servers of their own: HTTP for ntfy and Slack, SMTP for mail. */
 describe.skipIf(!hasPart('npm registry') || !hasPart('an SMTP server of Python'))('the receiver', () => {
   let folder: string
   let port: number
