@@ -28,7 +28,7 @@ interface CallRow {
 }
 
 const user = 'user'
-const directUser = 'user, signed in directly'
+const directUser = "user, signed in directly; with the cookie, from the service's own origin"
 const freshUser = 'fresh user'
 const phone = 'phone, challenge token'
 const desktop = 'desktop, desktop token'

@@ -49,7 +49,11 @@ test('the one for a job ends it if there is a problem, and leaves the object tha
   const shown = /The object is `(.*?)`/.exec(page.replaceAll('\n', ' '))?.[1]?.replaceAll('…', '0') ?? ''
   expect(Object.keys(printed)).toEqual(Object.keys(JSON.parse(shown)))
   expect(Object.keys(printed.checks[1])).toEqual(Object.keys(JSON.parse(shown).checks[0]))
-  expect(printed.checks[1]).toMatchObject({ check: 'configuration', status: 'problem' })
+  expect(printed.checks[1]).toMatchObject({
+    check: 'configuration',
+    status: 'problem',
+    fix: expect.stringContaining('COUNTERSIGN_SECRET'),
+  })
 })
 
 test('the page has a row for each check', () => {

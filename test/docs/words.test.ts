@@ -1,5 +1,7 @@
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { readFromRoot } from '../support/repository.ts'
+import { readFromRoot, root } from '../support/repository.ts'
 
 interface Subject {
   /** The most words that its pages have together, as `wc -w` counts them, generated parts included. */
@@ -12,9 +14,9 @@ const subjects: readonly Subject[] = [
   { most: 2200, pages: ['docs/protocol.md'] },
   { most: 1700, pages: ['docs/other-languages.md'] },
   { most: 1600, pages: ['docs/faq.md', 'docs/migration.md', 'docs/nimiq-profile.md'] },
-  { most: 6000, pages: ['SECURITY.md', 'docs/cross-device-security.md'] },
+  { most: 6150, pages: ['SECURITY.md', 'docs/cross-device-security.md'] },
   {
-    most: 4200,
+    most: 4350,
     pages: ['docs/backends.md', 'docs/access-tokens.md', 'docs/forward-auth.md', 'docs/mounting.md'],
   },
   { most: 3700, pages: ['audit', 'metrics', 'tracing', 'doctor', 'admin'].map((name) => `docs/${name}.md`) },
@@ -28,10 +30,45 @@ const subjects: readonly Subject[] = [
     ].map((name) => `docs/${name}.md`),
   },
   {
-    most: 6200,
+    most: 6350,
     pages: ['docs/operations.md', 'docs/scaling.md', 'docs/postgresql.md', 'docs/proxies.md', 'docs/containers.md'],
   },
 ]
+
+/** Pages whose words are not held yet. */
+const unheld = [
+  'README.md',
+  'CONTRIBUTING.md',
+  ...[
+    'README',
+    'client',
+    'custom-wallet',
+    'errors',
+    'frameworks',
+    'headless',
+    'identity-providers',
+    'mcp',
+    'oidc',
+    'oidc-apache',
+    'oidc-applications',
+    'private-applications',
+    'react',
+    'script-tag',
+    'settings',
+    'several-wallets',
+    'start',
+    'terminals',
+    'wagmi',
+    'wallets',
+  ].map((name) => `docs/${name}.md`),
+]
+
+test('every page is in one subject, or in the list of those that are not held yet', async () => {
+  const names = (await readdir(join(root, 'docs'))).filter((name) => name.endsWith('.md'))
+  const all = ['README.md', 'SECURITY.md', 'CONTRIBUTING.md', ...names.map((name) => `docs/${name}`)]
+  const listed = [...subjects.flatMap(({ pages }) => pages), ...unheld]
+  expect(listed.filter((page) => !page.startsWith('docs/decisions/')).sort()).toEqual(all.sort())
+})
 
 test.each(subjects)('$pages have at most $most words', async ({ most, pages }) => {
   const texts = await Promise.all(pages.map((page) => readFromRoot(page)))

@@ -33,7 +33,8 @@ test(`${inputCount} odd inputs over every protocol: all are answered, none with 
     COUNTERSIGN_ACCESS_TOKEN_AUDIENCES: 'api',
     NODE_OPTIONS: '--inspect=127.0.0.1:0',
   })
-  // Only a service with start keys starts orders for an inbox.
+  // Only a service with start keys starts orders for an inbox. Both have one SQLite file:
+  // each reads what the other wrote.
   const starting = await spawnService({
     COUNTERSIGN_STORE,
     COUNTERSIGN_ORDER_START_KEYS: startKey,

@@ -13,6 +13,7 @@ export const run = promisify(execFile)
 /** Ends a process with the test. */
 export function killAtEnd(child: ChildProcess, signal?: NodeJS.Signals): void {
   onTestFinished(async () => {
+    if (child.exitCode !== null || child.signalCode !== null) return
     const exited = once(child, 'exit')
     child.kill(signal)
     await exited

@@ -33,13 +33,25 @@ export function onePerFile<Started extends AsyncDisposable>(start: () => Promise
   }
 }
 
-/** Disposes of what a test file has started; fails if Node warned of something or a fake clock is left. */
+/**
+ * Disposes of all that a test file has started, and then throws the first fault of that; fails if Node warned of
+ * something or a fake clock is left.
+ */
 export async function endFile(): Promise<void> {
   const isClockLeft = vi.isFakeTimers()
   vi.useRealTimers()
-  for (const end of ends.splice(0)) await end()
+  const faults: unknown[] = []
+  for (const end of ends.splice(0)) {
+    try {
+      await end()
+    } catch (fault) {
+      faults.push(fault)
+    }
+  }
   // Warnings are emitted a tick later.
   await new Promise((resolve) => setImmediate(resolve))
-  expect(warnings.splice(0), 'warnings of Node in this file').toEqual([])
+  const emitted = warnings.splice(0)
+  if (faults.length > 0) throw faults[0]
+  expect(emitted, 'warnings of Node in this file').toEqual([])
   expect(isClockLeft, 'the file leaves a fake clock behind').toBe(false)
 }

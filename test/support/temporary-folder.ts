@@ -12,7 +12,7 @@ export const folderOfFile = (): string => folderUntil(atFileEnd)
 
 function folderUntil(atEnd: (end: () => void) => void): string {
   const folder = mkdtempSync(join(tmpdir(), 'countersign-test-'))
-  atEnd(() => rmSync(folder, { recursive: true, force: true }))
+  atEnd(() => rmSync(folder, { recursive: true, force: true, maxRetries: 10 }))
   return folder
 }
 
