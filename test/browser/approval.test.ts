@@ -373,6 +373,45 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
       await review(other.page, desktop)
     })
 
+    test.each(['answer', 'refusal'])('stays left when the %s about who asks comes late', async (late) => {
+      if (late === 'refusal') provokes(/4\d\d .*preview/)
+      const { url } = await startService()
+      const desktop = await Desktop.start(url)
+      const { page } = await browser.open({ viewport: phoneSize })
+      const isLeft = Promise.withResolvers<void>()
+      await page.route('**/cross-device/preview**', async (route) => {
+        await isLeft.promise
+        await route.continue()
+      })
+      await page.goto(desktop.order.claimUrl)
+      await page.getByRole('button', { name: 'Not me' }).click()
+      await expectHeading(page, 'You didn’t continue')
+      if (late === 'refusal') await desktop.cancel()
+      const answered = page.waitForResponse(/preview/)
+      isLeft.resolve()
+      await (await answered).finished()
+      await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 100)))
+      await expectHeading(page, 'You didn’t continue')
+      expect(await page.getByRole('button', { name: 'Continue', exact: true }).isVisible()).toBe(false)
+    })
+
+    test('cannot be left once the request may be this tab’s, also after a reload', async () => {
+      provokes(/claim/)
+      const { url } = await startService()
+      const desktop = await Desktop.start(url)
+      const { page } = await browser.open({ viewport: phoneSize })
+      await page.route('**/cross-device/claim', () => {})
+      await page.goto(desktop.order.claimUrl)
+      await page.locator('#not-me-button:enabled').waitFor()
+      await page.getByRole('button', { name: 'Continue', exact: true }).click()
+      await page.locator('#not-me-button:disabled').waitFor()
+      await page.reload()
+      await page.locator('#not-me-button:disabled').waitFor()
+      await page.unroute('**/cross-device/claim')
+      await page.getByRole('button', { name: 'Continue', exact: true }).click()
+      await page.getByRole('button', { name: 'Approve' }).waitFor()
+    })
+
     test('has answers that the second half of a double tap does not reach', async () => {
       const { url } = await startService()
       const desktop = await Desktop.start(url)
@@ -387,6 +426,10 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
       })
       await review(page, desktop)
       expect(await page.evaluate(() => window.reached)).toBe(false)
+      for (const id of ['#decline-button', '#approve-button']) {
+        const settling = await page.locator(id).evaluate((button) => getComputedStyle(button).animation)
+        expect(settling, id).toMatch(/^0\.[5-9]s .*settle/)
+      }
       await approve(page)
       await expectHeading(page, 'Approved')
     })
@@ -398,9 +441,8 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
       await page.route('**/cross-device/preview**', () => {})
       await page.goto(desktop.order.claimUrl)
       const button = page.getByRole('button', { name: 'Continue', exact: true })
-      await button.waitFor()
+      await page.locator('#review-button[disabled]').waitFor()
       const place = await button.boundingBox()
-      expect(await button.isEnabled()).toBe(false)
       await expectHeading(page, 'A request is waiting for you')
       expect(await button.boundingBox()).toEqual(place)
       await button.click()

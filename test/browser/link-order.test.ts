@@ -129,6 +129,22 @@ describe.skipIf(!hasBrowser)('a wallet of another device', () => {
     await page.waitForURL('**/api/auth/sign-in?**again=1**')
   })
 
+  test('of an account without an address leaves no empty place for it', async () => {
+    const { url } = await startService()
+    const [starting, approving] = [await browser.open(computerSize), await browser.open(phoneSize)]
+    await signIn(starting.page, url)
+    await starting.page.goto(`${url}/api/auth/account`)
+    await starting.page.getByRole('button', { name: english.add }).click()
+    await approving.page.route('**/cross-device/challenge**', async (route) => {
+      const response = await route.fetch()
+      await route.fulfill({ response, json: { ...(await response.json()), sessionAccount: undefined } })
+    })
+    await approving.page.goto(await scan(qrCode(starting.page)))
+    await approving.page.getByRole('button', { name: english.review }).click()
+    await approving.page.getByRole('button', { name: english.approve, exact: true }).waitFor()
+    expect(await approving.page.locator('#account').isVisible()).toBe(false)
+  })
+
   test('is removed again on the device that added it', async () => {
     const { url } = await startService()
     const [starting, approving] = [await browser.open(computerSize), await browser.open(phoneSize)]

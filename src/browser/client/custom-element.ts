@@ -29,6 +29,7 @@ export function watchProperties<Element extends HTMLElement>(
   for (const [name, value] of Object.entries(atFirst)) {
     const values = new WeakMap<Element, unknown>()
     Object.defineProperty(prototype, name, {
+      configurable: true,
       get(this: Element) {
         return values.has(this) ? values.get(this) : value
       },

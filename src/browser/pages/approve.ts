@@ -45,6 +45,7 @@ const continued = isContinued(location.pathname)
 const clock = new ServiceClock()
 const client = pagePhoneCalls(values.basePath, clock)
 const reviewButton = byId<HTMLButtonElement>('review-button')
+const notMeButton = byId<HTMLButtonElement>('not-me-button')
 const rememberInput = byId<HTMLInputElement>('remember-input')
 
 // Before the claim is taken, which changes the page's address. If the Hub's library does not load, the user can ask the
@@ -92,7 +93,7 @@ clearUnavailableWallet(values)
 open()
 
 reviewButton.addEventListener('click', () => void tasks.run(review))
-byId('not-me-button').addEventListener('click', leave)
+notMeButton.addEventListener('click', () => end(endings.left))
 byId('approve-button').addEventListener('click', () => void tasks.run(approve))
 // Also during an approval: the user can decline until the service has it, and after it too.
 byId('decline-button').addEventListener(
@@ -107,6 +108,7 @@ addEventListener('pageshow', ({ persisted }) => persisted && signing.isWaiting &
 
 /** The first screen: what this tab already knows, or the question whether to go on. */
 function open(): void {
+  forbidLeaving()
   const [, inboxOrder] = inbox === '' ? [] : location.pathname.split(`${inbox}/`)
   // Only a tap in the inbox claims.
   if (held === undefined && inboxOrder !== undefined) leaveToInbox(inboxOrder)
@@ -134,10 +136,12 @@ function showUnknown(): void {
   show('request', words.say('start.title'))
 }
 
-/** Leaves without an answer: the order stays for the phone that it is for. */
-function leave(): void {
-  tasks.abort()
-  end(endings.left)
+/**
+ * "Not me" only leaves: the order stays for the phone that it is for. So it is over once this tab has asked for the
+ * order, which it may have got although no answer arrived.
+ */
+function forbidLeaving(): void {
+  notMeButton.disabled = held?.asked === true
 }
 
 /** Leads to the order in the inbox, where its user signs in if need be. */
@@ -149,7 +153,8 @@ function leaveToInbox(orderId: string): void {
 async function preview({ orderId, by }: HeldClaim): Promise<void> {
   if (!('claimToken' in by)) return
   const seen = await client.previewOrder({ orderId, claimToken: by.claimToken })
-  if (tasks.busy || challenge !== undefined) return
+  // The user may have left, or tapped "Continue".
+  if (held === undefined || tasks.busy || challenge !== undefined) return
   if (origin !== undefined) return
   origin = seen.origin
   const title = requestScreen.fillPreview(seen)
@@ -170,6 +175,8 @@ async function review(signal: AbortSignal): Promise<void> {
   // A wallet that asks its user stands before what it is for.
   const asks = unasked !== undefined && asksFirst(unasked)
   if (unasked !== undefined && !asks) await use(unasked, signal)
+  // The order has ended while the wallet was asked.
+  if (signal.aborted) return
   byId('continued').hidden = !continued
   countdown.stop()
   countdown.start(Math.min(challenge.expiresAt - clock.now(), challenge.expiresAt - challenge.issuedAt))
@@ -236,6 +243,7 @@ async function resume(signal: AbortSignal): Promise<void> {
 
 async function take({ orderId, by, claimKey }: HeldClaim, signal: AbortSignal): Promise<PhoneOrder> {
   know({ asked: true })
+  forbidLeaving()
   const { challengeToken } = await claimed()
   know({ challengeToken })
   return { orderId, challengeToken }
@@ -320,7 +328,7 @@ async function look(): Promise<void> {
     const seen = await client.getOrderChallenge(order)
     if (seen.status === 'approved' && isFree()) follow(seen, seen.returnCode)
   } catch (thrown) {
-    if (!(thrown instanceof CountersignClientError) || !isFree() || settle(thrown.code)) return
+    if (held === undefined || !(thrown instanceof CountersignClientError) || !isFree() || settle(thrown.code)) return
     // The next look or tap shows any other failure.
     showUnknown()
   }
@@ -423,7 +431,7 @@ function show(id: string, title: string, hasAccountLink = false): boolean {
   const isClaimed = challenge !== undefined
   byId('choice').hidden = id !== 'request' && id !== 'continue'
   reviewButton.disabled = false
-  for (const button of [reviewButton, byId('not-me-button')]) button.hidden = isClaimed
+  for (const button of [reviewButton, notMeButton]) button.hidden = isClaimed
   byId('decline-button').hidden = !isClaimed
   if (id !== 'request') {
     requestScreen.leave()

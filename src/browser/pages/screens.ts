@@ -69,7 +69,7 @@ export class RequestScreen {
     }
     if (kind === 'link') {
       fill(root, 'gives', this.#words.say('review.link.gives'))
-      byId('account').replaceChildren(whoView({ address }, this.#words))
+      byId('account').replaceChildren(...(address === undefined ? [] : [whoView({ address }, this.#words)]))
     }
     this.#issuedAt = issuedAt
     byId('asked').hidden = false
@@ -108,7 +108,8 @@ export class RequestScreen {
 
   /** Looks how far the request has been read. */
   #look(): void {
-    const edge = Math.min(innerHeight, bar.getBoundingClientRect().top) + 1
+    // Not `innerHeight`, which is smaller while the user zooms in.
+    const edge = Math.min(document.documentElement.clientHeight, bar.getBoundingClientRect().top) + 1
     document.body.toggleAttribute('data-more', !rest.hidden && rest.getBoundingClientRect().bottom > edge)
     const isFolded = payloadPlace.querySelector('.folding:not([data-opened]) + .unfold') !== null
     if (!rest.hidden && !isFolded && payloadPlace.getBoundingClientRect().bottom <= edge) this.#unread = 0

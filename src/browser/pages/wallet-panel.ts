@@ -54,6 +54,8 @@ export class WalletPanel {
   #finder: WalletFinder | undefined
   #list: CountersignWallets | undefined
   #choice: Choice | undefined
+  /** The wallet and the address whose row is shown. */
+  #who: string | undefined
   /** Whether the user looks through the wallets. */
   #isOpen = false
   /** Whether the user has had the list of wallets on the screen. */
@@ -167,8 +169,13 @@ export class WalletPanel {
     const isChosen = this.#choice !== undefined
     byId('signer').hidden = shown === undefined
     const { account, address = account?.address, wanted } = this.#choice ?? {}
-    const rows = shown === undefined ? [] : [whoView({ ...shown, adapterId: shown.adapterId, address }, words)]
-    byId('signer-who').replaceChildren(...rows)
+    const who = shown && `${shown.id} ${shown.adapterId} ${address}`
+    // Not again: it would take back the address that the user unfolded.
+    if (who !== this.#who) {
+      const rows = shown === undefined ? [] : [whoView({ ...shown, adapterId: shown.adapterId, address }, words)]
+      byId('signer-who').replaceChildren(...rows)
+      this.#who = who
+    }
     chooser.hidden = shown !== undefined && !this.#isOpen
     const hasApps = (this.#list?.apps.length ?? 0) > 0
     const hasOwn = this.#finder?.wallets.some(({ kind }) => kind === 'page') === true

@@ -36,7 +36,11 @@ async function withProof(parts: StateParts): Promise<Page> {
 }
 
 export const demoStates: States = {
-  'signed out': async (parts) => await code(await opened(parts)),
+  async 'signed out'(parts) {
+    const page = await opened(parts)
+    await page.locator('[part=other-device]').click()
+    return await code(page)
+  },
   async 'link on a phone'(parts) {
     const page = await opened(parts, {}, android)
     await page.locator('[part=other-device]').click()
