@@ -1,9 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { callTime, TimeLimitError, timeLimitMs } from '../reconnecting-link.ts'
 
-/** Most statements of one kind at once. Further steps wait for one of them, and go out together. */
-const mostAtOnce = 4
-
 /** Time in milliseconds after which a statement is slow, such as one behind a lock: further steps do not wait for it. */
 const slowMs = 50
 
@@ -13,42 +10,61 @@ const mostSteps = 100
 /** A step: its key, and what else its statement gets of it. */
 export type Step = readonly [key: string, ...values: unknown[]]
 
-/** A step that waits for its statement. */
+/** A step that waits for its statement, or is in it. */
 interface Waiting<Row> {
   readonly step: Step
   readonly resolve: (row: Row | undefined) => void
   readonly reject: (error: unknown) => void
+  /** Its time is over, and it was reported as failed. */
+  isOver: boolean
+  /** Called then, if it is in a statement. */
+  onOver: () => void
 }
 
 /** Steps of one statement, by their keys. */
 type Batch<Row> = Map<string, [Waiting<Row>, ...Waiting<Row>[]]>
 
+export interface Sending {
+  readonly sent: () => void
+  readonly isOver: AbortSignal
+}
+
+interface BatchesOptions<Row> {
+  /**
+   * Runs a statement. Gets the steps by columns, and resolves with a row for each that came to something. `sent` is to be
+   * called when the statement is sent; once `isOver` is aborted, the time of all steps is over: it must not begin any more.
+   */
+  readonly run: (columns: readonly (readonly unknown[])[], sending: Sending) => Promise<readonly Row[]>
+  /** Steps on one key share their row; otherwise each is in a statement of its own. */
+  readonly isShared?: boolean
+  /** Most statements at once. Further steps wait for one of them, a slow one excepted, and go out together. */
+  readonly mostAtOnce?: number
+  /** Whether an error, which undid all steps of a statement at once, can be that of a single one. */
+  readonly isOfOne?: (error: unknown) => boolean
+}
+
 /**
  * Steps of one kind: those of a turn of the event loop are one statement, which takes half of the CPU time off a
- * sign-in on PostgreSQL, and two thirds off a session check. A step whose time is over does not begin.
+ * sign-in on PostgreSQL, and two thirds off a session check. A step whose time is over does not begin, unless another
+ * one of its statement still has time.
  */
 export class Batches<Row extends { readonly key: string }> {
-  readonly #run: (columns: readonly (readonly unknown[])[]) => Promise<readonly Row[]>
-  readonly #shared: boolean
+  readonly #options: Required<BatchesOptions<Row>>
   #waiting: Waiting<Row>[] = []
   #running = 0
 
-  /**
-   * `run` gets the steps by columns, and resolves with a row for each that came to something; if it rejects, all do.
-   * Steps on one key share their row if they are `shared`; otherwise each is in a statement of its own.
-   */
-  constructor(run: (columns: readonly (readonly unknown[])[]) => Promise<readonly Row[]>, shared: boolean) {
-    this.#run = run
-    this.#shared = shared
+  constructor(options: BatchesOptions<Row>) {
+    this.#options = { isShared: false, mostAtOnce: 4, isOfOne: () => false, ...options }
   }
 
   /** Does a step. Resolves with its row, or with undefined if it came to nothing. */
   do(step: Step): Promise<Row | undefined> {
     const { promise, resolve, reject } = Promise.withResolvers<Row | undefined>()
-    const waiting = { step, resolve, reject }
+    const waiting = { step, resolve, reject, isOver: false, onOver: () => {} }
     const limited = callTime.enter(() => {
-      this.#waiting = this.#waiting.filter((each) => each !== waiting)
+      waiting.isOver = true
       reject(new TimeLimitError(`no answer within ${timeLimitMs} ms`))
+      waiting.onOver()
     })
     this.#waiting.push(waiting)
     void this.#runNext()
@@ -56,23 +72,37 @@ export class Batches<Row extends { readonly key: string }> {
   }
 
   async #runNext(): Promise<void> {
+    const { mostAtOnce } = this.#options
     if (this.#running === mostAtOnce) return
     this.#running++
     await new Promise(setImmediate)
-    await Promise.race([this.#runAll(this.#takeBatch()), pause(slowMs, undefined, { ref: false })])
+    const sent = Promise.withResolvers<void>()
+    const done = this.#runAll(this.#takeBatch(), sent.resolve)
+    // With one statement at a time, the next one waits however slow it is.
+    if (mostAtOnce === 1) await done
+    else await Promise.race([done, sent.promise.then(() => pause(slowMs, undefined, { ref: false }))])
     this.#running--
     if (this.#waiting.length > 0) void this.#runNext()
   }
 
-  async #runAll(batch: Batch<Row>): Promise<void> {
+  async #runAll(batch: Batch<Row>, sent: () => void): Promise<void> {
     if (batch.size === 0) return
+    const { run, isOfOne } = this.#options
     const all = [...batch.values()]
+    const over = new AbortController()
+    for (const waiting of all.flat()) {
+      waiting.onOver = () => {
+        if (all.flat().every(({ isOver }) => isOver)) over.abort()
+      }
+    }
     try {
-      const rows = await this.#run(columnsOf(all.map(([{ step }]) => step)))
+      const rows = await run(columnsOf(all.map(([{ step }]) => step)), { sent, isOver: over.signal })
       for (const row of rows) for (const { resolve } of batch.get(row.key) ?? []) resolve(row)
       for (const { resolve } of all.flat()) resolve(undefined)
     } catch (error) {
-      for (const { reject } of all.flat()) reject(error)
+      if (batch.size > 1 && isOfOne(error)) {
+        await Promise.all([...batch].map((one) => this.#runAll(new Map([one]), sent)))
+      } else for (const { reject } of all.flat()) reject(error)
     }
   }
 
@@ -80,9 +110,10 @@ export class Batches<Row extends { readonly key: string }> {
   #takeBatch(): Batch<Row> {
     const batch: Batch<Row> = new Map()
     this.#waiting = this.#waiting.filter((each) => {
+      if (each.isOver) return false
       const [key] = each.step
       const same = batch.get(key)
-      if (same === undefined ? batch.size === mostSteps : !this.#shared) return true
+      if (same === undefined ? batch.size === mostSteps : !this.#options.isShared) return true
       if (same === undefined) batch.set(key, [each])
       else same.push(each)
       return false
@@ -91,7 +122,7 @@ export class Batches<Row extends { readonly key: string }> {
   }
 }
 
-/** In the order of their keys, so that no two statements wait for each other. */
+/** In the order of their keys, so that two statements rarely wait for each other. */
 function columnsOf(steps: Step[]): unknown[][] {
   steps.sort(([a], [b]) => (a < b ? -1 : 1))
   return (steps[0] ?? []).map((_, column) => steps.map((step) => step[column]))

@@ -89,16 +89,16 @@ export class Calls {
     this.#pool = this.#newPool()
   }
 
-  /** Runs a statement. It is not repeated; when its time is over, its connection is closed. */
+  /** Runs a statement. It is not repeated; when its time is over, or `isOver` is aborted, its connection is closed. */
   run<Row extends object>(
     { name, text }: Statement,
     values: readonly unknown[],
-    sent?: () => void,
+    { sent, isOver }: { readonly sent?: () => void; readonly isOver?: AbortSignal } = {},
   ): Promise<QueryResult<Row>> {
     return this.on((client) => {
       sent?.()
       return client.query<Row>({ name, text, values: [...values] })
-    })
+    }, isOver)
   }
 
   /** Closes all connections: the server behind them has changed. Calls that come then connect anew. */
@@ -123,7 +123,7 @@ export class Calls {
   }
 
   /** Does something on one connection, within the time of a call. */
-  on<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
+  on<T>(work: (client: PoolClient) => Promise<T>, signal?: AbortSignal): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>()
     let held: PoolClient | undefined
     let isOver = false
@@ -133,11 +133,13 @@ export class Calls {
       held?.release(failure)
       held = undefined
     }
-    const limited = callTime.enter(() => {
+    const giveUp = (): void => {
       const late = new TimeLimitError(`no answer within ${timeLimitMs} ms`)
       end(late)
       reject(late)
-    })
+    }
+    const limited = callTime.enter(giveUp)
+    signal?.addEventListener('abort', giveUp)
     const begin = async (): Promise<T> => {
       const client = await this.#connect(() => isOver)
       if (isOver) {
@@ -155,7 +157,10 @@ export class Calls {
       }
     }
     begin()
-      .finally(() => callTime.leave(limited))
+      .finally(() => {
+        callTime.leave(limited)
+        signal?.removeEventListener('abort', giveUp)
+      })
       .then(resolve, reject)
     return promise
   }
@@ -245,8 +250,7 @@ export class Listener implements Linked {
     client.on('end', () => resolve(new Error('the connection was closed')))
     // A network that breaks closes no connection, and this one sends nothing of its own.
     this.#timer = setInterval(() => {
-      // Without a name: behind a pooler, one that is prepared already would end the connection before the look finds out.
-      this.run({ name: '', text: 'SELECT 1' }, []).catch(() => undefined)
+      this.run('SELECT 1', []).catch(() => undefined)
     }, askIntervalMs)
     this.#timer.unref()
     void promise.then(() => clearInterval(this.#timer))
@@ -273,9 +277,12 @@ export class Listener implements Linked {
     }
   }
 
-  /** Runs a statement. If no answer comes in time, the connection is closed. */
-  async run<Row extends object>({ name, text }: Statement, values: readonly unknown[]): Promise<QueryResult<Row>> {
-    const answer = this.#idle.then(() => this.#client.query<Row>({ name, text, values: [...values] }))
+  /**
+   * Runs a statement, without preparing it: behind a pooler in transaction mode, one that is prepared elsewhere would end
+   * the connection before that mode is noticed. If no answer comes in time, the connection is closed.
+   */
+  async run(text: string, values: readonly unknown[]): Promise<unknown> {
+    const answer = this.#idle.then(() => this.#client.query(text, [...values]))
     this.#idle = answer.catch(() => undefined)
     try {
       return await withinTimeLimit(answer)

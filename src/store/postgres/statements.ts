@@ -28,10 +28,10 @@ const all = {
       AS new (key, version, value, ttl)
     WHERE old.key = new.key AND old.version = new.version AND expires_at > clock_timestamp() RETURNING old.key`,
   notify: `SELECT count(pg_notify('${channel}', payload)) FROM unnest($1::text[]) AS payload`,
-  addMember: `SELECT set_key AS key, ARRAY(
+  addMember: `SELECT key, ARRAY(
       SELECT countersign.add_member(set_key, member, ttl, most, ${lockClass}, lock_key)) AS members
-    FROM unnest($1::text[], $2::text[], $3::bigint[], $4::integer[], $5::integer[])
-      AS new (set_key, member, ttl, most, lock_key)`,
+    FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::integer[], $6::integer[])
+      AS new (key, set_key, member, ttl, most, lock_key)`,
   removeMember: 'SELECT countersign.remove_member($1, $2, $3, $4)',
   members: 'SELECT member FROM countersign.members WHERE set_key = $1 AND expires_at > clock_timestamp()',
   scan: `SELECT key, value FROM countersign.entries WHERE key >= $1 AND key < $2 AND expires_at > clock_timestamp()

@@ -9,7 +9,7 @@ import type { StoreOptions } from '../open.ts'
 import { ReconnectingLink, withinTimeLimit } from '../reconnecting-link.ts'
 import type { Life, ScannedValue, Store, VersionedValue } from '../store.ts'
 import { Watchers } from '../watchers.ts'
-import { Batches } from './batches.ts'
+import { Batches, type Sending } from './batches.ts'
 import { type Access, accessOf, Calls, Listener, type Statement, sqlStateOf, UnfitServerError } from './connection.ts'
 import { explainProblem, refusedNotifications, roomWarning, withoutDetails } from './problem.ts'
 import { describeOwners, lockClass, type Owner, otherOwners, ownersAdvice, prepareSchema } from './schema.ts'
@@ -36,6 +36,9 @@ const maxVersion = 2 ** 31 - 1
 
 /** Most payloads that wait to be sent again. Watchers of others read again at their next heartbeat. */
 const mostUnsent = 10_000
+
+/** Most payloads that go with a change because they could not be sent before. */
+const mostAgain = 99
 
 /**
  * Opens a store in PostgreSQL 14 or newer. Its tables are in the schema `countersign`, which is made if it is missing;
@@ -79,7 +82,7 @@ class PostgresStore implements Store {
   readonly #watchers = new Watchers()
   readonly #link: ReconnectingLink<Listener>
   readonly #clock: ServerClock
-  readonly #get = this.#batched<ValueRow & { version: number }>(statements.get, true)
+  readonly #get = this.#batched<ValueRow & { version: number }>(statements.get, { isShared: true })
   readonly #create = this.#batched(statements.create)
   readonly #take = this.#batched<ValueRow>(statements.take)
   readonly #compareAndSet = this.#batched(statements.compareAndSet)
@@ -88,21 +91,25 @@ class PostgresStore implements Store {
    * What others are notified of, after its commit and in statements that write nothing: PostgreSQL makes commits that
    * write and notify one after another.
    */
-  readonly #notifications = new Batches<{ key: string }>(async (columns) => {
-    if (this.#link.up === undefined) throw new Error('there is no connection to notify by')
-    try {
-      await this.#link.up.run(statements.notify, columns)
-      this.#warned.delete(refusedNotifications)
-      return []
-    } catch (error) {
-      if (sqlStateOf(error) !== undefined) this.#warnOnce(refusedNotifications)
-      throw error
-    }
-  }, true)
+  readonly #notifications = new Batches<{ key: string }>({
+    run: async (columns) => {
+      if (this.#link.up === undefined) throw new Error('there is no connection to notify by')
+      try {
+        await this.#link.up.run(statements.notify.text, columns)
+        this.#warned.delete(refusedNotifications)
+        return []
+      } catch (error) {
+        if (sqlStateOf(error) !== undefined) this.#warnOnce(refusedNotifications)
+        throw error
+      }
+    },
+    isShared: true,
+    mostAtOnce: 1,
+  })
   /** Payloads that could not be sent. They go with the next one, or once there is a connection. */
   readonly #unsent = new Set<string>()
-  /** Resolves once the last payload has been sent, or could not be. */
-  #notified: Promise<void> | undefined
+  /** Resolves once all payloads have been sent, or could not be. */
+  #notified: Promise<unknown> | undefined
   #fitnessTimer: NodeJS.Timeout
   #sweepTimer: NodeJS.Timeout
   /** Resolves once notifications are heard. */
@@ -128,7 +135,7 @@ class PostgresStore implements Store {
     this.#calls = new Calls(access, onServer, () => this.#warnOnce(roomWarning))
     this.#clock = new ServerClock({
       name: 'the PostgreSQL server',
-      ask: async (sent) => Number((await this.#calls.run<{ now: number }>(statements.time, [], sent)).rows[0]?.now),
+      ask: async (sent) => Number((await this.#calls.run<{ now: number }>(statements.time, [], { sent })).rows[0]?.now),
       locate: () => this.description,
     })
     const dial = (): Promise<Listener> =>
@@ -222,8 +229,10 @@ class PostgresStore implements Store {
 
   addMember(set: string, member: string, life: Life, most?: number): Promise<string[]> {
     return withTtl(life, async (ttlMs) => {
-      const lockKey = digest(this.#prefix + set).readInt32BE()
-      return (await this.#addMember(set, member, ttlMs, most, lockKey))?.members ?? []
+      const name = this.#prefix + set
+      // By both, so that a set which is much in use takes one statement and not one for each member.
+      const row = await this.#addMember(`${set}\n${member}`, name, member, ttlMs, most, digest(name).readInt32BE())
+      return row?.members ?? []
     })
   }
 
@@ -274,10 +283,20 @@ class PostgresStore implements Store {
   }
 
   /** Steps of a kind, done by a statement for many. */
-  #batched<Row extends { readonly key: string } = { key: string }>(statement: Statement, shared = false) {
-    const batches = new Batches<Row>(async (columns) => (await this.#run<Row>(statement, columns)).rows, shared)
+  #batched<Row extends { readonly key: string } = { key: string }>(statement: Statement, { isShared = false } = {}) {
+    const batches = new Batches<Row>({
+      run: async (columns, sending) => {
+        try {
+          return (await this.#attempt<Row>(statement, columns, sending)).rows
+        } catch (cause) {
+          throw isOfOneStep(cause) ? cause : this.#learnFrom(cause)
+        }
+      },
+      isShared,
+      isOfOne: isOfOneStep,
+    })
     return async (key: string, ...values: readonly unknown[]): Promise<Row | undefined> => {
-      // The server would refuse the steps beside it, too.
+      // No entry has such a key, and the server would refuse the steps beside it, too.
       if (key.includes('\0')) throw unavailable(new Error('a key cannot have NUL in it'))
       return await batches.do([this.#prefix + key, ...values]).catch((cause) => {
         throw this.#learnFrom(cause)
@@ -286,23 +305,30 @@ class PostgresStore implements Store {
   }
 
   /** Runs a statement, again if the server took it back. */
-  async #run<Row extends object>(statement: Statement, values: readonly unknown[]): Promise<QueryResult<Row>> {
+  #run<Row extends object>(statement: Statement, values: readonly unknown[]): Promise<QueryResult<Row>> {
+    return this.#attempt<Row>(statement, values).catch((cause) => {
+      throw this.#learnFrom(cause)
+    })
+  }
+
+  /** The same, with pg's own errors. */
+  async #attempt<Row extends object>(
+    statement: Statement,
+    values: readonly unknown[],
+    sending?: Sending,
+  ): Promise<QueryResult<Row>> {
     // Not as a failed call, which closes connections: the look at the sessions needs them to find the server fit again.
     if (this.#unfit !== undefined) throw unavailable(this.#unfit)
-    try {
-      // What the caller decides by the clock afterwards must not rest on a doubtful one.
-      if (!this.#clock.isCurrent) await withinTimeLimit(this.#clock.measure())
-      for (let tries = 1; ; tries++) {
-        try {
-          const result = await this.#calls.run<Row>(statement, values)
-          if (!this.#clock.isCurrent) await withinTimeLimit(this.#clock.measure())
-          return result
-        } catch (cause) {
-          if (tries >= maxTries || !isTakenBack(cause)) throw cause
-        }
+    // What the caller decides by the clock afterwards must not rest on a doubtful one.
+    if (!this.#clock.isCurrent) await withinTimeLimit(this.#clock.measure())
+    for (let tries = 1; ; tries++) {
+      try {
+        const result = await this.#calls.run<Row>(statement, values, sending)
+        if (!this.#clock.isCurrent) await withinTimeLimit(this.#clock.measure())
+        return result
+      } catch (cause) {
+        if (tries >= maxTries || !isTakenBack(cause) || sending?.isOver.aborted) throw cause
       }
-    } catch (cause) {
-      throw this.#learnFrom(cause)
     }
   }
 
@@ -326,16 +352,27 @@ class PostgresStore implements Store {
     this.#notify(payload)
   }
 
-  /** Notifies others of a change, and of those before that could not be notified of. */
-  #notify(...payloads: string[]): void {
-    for (const payload of [...this.#unsent, ...payloads]) {
+  /**
+   * Notifies others of a change, and of some of those before that could not be notified of; of further ones after each
+   * success, so that refusals do not grow with what waits.
+   */
+  #notify(...changes: string[]): void {
+    const keep = (payload: string): void => {
+      if (this.#unsent.size < mostUnsent) this.#unsent.add(payload)
+    }
+    if (this.#link.up === undefined) {
+      for (const payload of changes) keep(payload)
+      return
+    }
+    for (const payload of [...[...this.#unsent].slice(0, mostAgain), ...changes]) {
       this.#unsent.delete(payload)
-      this.#notified = this.#notifications.do([payload]).then(
-        () => undefined,
+      const sent = this.#notifications.do([payload]).then(
         () => {
-          if (this.#unsent.size < mostUnsent) this.#unsent.add(payload)
+          if (this.#unsent.size > 0) this.#notify()
         },
+        () => keep(payload),
       )
+      this.#notified = Promise.all([this.#notified, sent])
     }
   }
 
@@ -453,6 +490,14 @@ class PostgresStore implements Store {
 function isTakenBack(cause: unknown): boolean {
   const state = sqlStateOf(cause)
   return state === '40001' || state === '40P01'
+}
+
+/**
+ * Whether the server undid a statement at once for what can be the fault of one of its steps: another transaction, or a
+ * value that it cannot take. One behind a lock has used up the time of those beside it.
+ */
+function isOfOneStep(cause: unknown): boolean {
+  return /^(?:40|22|21000)/.test(sqlStateOf(cause) ?? '')
 }
 
 function pooled(what: string): UnfitServerError {
