@@ -38,7 +38,7 @@ async function withProof(parts: StateParts): Promise<Page> {
 export const demoStates: States = {
   async 'signed out'(parts) {
     const page = await opened(parts)
-    await page.locator('[part=other-device]').click()
+    await page.locator('#show-code-button').click()
     return await code(page)
   },
   async 'link on a phone'(parts) {
