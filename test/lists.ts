@@ -68,6 +68,7 @@ export const nightly: readonly string[] = [
  */
 export const slow: readonly string[] = [
   'test/bench/floors.test.ts',
+  'test/better-auth/example.test.ts',
   'test/better-auth/host-contract.test.ts',
   'test/browser/account.test.ts',
   'test/browser/approval.test.ts',

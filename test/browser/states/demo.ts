@@ -43,7 +43,7 @@ export const demoStates: States = {
   },
   async 'link on a phone'(parts) {
     const page = await opened(parts, {}, android)
-    await page.locator('[part=other-device]').click()
+    await page.locator('#show-code-button').click()
     await page.locator('.claim-notes a').waitFor()
     return page
   },
