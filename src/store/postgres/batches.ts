@@ -24,17 +24,12 @@ interface Waiting<Row> {
 /** Steps of one statement, by their keys. */
 type Batch<Row> = Map<string, [Waiting<Row>, ...Waiting<Row>[]]>
 
-export interface Sending {
-  readonly sent: () => void
-  readonly isOver: AbortSignal
-}
-
 interface BatchesOptions<Row> {
   /**
-   * Runs a statement. Gets the steps by columns, and resolves with a row for each that came to something. `sent` is to be
-   * called when the statement is sent; once `isOver` is aborted, the time of all steps is over: it must not begin any more.
+   * Runs a statement. Asks for the steps, by columns, when it sends that, and resolves with a row for each that came to
+   * something. `isOver` is aborted once the time of all steps is over: the statement must not begin any more.
    */
-  readonly run: (columns: readonly (readonly unknown[])[], sending: Sending) => Promise<readonly Row[]>
+  readonly run: (columns: () => unknown[][], isOver: AbortSignal) => Promise<readonly Row[]>
   /** Steps on one key share their row; otherwise each is in a statement of its own. */
   readonly isShared?: boolean
   /** Most statements at once. Further steps wait for one of them, a slow one excepted, and go out together. */
@@ -45,8 +40,7 @@ interface BatchesOptions<Row> {
 
 /**
  * Steps of one kind: those of a turn of the event loop are one statement, which takes half of the CPU time off a
- * sign-in on PostgreSQL, and two thirds off a session check. A step whose time is over does not begin, unless another
- * one of its statement still has time.
+ * sign-in on PostgreSQL, and two thirds off a session check. A step whose time is over does not begin.
  */
 export class Batches<Row extends { readonly key: string }> {
   readonly #options: Required<BatchesOptions<Row>>
@@ -95,8 +89,12 @@ export class Batches<Row extends { readonly key: string }> {
         if (all.flat().every(({ isOver }) => isOver)) over.abort()
       }
     }
+    const columns = (): unknown[][] => {
+      sent()
+      return columnsOf(all.filter((same) => !same.every(({ isOver }) => isOver)).map(([{ step }]) => step))
+    }
     try {
-      const rows = await run(columnsOf(all.map(([{ step }]) => step)), { sent, isOver: over.signal })
+      const rows = await run(columns, over.signal)
       for (const row of rows) for (const { resolve } of batch.get(row.key) ?? []) resolve(row)
       for (const { resolve } of all.flat()) resolve(undefined)
     } catch (error) {

@@ -89,16 +89,16 @@ export class Calls {
     this.#pool = this.#newPool()
   }
 
-  /** Runs a statement. It is not repeated; when its time is over, or `isOver` is aborted, its connection is closed. */
+  /**
+   * Runs a statement, with values that are asked for when it is sent. It is not repeated; when its time is over, or
+   * `isOver` is aborted, its connection is closed.
+   */
   run<Row extends object>(
     { name, text }: Statement,
-    values: readonly unknown[],
-    { sent, isOver }: { readonly sent?: () => void; readonly isOver?: AbortSignal } = {},
+    values: () => unknown[] = () => [],
+    isOver?: AbortSignal,
   ): Promise<QueryResult<Row>> {
-    return this.on((client) => {
-      sent?.()
-      return client.query<Row>({ name, text, values: [...values] })
-    }, isOver)
+    return this.on((client) => client.query<Row>({ name, text, values: values() }), isOver)
   }
 
   /** Closes all connections: the server behind them has changed. Calls that come then connect anew. */

@@ -9,7 +9,7 @@ import type { StoreOptions } from '../open.ts'
 import { ReconnectingLink, withinTimeLimit } from '../reconnecting-link.ts'
 import type { Life, ScannedValue, Store, VersionedValue } from '../store.ts'
 import { Watchers } from '../watchers.ts'
-import { Batches, type Sending } from './batches.ts'
+import { Batches } from './batches.ts'
 import { type Access, accessOf, Calls, Listener, type Statement, sqlStateOf, UnfitServerError } from './connection.ts'
 import { explainProblem, refusedNotifications, roomWarning, withoutDetails } from './problem.ts'
 import { describeOwners, lockClass, type Owner, otherOwners, ownersAdvice, prepareSchema } from './schema.ts'
@@ -95,7 +95,7 @@ class PostgresStore implements Store {
     run: async (columns) => {
       if (this.#link.up === undefined) throw new Error('there is no connection to notify by')
       try {
-        await this.#link.up.run(statements.notify.text, columns)
+        await this.#link.up.run(statements.notify.text, columns())
         this.#warned.delete(refusedNotifications)
         return []
       } catch (error) {
@@ -135,7 +135,13 @@ class PostgresStore implements Store {
     this.#calls = new Calls(access, onServer, () => this.#warnOnce(roomWarning))
     this.#clock = new ServerClock({
       name: 'the PostgreSQL server',
-      ask: async (sent) => Number((await this.#calls.run<{ now: number }>(statements.time, [], { sent })).rows[0]?.now),
+      ask: async (sent) => {
+        const { rows } = await this.#calls.run<{ now: number }>(statements.time, () => {
+          sent()
+          return []
+        })
+        return Number(rows[0]?.now)
+      },
       locate: () => this.description,
     })
     const dial = (): Promise<Listener> =>
@@ -285,9 +291,9 @@ class PostgresStore implements Store {
   /** Steps of a kind, done by a statement for many. */
   #batched<Row extends { readonly key: string } = { key: string }>(statement: Statement, { isShared = false } = {}) {
     const batches = new Batches<Row>({
-      run: async (columns, sending) => {
+      run: async (columns, isOver) => {
         try {
-          return (await this.#attempt<Row>(statement, columns, sending)).rows
+          return (await this.#attempt<Row>(statement, columns, isOver)).rows
         } catch (cause) {
           throw isOfOneStep(cause) ? cause : this.#learnFrom(cause)
         }
@@ -306,7 +312,7 @@ class PostgresStore implements Store {
 
   /** Runs a statement, again if the server took it back. */
   #run<Row extends object>(statement: Statement, values: readonly unknown[]): Promise<QueryResult<Row>> {
-    return this.#attempt<Row>(statement, values).catch((cause) => {
+    return this.#attempt<Row>(statement, () => [...values]).catch((cause) => {
       throw this.#learnFrom(cause)
     })
   }
@@ -314,8 +320,8 @@ class PostgresStore implements Store {
   /** The same, with pg's own errors. */
   async #attempt<Row extends object>(
     statement: Statement,
-    values: readonly unknown[],
-    sending?: Sending,
+    values: () => unknown[],
+    isOver?: AbortSignal,
   ): Promise<QueryResult<Row>> {
     // Not as a failed call, which closes connections: the look at the sessions needs them to find the server fit again.
     if (this.#unfit !== undefined) throw unavailable(this.#unfit)
@@ -323,11 +329,11 @@ class PostgresStore implements Store {
     if (!this.#clock.isCurrent) await withinTimeLimit(this.#clock.measure())
     for (let tries = 1; ; tries++) {
       try {
-        const result = await this.#calls.run<Row>(statement, values, sending)
+        const result = await this.#calls.run<Row>(statement, values, isOver)
         if (!this.#clock.isCurrent) await withinTimeLimit(this.#clock.measure())
         return result
       } catch (cause) {
-        if (tries >= maxTries || !isTakenBack(cause) || sending?.isOver.aborted) throw cause
+        if (tries >= maxTries || !isTakenBack(cause) || isOver?.aborted) throw cause
       }
     }
   }
@@ -474,9 +480,9 @@ class PostgresStore implements Store {
   /** Removes expired rows, which no statement reads; resolves with the time to the next sweep in milliseconds. */
   async #sweepOnce(): Promise<number> {
     try {
-      const { rowCount: entries } = await this.#calls.run(statements.sweepEntries, [])
-      const { rowCount: members } = await this.#calls.run(statements.sweepMembers, [])
-      await this.#calls.run(statements.sweepSets, [])
+      const { rowCount: entries } = await this.#calls.run(statements.sweepEntries)
+      const { rowCount: members } = await this.#calls.run(statements.sweepMembers)
+      await this.#calls.run(statements.sweepSets)
       return Math.max(entries ?? 0, members ?? 0) < rowsPerSweep ? sweepIntervalMs : sweepPauseMs
     } catch (cause) {
       // So an instance that only reads finds out, too, that its server takes no writes any more.
