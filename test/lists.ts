@@ -96,6 +96,7 @@ export const slow: readonly string[] = [
   'test/browser/session-ends.test.ts',
   'test/browser/sign-in-page.test.ts',
   'test/browser/sign-in.test.ts',
+  'test/browser/layout-shift.test.ts',
   'test/browser/slow-network.test.ts',
   'test/browser/tabs.test.ts',
   'test/browser/tls.test.ts',
