@@ -451,7 +451,9 @@ export class Facts {
     for (const wallet of wallets) {
       this.#linked.add(`${id} ${wallet.address} ${wallet.linkedAt}`)
       const isFirst = wallet.linkedAt === createdAt
-      const isGiven = isFirst || this.giftsOf(id, walletId(wallet)).length > 0
+      // An entry whose claim is over counts for nothing, as that of a sign-in beside the end of an interrupted unlink.
+      const isOver = this.claimOf(wallet)?.claim !== wallet.claim
+      const isGiven = isFirst || isOver || this.giftsOf(id, walletId(wallet)).length > 0
       this.require(isGiven, 'a user gets a wallet that nothing gave the user')
       const isListed = was !== undefined || this.wasListed(id, wallet, this.world.current?.since ?? 0)
       this.require(isListed, 'a user is made for a person who is not listed')
