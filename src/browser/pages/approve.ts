@@ -154,8 +154,7 @@ async function preview({ orderId, by }: HeldClaim): Promise<void> {
   if (!('claimToken' in by)) return
   const seen = await client.previewOrder({ orderId, claimToken: by.claimToken })
   // The user may have left, or tapped "Continue".
-  if (held === undefined || tasks.busy || challenge !== undefined) return
-  if (origin !== undefined) return
+  if (held === undefined || tasks.busy || challenge !== undefined || origin !== undefined) return
   origin = seen.origin
   const title = requestScreen.fillPreview(seen)
   show('request', title)

@@ -1,14 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { callTime, TimeLimitError, timeLimitMs } from '../reconnecting-link.ts'
 
-/** Time in milliseconds after which a statement is slow, such as one behind a lock: further steps do not wait for it. */
+/** Time in milliseconds after which a statement is slow, as one behind a lock is: further steps do not wait for it. */
 const slowMs = 50
 
 /** Most steps of one statement. */
 const mostSteps = 100
 
 /** A step: its key, and what else its statement gets of it. */
-export type Step = readonly [key: string, ...values: unknown[]]
+type Step = readonly [key: string, ...values: unknown[]]
 
 /** A step that waits for its statement, or is in it. */
 interface Waiting<Row> {

@@ -14,8 +14,10 @@ interface KnownProblem {
 const roomAdvice =
   'Raise its max_connections, or lower ?connections= in COUNTERSIGN_STORE: each instance takes that many and one more'
 
+const roomProblem = 'PostgreSQL has no room for more connections (53300), and calls share those that are established.'
+
 /** Calls go on although the server has no room for as many connections as they want. */
-export const roomWarning = `PostgreSQL has no room for more connections (53300), and calls share those that are established. ${roomAdvice}`
+export const roomWarning = `${roomProblem} ${roomAdvice}`
 
 /** The server refuses the statement by which other instances learn of changes. */
 export const refusedNotifications =

@@ -18,7 +18,8 @@ const all = {
   get: `SELECT key, value, version FROM countersign.entries
     WHERE key = ANY ($1::text[]) AND expires_at > clock_timestamp()`,
   create: `INSERT INTO countersign.entries AS old (key, value, version, expires_at)
-    SELECT key, value, 1, countersign.expiry(ttl) FROM unnest($1::text[], $2::bytea[], $3::bigint[]) AS new (key, value, ttl)
+    SELECT key, value, 1, countersign.expiry(ttl)
+    FROM unnest($1::text[], $2::bytea[], $3::bigint[]) AS new (key, value, ttl)
     ON CONFLICT (key) DO UPDATE SET value = excluded.value, version = 1, expires_at = excluded.expires_at
     WHERE old.expires_at <= clock_timestamp() RETURNING key`,
   take: `DELETE FROM countersign.entries WHERE key = ANY ($1::text[]) AND expires_at > clock_timestamp()

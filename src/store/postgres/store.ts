@@ -392,8 +392,11 @@ class PostgresStore implements Store {
       // A file that cannot be read leaves the one before in use.
       await this.#tls?.read().catch(() => undefined)
       // A server that cannot be reached makes calls fail anyway, and is found again by them.
-      const found = await this.#lookAfterSessions().catch(() => false)
-      const next = this.#unfit === undefined && found !== false ? fitnessIntervalMs : unfitIntervalMs
+      const isFit = await this.#lookAfterSessions().then(
+        () => this.#unfit === undefined,
+        () => false,
+      )
+      const next = isFit ? fitnessIntervalMs : unfitIntervalMs
       if (!this.#closed) this.#fitnessTimer = this.#lookIn(next)
     }, delayMs).unref()
   }
