@@ -311,7 +311,7 @@ export class CountersignSignIn extends Base {
           countdown.stop()
         } else countdown.start(order.expiresAt - at)
         if (status === 'approved') return await this.#finalize(running)
-        if (wasApproved) this.#show('again', this.#texts[afterApproval[status] ?? status])
+        if (wasApproved) this.#show(modeAfter(status), this.#texts[afterApproval[status] ?? status])
         else this.#advance(status)
       }
     } catch (thrown) {
@@ -387,7 +387,7 @@ export class CountersignSignIn extends Base {
       return
     }
     const text = status === 'waiting_user' && !this.#running?.order.confirmationCode ? 'answer' : status
-    this.#show(isTerminal(status) ? 'again' : 'answer', this.#texts[text])
+    this.#show(isTerminal(status) ? modeAfter(status) : 'answer', this.#texts[text])
   }
 
   #fail(thrown: unknown): void {
@@ -532,10 +532,16 @@ export class CountersignSignIn extends Base {
   }
 }
 
-/** Mode after an error: a new code for an error of the order, no button if this page can get no code, else a retry. */
-function modeAfter(code: ClientErrorCode): ViewMode {
-  if (code === 'ORIGIN_NOT_TRUSTED') return 'stuck'
-  return /^(ORDER|COMPUTER)_/.test(code) ? 'again' : 'retry'
+/**
+ * Mode after an order's end or an error: a new code for an error of the order, no button if this page can get no code,
+ * else a retry.
+ */
+function modeAfter(end: OrderStatus | ClientErrorCode): ViewMode {
+  if (end === 'ORIGIN_NOT_TRUSTED') return 'stuck'
+  if (/rejected|cancelled/i.test(end)) return 'declined'
+  if (/expired/i.test(end)) return 'expired'
+  if (['NETWORK', 'STORE_UNAVAILABLE', 'UNEXPECTED_ANSWER'].includes(end)) return 'away'
+  return /^(ORDER|COMPUTER)_/.test(end) ? 'again' : 'retry'
 }
 
 /** Texts for what happened to an approved order whose return code was awaited. */

@@ -148,12 +148,12 @@ button {
 }
 button:hover { background: color-mix(in srgb, currentcolor 8%, transparent); }
 button:focus-visible { outline: 3px solid var(--countersign-accent, Highlight); outline-offset: 2px; }
-[part='renew'], [part='submit'], .main {
+[part='submit'], .main {
   color: var(--countersign-on-accent, var(--countersign-background, Canvas));
   background: var(--countersign-accent, var(--countersign-color, CanvasText));
   border-color: transparent;
 }
-:is([part='renew'], [part='submit'], .main):hover {
+:is([part='submit'], .main):hover {
   background: color-mix(in srgb, var(--countersign-accent, var(--countersign-color, CanvasText)) 88%, transparent);
 }
 [part='device'] { display: grid; gap: 0.75rem; }

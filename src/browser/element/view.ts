@@ -30,8 +30,9 @@ export interface WalletOffer {
 }
 
 /**
- * Mode of the view: it decides what is visible. `again` has a button for a new code, `retry` one to try the same again;
- * `stuck` has none, because nothing that the user can do here helps.
+ * Mode of the view: it decides what is visible. `declined`, `expired` and `again` have a button for a new code, `retry`
+ * one to try the same again. Without a service, as in `away`, no wallet on this device can sign in; and in `stuck` nothing
+ * that the user can do here helps.
  */
 export type ViewMode =
   | 'offer'
@@ -41,7 +42,10 @@ export type ViewMode =
   | 'enter-code'
   | 'finishing'
   | 'done'
+  | 'declined'
+  | 'expired'
   | 'again'
+  | 'away'
   | 'retry'
   | 'stuck'
 
@@ -76,6 +80,8 @@ export class SignInView {
   readonly #deviceStatus = part('p', 'device-status')
   #offer: WalletOffer = { isOffered: false, isFirst: false, isAbove: false, isLocal: false }
   #mode: ViewMode = 'starting'
+  /** Whether the user went for the wallets on this device last. */
+  #isDeviceLast = false
   #texts: SignInTexts
   #claimUrl = ''
 
@@ -95,8 +101,12 @@ export class SignInView {
     }
     this.#copy.addEventListener('click', () => void this.#copyLink())
     this.#cancel.addEventListener('click', actions.cancel)
-    this.#renew.addEventListener('click', actions.renew)
-    this.#otherDevice.addEventListener('click', actions.renew)
+    for (const button of [this.#renew, this.#otherDevice]) {
+      button.addEventListener('click', () => {
+        this.#isDeviceLast = false
+        actions.renew()
+      })
+    }
     this.#thisDevice.addEventListener('click', actions.toggleWallets)
     this.#thisDevice.setAttribute('aria-expanded', 'false')
     this.#deviceStatus.setAttribute('role', 'status')
@@ -126,19 +136,20 @@ export class SignInView {
   }
 
   #sayRenew(): void {
-    this.#renew.textContent = this.#mode === 'retry' ? this.#texts.tryAgain : this.#texts.renew
+    const isRetry = this.#mode === 'retry' || this.#mode === 'away'
+    this.#renew.textContent = isRetry ? this.#texts.tryAgain : this.#texts.renew
   }
 
   /** Shows or hides the sign-in with a wallet on this device. */
   offerWallets(offer: WalletOffer): void {
     this.#offer = offer
-    this.#thisDevice.classList.toggle('main', offer.isAbove)
     if (offer.isAbove) this.#card.prepend(this.#device)
     else this.#card.append(this.#device)
   }
 
   /** Shows the place for the wallets on this device, and returns it. */
   openWallets(): HTMLElement {
+    this.#isDeviceLast = true
     this.#device.append(this.#deviceStatus, this.#wallets)
     this.#showDevice()
     return this.#wallets
@@ -156,10 +167,16 @@ export class SignInView {
 
   #showDevice(): void {
     const isOpen = this.#wallets.isConnected
-    const isPhoneBusy = this.#mode === 'answer' || this.#mode === 'enter-code' || this.#mode === 'finishing'
-    this.#device.hidden = !this.#offer.isOffered || this.#mode === 'done' || (isPhoneBusy && !isOpen)
+    const mode = this.#mode
+    const isOfNoUse = ['answer', 'enter-code', 'finishing', 'away'].includes(mode)
+    const isOver = mode === 'done' || mode === 'stuck'
+    this.#device.hidden = !this.#offer.isOffered || isOver || (isOfNoUse && !isOpen)
     this.#thisDevice.hidden = isOpen && this.#offer.isFirst
     this.#thisDevice.setAttribute('aria-expanded', String(isOpen))
+    // One button is filled: of an order that has ended, that of the way which was used last.
+    const isDeviceMain = this.#renew.hidden ? this.#offer.isAbove : this.#isDeviceLast && !this.#device.hidden
+    this.#thisDevice.classList.toggle('main', isDeviceMain)
+    this.#renew.classList.toggle('main', !isDeviceMain)
   }
 
   /** The name of this computer that the QR code leads to, if it does: then no phone can open it. */
@@ -185,6 +202,7 @@ export class SignInView {
     const hasQr = mode === 'starting' || mode === 'scan'
     const canCancel = hasQr || mode === 'answer' || mode === 'enter-code'
     this.#mode = mode
+    if (mode === 'answer') this.#isDeviceLast = false
     followBackground(this.#root.host, this.#card)
     if (!running) {
       this.#claimUrl = ''
@@ -212,7 +230,7 @@ export class SignInView {
     this.#copy.hidden = !hasQr
     this.#submit.hidden = true
     this.#cancel.hidden = !canCancel
-    this.#renew.hidden = mode !== 'again' && mode !== 'retry'
+    this.#renew.hidden = !['declined', 'expired', 'again', 'away', 'retry'].includes(mode)
     this.#sayRenew()
     this.#otherDevice.hidden = mode !== 'offer'
     this.#status.hidden = mode === 'offer'
@@ -279,16 +297,22 @@ function isControlFocused(): boolean {
   return focused instanceof HTMLElement && (focused.tabIndex >= 0 || focused.shadowRoot !== null)
 }
 
-const tick = 'M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18M8 12l3 3 5-6'
+const ring = 'M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18'
+const tick = `${ring}M8 12l3 3 5-6`
+const cross = `${ring}M9 9l6 6M15 9l-6 6`
+const clock = `${ring}M12 7v5l3.5 2`
 const phone = 'M8 2.5h8a1 1 0 0 1 1 1v17a1 1 0 0 1-1 1H8a1 1 0 0 1-1-1v-17a1 1 0 0 1 1-1M11 18.5h2'
-const trouble = 'M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18M12 7.5v5.5M12 16v.5'
+const trouble = `${ring}M12 7.5v5.5M12 16v.5`
 
 /** The picture of lines of a mode, in place of a code. */
 const pictureOf: Readonly<Partial<Record<ViewMode, string>>> = {
   answer: phone,
   finishing: phone,
   done: tick,
+  declined: cross,
+  expired: clock,
   again: trouble,
+  away: trouble,
   retry: trouble,
   stuck: trouble,
 }

@@ -192,9 +192,48 @@ describe.runIf(hasBrowser)('<countersign-sign-in> in Chromium', () => {
     provokes(/Access to fetch|net::ERR_FAILED|403/)
     const { url, show } = await setUp({ trustedOrigins: ['https://tally.example'] })
     const { page } = await browser.open()
-    await show(page, `<countersign-sign-in base-url="${url}" cross-device-only></countersign-sign-in>`, url)
-    await status(page).filter({ hasText: 'This site isn’t set up for signing in here.' }).waitFor()
-    expect(await page.getByRole('button').count()).toBe(0)
+    for (const attribute of ['cross-device-only', '']) {
+      await show(page, `<countersign-sign-in base-url="${url}" ${attribute}></countersign-sign-in>`, url)
+      await status(page).filter({ hasText: 'This site isn’t set up for signing in here.' }).waitFor()
+      expect(await page.getByRole('button').count()).toBe(0)
+    }
+  })
+
+  test('each ending has its sign and one filled button, that of the way that was used last', async () => {
+    provokes(/net::ERR/)
+    const { url, phone, show } = await setUp({ orderTtlSeconds: 10 })
+    const { page } = await browser.open()
+    const main = () =>
+      page.locator('button:visible').evaluateAll((all) => {
+        const filled = all.filter((one) => getComputedStyle(one).backgroundColor !== 'rgba(0, 0, 0, 0)')
+        return filled.map(({ textContent }) => textContent)
+      })
+    const sign = () => page.locator('[part=picture] path').getAttribute('d')
+    const thisDevice = page.getByRole('button', { name: 'Use a wallet on this device' })
+    await show(page, `<countersign-sign-in base-url="${url}"></countersign-sign-in>`, url)
+    await code(page).waitFor()
+    await answer(phone, await scan(code(page)), false)
+    await status(page).filter({ hasText: 'Declined on the phone.' }).waitFor()
+    const declined = await sign()
+    expect(await main()).toEqual(['Show a new code'])
+    await thisDevice.click()
+    await thisDevice.click()
+    await page.mouse.move(0, 0)
+    expect(await main()).toEqual(['Use a wallet on this device'])
+
+    await renew(page).click()
+    await code(page).waitFor()
+    await page.evaluate(() => Object.defineProperty(document, 'visibilityState', { value: 'hidden' }))
+    await status(page).filter({ hasText: 'The code has expired.' }).waitFor()
+    const expired = await sign()
+    expect(await main()).toEqual(['Show a new code'])
+
+    await page.route(/cross-device\/start|healthz/, (route) => route.abort())
+    await show(page, `<countersign-sign-in base-url="${url}"></countersign-sign-in>`, url)
+    await status(page).filter({ hasText: 'Can’t reach the sign-in service.' }).waitFor()
+    expect(await page.locator('button:visible').allTextContents()).toEqual(['Try again'])
+    expect(await main()).toEqual(['Try again'])
+    expect(new Set([declined, expired, await sign()]).size).toBe(3)
   })
 
   test('a page can style its parts, and those of the list of wallets in it', async () => {
