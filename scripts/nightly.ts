@@ -125,7 +125,7 @@ const steps: readonly Step[] = [
     limitMinutes: 20,
   },
   {
-    name: "the program in Go of docs/terminals.md, with a library of Debian's next release",
+    name: "the program in Go of examples/oidc/terminals, with a library of Debian's next release",
     command: 'vitest run test/docs/terminals-go.test.ts',
     limitMinutes: 10,
   },

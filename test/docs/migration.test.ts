@@ -138,7 +138,7 @@ const server = app.listen(0, 'localhost', async () => {
 })
 
 test('the lines for Auth.js are those of the application that signs in at the issuer in test/oidc', async () => {
-  const application = await readFromRoot('test/oidc/applications/auth-js.mjs')
+  const application = await readFromRoot('examples/oidc/auth-js.mjs')
   const lines = inAuthJs.split('\n').map((line) => line.trim())
   expect(lines.length).toBeGreaterThan(10)
   for (const line of lines) expect(application).toContain(line)

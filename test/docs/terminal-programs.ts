@@ -7,16 +7,18 @@ import { fileWith } from '../oidc/support.ts'
 import { readFromRoot } from '../support/repository.ts'
 import { blocksOf } from './blocks.ts'
 
-const blocks = blocksOf(await readFromRoot('docs/terminals.md'))
+const files = { sh: 'sign-in.sh', js: 'sign-in.mjs', go: 'sign-in.go' } as const
 
-/** The program of docs/terminals.md in a language. */
-export function terminalIn(language: string): string {
-  return blocks.find((each) => each.language === language)?.text ?? ''
+/** The program of examples/oidc/terminals in a language. */
+export async function terminalIn(language: keyof typeof files): Promise<string> {
+  return await readFromRoot(`examples/oidc/terminals/${files[language]}`)
 }
 
-/** Runs a program of the page with the page's own clients, and types the code that it shows. */
+const [clients] = blocksOf(await readFromRoot('docs/terminals.md')).filter(({ language }) => language === 'json')
+
+/** Runs a program with the clients of docs/terminals.md, and types the code that it shows. */
 export async function runTerminal(command: string, args: readonly string[]) {
-  const { url } = await startDevices({ oidc: { clients: fileWith(terminalIn('json')) } })
+  const { url } = await startDevices({ oidc: { clients: fileWith(clients?.text ?? '') } })
   const child = spawn(command, args, { env: { ...process.env, ISSUER: url }, stdio: ['ignore', 'pipe', 'pipe'] })
   onTestFinished(() => void child.kill())
   const printed = text(child.stdout)

@@ -13,7 +13,7 @@ test.skipIf(!hasPart('apt-get') || !hasPart('go'))(
     const folder = temporaryFolder()
     // It needs the standard library alone.
     await unpackNewer(['golang-golang-x-oauth2-dev'], folder)
-    writeFileSync(join(folder, 'main.go'), terminalIn('go'))
+    writeFileSync(join(folder, 'main.go'), await terminalIn('go'))
     const go = {
       GO111MODULE: 'off',
       GOPATH: join(folder, 'root/usr/share/gocode'),

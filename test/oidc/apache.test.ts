@@ -1,19 +1,19 @@
 import { once } from 'node:events'
 import { mkdirSync, readFileSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
 import { createServer, get, type IncomingMessage } from 'node:http'
-import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { hasBrowser, provokes, useBrowser } from '../browser/support.ts'
 import { listen } from '../support/listening.ts'
 import { hasPart } from '../support/optional.ts'
 import { startProxy } from '../support/proxy-process.ts'
 import { freePort } from '../support/redis-server.ts'
+import { readFromRoot } from '../support/repository.ts'
 import { startService } from '../support/service.ts'
 import { clientsFile, shop } from './support.ts'
 
-const page = await readFile(fileURLToPath(new URL('../../docs/oidc-apache.md', import.meta.url)), 'utf8')
-const [host = '', behindProxy = ''] = [...page.matchAll(/^ *```apache\n([\s\S]*?)```/gm)].map(([, text]) => text)
+const read = async (name: string): Promise<string> => await readFromRoot(`examples/oidc/${name}`)
+const host = await read('apache.conf')
+const [, behindProxy = ''] = /^# (OIDCXForwardedHeaders .*)$/m.exec(host) ?? []
 const secret = 'a-secret-that-Apache-and-the-issuer-share'
 
 /** An application that answers with the headers that it gets. */
@@ -22,7 +22,7 @@ async function startApplication(): Promise<number> {
   return await listen(server)
 }
 
-/** Apache with the virtual host of the document, in front of an application. `own` is its address for browsers. */
+/** Apache with the virtual host of the example, in front of an application. `own` is its address for browsers. */
 async function startApache(issuer: string, port: number, own: string, further = '') {
   const application = await startApplication()
   const written = (host + further)
@@ -70,21 +70,15 @@ describe.skipIf(!hasBrowser || !hasPart('libapache2-mod-auth-openidc'))('Apache 
   test('lets the people of a group in with their wallet, tells the application who they are, and signs them out', async () => {
     provokes(/401 /)
     const port = await freePort()
-    const metadata = {
-      client_id: 'apache',
-      client_secret: secret,
-      client_name: 'Company wiki',
-      redirect_uris: [`http://127.0.0.1:${port}/private/callback`],
-      post_logout_redirect_uris: [`http://127.0.0.1:${port}/`],
-      backchannel_logout_uri: `http://127.0.0.1:${port}/private/callback?logout=backchannel`,
-      backchannel_logout_session_required: true,
-    }
+    const own = `http://127.0.0.1:${port}`
+    const written = (await read('apache-client.json')).replaceAll('https://app.example', own)
+    const [{ metadata }] = JSON.parse(written.replace('openssl rand -hex 32', secret)).clients
     let groups: string[] = []
     const { url } = await startService({
       oidc: { clients: clientsFile({ metadata, private_network: true }), claims: async () => ({ groups }) },
       pages: { demoWallet: true },
     })
-    const apache = await startApache(url, port, `http://127.0.0.1:${port}`)
+    const apache = await startApache(url, port, own)
     const { page } = await browser.open()
 
     await page.goto(`${apache.url}/private/`)

@@ -29,7 +29,7 @@ const parts = ['npm registry', 'openssl', 'go', 'go-oidc', 'python3-social-djang
 const isComplete = parts.every(hasPart)
 vi.setConfig({ testTimeout: 3 * minuteMs })
 
-/** Packages of the applications: those that ran, which docs/oidc-applications.md names. */
+/** Packages of the applications: those that ran, which the files of examples/oidc name. */
 const packages = [
   '@auth/express@0.12.3',
   '@better-auth/core@1.7.5',

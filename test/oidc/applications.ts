@@ -22,7 +22,7 @@ export const appUrl = 'https://app.example'
 export const clientSecret = 'secret-of-the-application-and-the-issuer'
 
 /** The folder with the programs of the applications. */
-export const programs = fileURLToPath(new URL('applications', import.meta.url))
+export const programs = fileURLToPath(new URL('../../examples/oidc', import.meta.url))
 
 /** A folder with programs and packages, for the Node that this runs on. It is removed after the tests of the file. */
 export async function folderWith(packages: readonly string[], from?: string): Promise<string> {

@@ -44,10 +44,7 @@ function guardedBy(user: TestUser, serving: string): string {
 }
 
 /** mcp-remote as docs/mcp.md lists it. */
-const [mcpRemote] = blocksOf(await readFile(join(root, 'docs/mcp.md'), 'utf8'))
-  .filter(({ language }) => language === 'json')
-  .map(({ text }) => JSON.parse(text))
-  .filter(({ metadata }) => metadata?.client_id === 'mcp-remote')
+const mcpRemote = JSON.parse(await readFile(join(root, 'examples/oidc/mcp/mcp-remote.json'), 'utf8'))
 
 /** The server of docs/mcp.md, at an address of this machine, and its issuer. With `isGuarded`, that of the example. */
 async function start(isGuarded = false) {
@@ -71,7 +68,8 @@ async function start(isGuarded = false) {
   const { wallet, token, session } = await browser.signIn()
   const user = new TestUser(url, wallet, { id: session.userId, token })
   const blocks = blocksOf(await readFile(join(root, 'docs/mcp.md'), 'utf8'))
-  const [guarding = '', serving = ''] = blocks.filter(({ language }) => language === 'js').map(({ text }) => text)
+  const guarding = blocks.find(({ language }) => language === 'js')?.text ?? ''
+  const serving = await readFile(join(root, 'examples/oidc/mcp/server.mjs'), 'utf8')
   const backend = JSON.stringify(join(root, 'src/integrations/backend/index.ts'))
   await writeFile(
     join(folder, 'guard.mjs'),

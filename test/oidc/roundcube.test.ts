@@ -15,7 +15,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { DatabaseSync } from 'node:sqlite'
-import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { hasPart } from '../support/optional.ts'
@@ -29,6 +28,7 @@ import {
   clientSecret,
   minuteMs,
   peopleFile,
+  programs,
   signIn,
   startIssuer,
   startProgram,
@@ -41,15 +41,13 @@ vi.setConfig({ testTimeout: 3 * minuteMs })
 
 const [ada, bob] = [makeWallet(), makeWallet()]
 
-const page = readFileSync(fileURLToPath(new URL('../../docs/oidc-applications.md', import.meta.url)), 'utf8')
-
-/** The settings of the document, for this issuer. */
+/** The settings of the example, for this issuer. */
 function settingsOf(file: string, issuer: string): string {
-  const [, text = ''] = page.split(`\`${file}\`:\n\n`)[1]?.match(/^```\w*\n([\s\S]*?)```/) ?? []
+  const text = readFileSync(join(programs, 'roundcube', file), 'utf8').replace('<?php\n', '')
   return text.replaceAll('auth.example', new URL(issuer).host).replaceAll('the-same-secret', clientSecret)
 }
 
-/** Starts Dovecot with the settings of the document, and what they leave open. Resolves with its port and what delivers. */
+/** Starts Dovecot with the settings of the example, and what they leave open. Resolves with its port and what delivers. */
 async function startDovecot(issuer: string) {
   const folder = mkdtempSync(join(tmpdir(), 'countersign-dovecot-'))
   chmodSync(folder, 0o711)
@@ -127,7 +125,7 @@ async function logIn(port: number, userId: string, token: string): Promise<strin
 
 const root = '/var/lib/roundcube/public_html'
 
-/** Starts Roundcube with the settings of the document. Resolves with its port and the file of its database. */
+/** Starts Roundcube with the settings of the example. Resolves with its port and the file of its database. */
 async function startRoundcube(
   issuer: string,
   imapPort: number,

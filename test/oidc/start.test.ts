@@ -1,11 +1,11 @@
 import { writeFileSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import * as client from 'openid-client'
 import { describe, expect, test } from 'vitest'
 import { silentLogger } from '../../src/base/log.ts'
 import { run } from '../support/command.ts'
 import { navigate } from '../support/navigate.ts'
+import { readFromRoot } from '../support/repository.ts'
 import { spawnService, startService } from '../support/service.ts'
 import { makeWallet } from '../support/wallet.ts'
 import {
@@ -85,9 +85,12 @@ describe('a clients file stops the start with one line if it', () => {
 })
 
 test('the files of the documents are taken once a secret is put into them, also with a byte order mark', async () => {
-  const page = await readFile(fileURLToPath(new URL('../../docs/oidc.md', import.meta.url)), 'utf8')
-  const blocks = [...page.matchAll(/```json\n([^`]*)```/g)].map(([, json = '']) => json.replace(/^ {3}/gm, ''))
-  const [clients = '', people = '', resources = ''] = blocks
+  const blocksIn = async (page: string) => {
+    const text = await readFromRoot(`docs/${page}.md`)
+    return [...text.matchAll(/```json\n([^`]*)```/g)].map(([, json = '']) => json.replace(/^ {3}/gm, ''))
+  }
+  const [clients = '', resources = ''] = await blocksIn('oidc')
+  const [people = ''] = await blocksIn('private-applications')
   await expect(startService({ oidc: { clients: fileWith(clients) } })).rejects.toThrow(/client_secret must have 32/)
   const secret = clients.replace('openssl rand -hex 32', shop.metadata.client_secret)
   const mark = '\uFEFF'

@@ -1,4 +1,4 @@
-import { mkdtempSync } from 'node:fs'
+import { mkdtempSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
 import type { CountersignOptions } from '../../src/service/config.ts'
@@ -22,7 +22,7 @@ import {
 import { Browser } from './support.ts'
 
 const isComplete = ['npm registry', 'openssl'].every(hasPart)
-/** Those that ran, which docs/oidc-applications.md names. */
+/** Those that ran, which the files of examples/oidc name. */
 const packages = ['@actual-app/sync-server@26.9.0', 'node-red@5.0.7', 'passport-openidconnect@0.1.2']
 
 const authority = isComplete ? await trustedAuthority() : undefined
@@ -104,6 +104,9 @@ describe.skipIf(!isComplete)('Node-RED', () => {
 })
 
 describe.skipIf(!isComplete)('Actual Budget', () => {
+  const file = readFileSync(join(programs, 'actual-budget.env'), 'utf8')
+  const written = Object.fromEntries([...file.matchAll(/^(\w+)=(.*)$/gm)].map(([, name, value]) => [name, value]))
+
   /** Starts the issuer and the application. Resolves with what signs a wallet in. */
   async function start(of: object, options: CountersignOptions, environment: Record<string, string> = {}) {
     const url = await startIssuer(authority!, options, { ...clientOf('/openid/callback'), ...of })
@@ -113,10 +116,10 @@ describe.skipIf(!isComplete)('Actual Budget', () => {
       folder,
       authority: authority!,
       environment: {
+        ...written,
         NODE_ENV: 'production',
         ACTUAL_DATA_DIR: data,
         ACTUAL_HOSTNAME: '127.0.0.1',
-        ACTUAL_LOGIN_METHOD: 'openid',
         ACTUAL_OPENID_DISCOVERY_URL: url,
         ACTUAL_OPENID_CLIENT_ID: 'app',
         ACTUAL_OPENID_CLIENT_SECRET: clientSecret,

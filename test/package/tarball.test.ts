@@ -20,7 +20,7 @@ const read = (file: string): string => published.readFile(folder + file)
 
 test('the package has what it is built to, definitions, documents, examples and the licence, and nothing else', async () => {
   const expected =
-    /^(dist\/(src|gen)\/.*\.(js|d\.ts)|dist\/pages\.json|dist\/client\/[^/]+\.js(on)?|(gen\/)?proto\/.*\.(proto|md)|(dist\/)?gen\/openapi\.json|docs\/((decisions\/)?[^/]+\.md|texts\.en\.json|images\/[^/]+\.png)|examples\/.*\.(tsx?|m?js|py|go|dart|kt|swift|html|json|md)|deploy\/.*\.(ya?ml|json|md|conf|cfg|service)|deploy\/(.*\/)?([^/]*Caddyfile|Dockerfile)|(bench|src)\/README\.md|test\/vectors\/proofs\.json|package\.json|llms\.txt|[A-Z]+\.md|LICENSE)$/
+    /^(dist\/(src|gen)\/.*\.(js|d\.ts)|dist\/pages\.json|dist\/client\/[^/]+\.js(on)?|(gen\/)?proto\/.*\.(proto|md)|(dist\/)?gen\/openapi\.json|docs\/((decisions\/)?[^/]+\.md|texts\.en\.json|images\/[^/]+\.png)|examples\/.*\.(tsx?|[cm]?js|vue|svelte|py|go|dart|kt|swift|html|json|md|sh|rb|php|ya?ml|conf|ini|cfg|env|ext)|deploy\/.*\.(ya?ml|json|md|conf|cfg|service)|deploy\/(.*\/)?([^/]*Caddyfile|Dockerfile)|(bench|src)\/README\.md|test\/vectors\/proofs\.json|package\.json|llms\.txt|[A-Z]+\.md|LICENSE)$/
   expect(files.filter((file) => !expected.test(file))).toEqual([])
   expect(
     files.filter((file) => /(^|\/)node_modules\/|\.test\.|\.test-d\.|\.map$/.test(file) && !/^examples\//.test(file)),

@@ -823,6 +823,10 @@ export const SessionService: GenService<{
    * ListConnectedApps returns the applications that the caller's user has connected by OpenID Connect, those used last
    * first, 100 at most; without an issuer, none. Safe to retry.
    *
+   * A further application disconnects the one that was used longest ago (audit event app.disconnected). One that connects
+   * in a session that an order made disconnects only applications that no direct sign-in has connected; if there is none,
+   * it gets access_denied. So does the 101st application of one session.
+   *
    * Errors: SESSION_REQUIRED, SESSION_INVALID, ORIGIN_NOT_TRUSTED, HOST_UNAVAILABLE.
    *
    * @generated from rpc countersign.v1.SessionService.ListConnectedApps

@@ -1,3 +1,5 @@
+// passport-openidconnect 0.1.2.
+// Redirect URI: /callback. Asks for openid, and its scope. No PKCE: the client has "pkce": "optional".
 import express from 'express'
 import session from 'express-session'
 import passport from 'passport'

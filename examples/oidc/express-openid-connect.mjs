@@ -1,3 +1,6 @@
+// express-openid-connect 3.4.0.
+// Redirect URI: /callback. Asks for openid profile email; an e-mail address is optional.
+// Its default is the implicit flow: hence response_type=code.
 import express from 'express'
 import { auth } from 'express-openid-connect'
 

@@ -1,4 +1,7 @@
-// Settings of a Node-RED whose editor is for users of the issuer.
+// Node-RED 5.0.7 and passport-openidconnect: the settings of an editor that is for users of the issuer. Redirect URI:
+// /auth/strategy/callback. Asks for openid, and its scope. No PKCE: the client has "pkce": "optional". Groups give
+// rights, in `verify`. Without "groups" at the client, anyone with a wallet gets the editor, unless `users` says
+// otherwise.
 const { Strategy } = require('passport-openidconnect')
 
 const { ISSUER, CLIENT_ID, CLIENT_SECRET, APP_URL, PORT } = process.env

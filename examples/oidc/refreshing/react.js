@@ -1,3 +1,4 @@
+// react-oauth2-code-pkce 1.24.0. The redirect URI is the page. It repeats its scopes at each refresh.
 import './record.js'
 import { createElement } from 'react'
 import { createRoot } from 'react-dom/client'

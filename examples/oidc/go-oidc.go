@@ -1,4 +1,5 @@
-// An application that signs users in with go-oidc.
+// An application that signs users in with go-oidc 2.1. Redirect URI: /callback. Asks for your scopes; an e-mail
+// address is optional. No PKCE: the client has "pkce": "optional".
 package main
 
 import (

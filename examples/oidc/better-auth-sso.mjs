@@ -1,3 +1,6 @@
+// Better Auth 1.7.5 with @better-auth/sso.
+// Redirect URI: /api/auth/sso/callback/countersign. Asks for openid email profile offline_access.
+// Without an e-mail address: invalid_provider.
 import { createServer } from 'node:http'
 import { sso } from '@better-auth/sso'
 import { betterAuth } from 'better-auth'

@@ -1,3 +1,4 @@
+# oidc-agent 4.2, with a client for devices without a secret (docs/terminals.md).
 # Sets an account up by a code of a device, refreshes twice, and writes both access tokens.
 set -u
 eval "$(oidc-agent)" >/dev/null

@@ -1,3 +1,4 @@
+// angular-oauth2-oidc 22.0.2. The redirect URI is the page. It repeats its scopes at each refresh.
 import '@angular/compiler'
 import './record.js'
 import { provideHttpClient, withFetch } from '@angular/common/http'

@@ -1,3 +1,4 @@
+// oidc-client-ts 3.5.0. It repeats its scopes at each refresh.
 import './record.js'
 import { UserManager } from 'oidc-client-ts'
 

@@ -1,3 +1,5 @@
+// Auth.js (@auth/express 0.12.3) with Express 5.
+// Redirect URI: /auth/callback/countersign. Asks for openid profile email; an e-mail address is optional.
 import { ExpressAuth, getSession } from '@auth/express'
 import express from 'express'
 

@@ -1,3 +1,7 @@
+// Hono with @hono/oidc-auth 1.8.1.
+// Redirect URI: /callback, with a route of its own; OIDC_REDIRECT_URI has it in full.
+// Asks for all scopes that the issuer has, or OIDC_SCOPES; an e-mail address is optional.
+// OIDC_AUTH_EXTERNAL_URL is for an application behind a proxy.
 import { serve } from '@hono/node-server'
 import { getAuth, initOidcAuthMiddleware, oidcAuthMiddleware, processOAuthCallback } from '@hono/oidc-auth'
 import { Hono } from 'hono'

@@ -1,3 +1,5 @@
+// Better Auth 1.7.5 with its plugin for generic OAuth.
+// Redirect URI: /api/auth/callback/countersign. Asks for its scopes. Without an e-mail address: email_not_found.
 import { createServer } from 'node:http'
 import { betterAuth } from 'better-auth'
 import { fromNodeHeaders, toNodeHandler } from 'better-auth/node'

@@ -1,3 +1,5 @@
+// Fastify with @fastify/oauth2 8.3.0.
+// Redirect URI: /callback. Asks for its scope; an e-mail address is optional.
 import cookie from '@fastify/cookie'
 import oauth2 from '@fastify/oauth2'
 import { fastify } from 'fastify'
