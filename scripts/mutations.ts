@@ -130,7 +130,7 @@ const rows: Readonly<
       '',
       'relay/relay',
     ],
-    ['approve', 'admission.requireNearby(order, request)', '', 'relay/requester'],
+    ['approve', 'admission.requireNearby(order, request)', '', 'core/order/requester'],
     ['confirmationCodeAt', "(isLocal ? 'compare' : 'return')", "'compare'", 'service/confirmation-code'],
     ['crossDevice', "isLoopbackHost(URL.parse(publicUrl)?.hostname ?? '')", 'true', 'better-auth/return-codes'],
   ],
@@ -292,7 +292,7 @@ const rows: Readonly<
       'relay/known-computers',
       138,
     ],
-    ['decide', 'rememberComputer &&', '', 'relay/known-computers', 7],
+    ['decide', 'rememberComputer &&', '', 'core/order/return-code', 7],
   ],
   20: [
     ['decideEarly', "order.takenBack !== undefined && intent.type === 'finalize'", 'false', 'relay/taking-back', 6],
@@ -306,11 +306,11 @@ const rows: Readonly<
     ['reject', "approved: 'moves'", "approved: 'ORDER_ALREADY_APPROVED'", 'relay/taking-back', 7],
   ],
   21: [
-    ['isRedeemable', 'handOver.redeemedAt === undefined &&', '', 'relay/hand-over', 114],
+    ['isRedeemable', 'handOver.redeemedAt === undefined &&', '', 'core/order/hand-over', 114],
     ['ofPhone', '[order.challengeTokenHash]', 'phoneHashes(order)', 'relay/hand-over relay/relay', 51],
   ],
   22: [
-    ['startKeyOf', 'equalInConstantTime(hashToken(key), shown)', 'true', 'relay/requester', 3],
+    ['startKeyOf', 'equalInConstantTime(hashToken(key), shown)', 'true', 'core/order/requester', 3],
     ['isOfOwnPage', 'said.every((value) => value === undefined)', 'true', 'core/order/requester', 31],
     ['isOfOwnPage', '&& origins.isOwn(request)', '', 'core/order/requester', 11],
     ['isOfOwnPage', '|| !startsOnOwnPages', '', 'core/order/requester', 11],
@@ -320,7 +320,7 @@ const rows: Readonly<
       'prove',
       '&& (expectedAddress === undefined || prover.isAddressOf(identity, expectedAddress))',
       '',
-      'relay/requester',
+      'core/order/expected-wallet',
       43,
     ],
   ],
@@ -619,7 +619,7 @@ const rows: Readonly<
     ['isWeb', 'if (usesDevices(metadata)) return false', '', 'oidc/device'],
   ],
   51: [
-    ['requireDirect', 'if (session.orderId === undefined) return', 'return', 'core/order/inbox e2e/inbox', 70],
+    ['requireDirect', 'if (session.orderId === undefined) return', 'return', 'core/order/inbox', 70],
     ['requireOwnOrigin', 'bearerToken(request) === undefined', 'false', 'e2e/inbox', 35],
     [
       'requireAddressee',

@@ -137,34 +137,6 @@ describe('the known computers of a user', () => {
     expect((await end(auth, remembered, direct)).status).toBe(200)
     expect(await isKnown(auth, computer, signer)).toBe(known)
   })
-
-  test('a sign-in that is taken back takes its computer with it', async () => {
-    const auth = await makeRemembering()
-    const [computer, signer] = [await makeComputer(), new Signer()]
-    const { desktop, phone, challenge } = await readOrder(auth, { computerKey: computer.key })
-    const approval = { ...phone, proof: signer.prove(challenge.message), rememberComputer: true }
-    const { returnCode } = await answered(call(auth, '/cross-device/approve', approval))
-    const computerProof = await computer.prove(desktop)
-    const finalize = { ...desktop, returnCode, computerProof }
-    await answered(call(auth, '/cross-device/finalize', finalize))
-    expect((await call(auth, '/cross-device/reject', phone)).json).toMatchObject({ sessionEnded: true })
-    expect((await call(auth, '/cross-device/finalize', finalize)).json.code).toBe('ORDER_REJECTED')
-    expect(await isKnown(auth, computer, signer)).toBe(false)
-  })
-})
-
-test('who presents the key of a known computer without proving it gets nothing', async () => {
-  const auth = await makeRemembering()
-  const [computer, thief, signer] = [await makeComputer(), await makeComputer(), new Signer()]
-  await signInFrom(auth, computer, signer, true)
-  const { desktop, phone, challenge } = await readOrder(auth, { computerKey: computer.key })
-  const proof = signer.prove(challenge.message)
-  const { returnCode } = await answered(call(auth, '/cross-device/approve', { ...phone, proof }))
-  expect(returnCode).toBeUndefined()
-  for (const computerProof of [undefined, await thief.prove(desktop)]) {
-    const refused = await call(auth, '/cross-device/finalize', { ...desktop, computerProof })
-    expect([refused.status, refused.json.code]).toEqual([401, 'COMPUTER_PROOF_INVALID'])
-  }
 })
 
 test('a wallet that is unlinked, or whose user is deleted, loses its computers', async () => {

@@ -4,17 +4,7 @@ import { type CrossDeviceOptions, crossDevice } from '../../src/better-auth/inde
 import { pageHeaders } from '../../src/http/page-headers.ts'
 import { Signer } from '../core/order/support.ts'
 import { memoryStore } from '../support/memory-store.ts'
-import {
-  answered,
-  bearerOf,
-  call,
-  challengeOf,
-  cookieOf,
-  countRows,
-  ownOrigin,
-  type ReadOrder,
-  readOrder,
-} from './calls.ts'
+import { answered, bearerOf, call, challengeOf, cookieOf, ownOrigin, type ReadOrder, readOrder } from './calls.ts'
 import { type Auth, type AuthServerOptions, makeAuth } from './support.ts'
 
 const returns = { orders: { confirmationCode: 'return' } } satisfies AuthServerOptions
@@ -54,18 +44,6 @@ test.each([
   expect((await finalize(returnCode)).json.token).toBe(signedIn.json.token)
   expect((await finalize()).json.code).toBe('RETURN_CODE_REQUIRED')
   expect((await challengeOf(auth, order.phone)).json.code).toBe('ORDER_FINALIZED')
-})
-
-test('the third wrong return code rejects the order', async () => {
-  const auth = await makeAuth(returns)
-  const order = await readOrder(auth)
-  const { returnCode } = await approve(auth, order)
-  const wrong = returnCode === '000000' ? '000001' : '000000'
-  const finalize = (code: string) => call(auth, '/cross-device/finalize', { ...order.desktop, returnCode: code })
-  for (let i = 0; i < 3; i++) expect((await finalize(wrong)).json.code).toBe('RETURN_CODE_WRONG')
-  expect((await finalize(returnCode)).json.code).toBe('ORDER_REJECTED')
-  expect((await challengeOf(auth, order.phone)).json.code).toBe('ORDER_REJECTED')
-  expect(await countRows(auth, ['session'])).toEqual([0])
 })
 
 test('the return code is in no row of the database', async () => {

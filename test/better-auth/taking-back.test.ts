@@ -2,17 +2,7 @@ import type { SecondaryStorage } from 'better-auth'
 import { describe, expect, test } from 'vitest'
 import { betterAuthHost } from '../../src/better-auth/index.ts'
 import { desktop, Signer } from '../core/order/support.ts'
-import {
-  answered,
-  approvedOrder,
-  bearerOf,
-  call,
-  challengeOf,
-  cookieOf,
-  type ReadOrder,
-  readOrder,
-  signIn,
-} from './calls.ts'
+import { answered, approvedOrder, bearerOf, call, cookieOf, type ReadOrder, readOrder, signIn } from './calls.ts'
 import { type Auth, authStorages, makeAuth } from './support.ts'
 
 /** An approved login order, with the phone's side. */
@@ -119,16 +109,6 @@ describe.each(authStorages)('on %s', (_name, storage) => {
 })
 
 describe('the phone', () => {
-  test('an approved order is stopped by the phone', async () => {
-    const auth = await makeAuth()
-    const signer = new Signer()
-    const order = await approved(auth, signer)
-    expect((await reject(auth, order)).json).toMatchObject({ ok: true, status: 'rejected' })
-    expect((await finalize(auth, order)).json.code).toBe('ORDER_REJECTED')
-    expect((await challengeOf(auth, order.phone)).json.code).toBe('ORDER_REJECTED')
-    expect(await sessionsOf(auth, signer)).toBe(0)
-  })
-
   test('a sign-in whose session was ended before is said to have ended', async () => {
     const auth = await makeAuth()
     const order = await approved(auth)

@@ -8,7 +8,7 @@ import { OrderKind, OrderService, OrderStatus } from '../../gen/server/countersi
 import type { AuditEvent, CountersignOptions, Host } from '../../src/index.ts'
 import { startAuth } from '../better-auth/support.ts'
 import { makeInstance } from '../core/order/support.ts'
-import { approveOrder, signIn } from '../support/flows.ts'
+import { signIn } from '../support/flows.ts'
 import { memoryStore } from '../support/memory-store.ts'
 import { bearer, okay, refusal, rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
@@ -132,20 +132,6 @@ test('with a cookie, the inbox answers to the service’s own origin only, also 
     expect((await call({ ...own, origin: trusted })).status).toBe(200)
     expect(refusal(await call({}))).toEqual([401, 'SESSION_REQUIRED'])
   }
-})
-
-test('a session that an order made sees no inbox, and claims nothing', async () => {
-  const { url } = await started()
-  const wallet = makeWallet()
-  const { userId } = await signedIn(url, wallet)
-  const login = okay(await start(url, { kind: 'login', requester: { origin: url } }))
-  await approveOrder(url, login, { wallet })
-  const { token, session } = okay(await rest(url, '/cross-device/finalize', login))
-  expect(session.userId).toBe(userId)
-  const { orderId } = okay(await start(url, asked(url, userId)))
-  const relayed = bearer(token)
-  expect(refusal(await rest(url, '/inbox/orders', undefined, relayed))).toEqual([403, 'SESSION_NOT_FRESH'])
-  expect(refusal(await rest(url, '/inbox/claim', { orderId, claimKey }, relayed))).toEqual([403, 'SESSION_NOT_FRESH'])
 })
 
 test('only people of the file approve and finalize: the user, or the wallet itself, is on it', async () => {

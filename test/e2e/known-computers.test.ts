@@ -1,11 +1,12 @@
 import { toJson } from '@bufbuild/protobuf'
 import { createClient } from '@connectrpc/connect'
 import { createConnectTransport } from '@connectrpc/connect-web'
-import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { IntrospectSessionResponseSchema, SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { openOnOurClock } from '../core/order/support.ts'
 import { makeComputer, type TestComputer } from '../support/computer.ts'
+import { approveOrder } from '../support/flows.ts'
 import { bearer, okay, type RestAnswer, rest } from '../support/rest.ts'
 import { reasonOf } from '../support/rpc-answer.ts'
 import { startService } from '../support/service.ts'
@@ -13,7 +14,6 @@ import { temporaryStore } from '../support/temporary-folder.ts'
 import { makeWallet, type TestWallet } from '../support/wallet.ts'
 
 const app = { origin: 'https://app.example' }
-const days = 24 * 60 * 60_000
 
 /** Starts an instance, and resolves with its address. */
 async function startOn(storeUrl: string, options: CountersignOptions = {}): Promise<string> {
@@ -29,49 +29,26 @@ async function startOn(storeUrl: string, options: CountersignOptions = {}): Prom
   return url
 }
 
-/** An order that its user approved. */
-interface Approved {
-  readonly orderId: string
-  readonly desktopToken: string
-  readonly challengeToken: string
-  /** Of the challenge. */
-  readonly canRememberComputer: boolean
-  /** Absent if the order needs none. */
-  readonly returnCode?: string
-}
-
-interface ApproveOptions {
-  readonly kind?: 'login' | 'sign'
-  readonly computerKey?: string | undefined
-  readonly rememberComputer?: boolean
-}
-
-/** Starts an order on one instance and approves it on another. */
+/** Starts an order on one instance and approves it on another. `returnCode` is absent if the order needs none. */
 async function approve(
   [here, there]: readonly [string, string],
   wallet: TestWallet,
-  { kind = 'login', computerKey, rememberComputer }: ApproveOptions,
-): Promise<Approved> {
-  const started = okay(await rest(here, '/cross-device/start', { kind, computerKey }, app))
-  const { orderId, claimToken, desktopToken } = started
-  const { challengeToken } = okay(await rest(there, '/cross-device/claim', { orderId, claimToken }, app))
-  const path = `/cross-device/challenge?orderId=${orderId}`
-  const challenge = okay(await rest(there, path, undefined, { ...app, ...bearer(challengeToken) }))
-  const proof = { publicKeyHex: wallet.publicKeyHex, signatureHex: wallet.sign(challenge.message) }
-  const approval = { orderId, challengeToken, proof, rememberComputer }
-  const { returnCode } = okay(await rest(there, '/cross-device/approve', approval, app))
-  const { canRememberComputer } = challenge
-  return { orderId, desktopToken, challengeToken, canRememberComputer, returnCode }
+  { key: computerKey }: TestComputer,
+  rememberComputer?: boolean,
+) {
+  const started = okay(await rest(here, '/cross-device/start', { kind: 'login', computerKey }, app))
+  return { ...started, ...(await approveOrder(there, started, { wallet, headers: app, rememberComputer })) }
 }
 
 /** Finalizes an order, with the code that its user types and the computer's proof. */
 async function finalize(
   url: string,
-  { orderId, desktopToken, returnCode }: Pick<Approved, 'orderId' | 'desktopToken' | 'returnCode'>,
-  computer?: TestComputer,
+  { orderId, desktopToken, returnCode }: { orderId: string; desktopToken: string; returnCode?: string },
+  computer: TestComputer,
+  headers: Record<string, string> = app,
 ): Promise<RestAnswer> {
-  const computerProof = await computer?.prove({ orderId, desktopToken })
-  return await rest(url, '/cross-device/finalize', { orderId, desktopToken, returnCode, computerProof }, app)
+  const computerProof = await computer.prove({ orderId, desktopToken })
+  return await rest(url, '/cross-device/finalize', { orderId, desktopToken, returnCode, computerProof }, headers)
 }
 
 /** Signs in with a return code that makes the computer known. Resolves with the session's token. */
@@ -81,12 +58,9 @@ async function signInRemembered(
   computer: TestComputer,
   agent = 'Browser/1.0',
 ): Promise<{ token: string; session: { id: string } }> {
-  const order = await approve(urls, wallet, { computerKey: computer.key, rememberComputer: true })
+  const order = await approve(urls, wallet, computer, true)
   expect(order.returnCode).toMatch(/^\d{6}$/)
-  const { orderId, desktopToken, returnCode } = order
-  const computerProof = await computer.prove(order)
-  const input = { orderId, desktopToken, returnCode, computerProof }
-  return okay(await rest(urls[0], '/cross-device/finalize', input, { ...app, 'user-agent': agent }))
+  return okay(await finalize(urls[0], order, computer, { ...app, 'user-agent': agent }))
 }
 
 /** Whether an order from the computer needs a return code. What it needs, or nothing, finalizes it. */
@@ -94,17 +68,15 @@ async function needsCode(
   urls: readonly [string, string],
   wallet: TestWallet,
   computer: TestComputer,
-  kind: 'login' | 'sign' = 'login',
 ): Promise<boolean> {
-  const order = await approve(urls, wallet, { kind, computerKey: computer.key })
-  const { orderId, desktopToken } = order
-  const without = await finalize(urls[1], { orderId, desktopToken }, computer)
-  if (order.returnCode === undefined) {
+  const { returnCode, ...order } = await approve(urls, wallet, computer)
+  const without = await finalize(urls[1], order, computer)
+  if (returnCode === undefined) {
     okay(without)
     return false
   }
   expect([without.status, without.json.code]).toEqual([400, 'RETURN_CODE_REQUIRED'])
-  okay(await finalize(urls[1], order, computer))
+  okay(await finalize(urls[1], { ...order, returnCode }, computer))
   return true
 }
 
@@ -113,84 +85,12 @@ async function listOf(url: string, token: string): Promise<{ id: string; current
   return okay(await rest(url, '/computers', undefined, bearer(token))).computers
 }
 
-afterEach(() => void vi.useRealTimers())
-
 describe('over two instances', () => {
-  const startTwo = async (options?: CountersignOptions): Promise<readonly [string, string]> => {
+  const startTwo = async (): Promise<readonly [string, string]> => {
     const address = temporaryStore()
-    return [await startOn(address, options), await startOn(address, options)]
+    return [await startOn(address), await startOn(address)]
   }
   const sessionsAt = (url: string) => createClient(SessionService, createConnectTransport({ baseUrl: url }))
-
-  test('a computer that its user let be remembered needs no further code, for this wallet and both kinds', async () => {
-    const urls = await startTwo()
-    const [wallet, computer] = [makeWallet(), await makeComputer()]
-    await signInRemembered(urls, wallet, computer)
-    expect(await needsCode(urls, wallet, computer)).toBe(false)
-    expect(await needsCode(urls, wallet, computer, 'sign')).toBe(false)
-    expect(await needsCode(urls, wallet, await makeComputer())).toBe(true)
-    expect(await needsCode(urls, makeWallet(), computer)).toBe(true)
-  })
-
-  test('a computer becomes known by nothing else', async () => {
-    const urls = await startTwo()
-    const [wallet, computer] = [makeWallet(), await makeComputer()]
-    const known = async (): Promise<boolean> => !(await needsCode(urls, wallet, computer))
-    // needsCode itself finalizes with a code, but nobody asked to be remembered.
-    expect(await known()).toBe(false)
-    const sign = await approve(urls, wallet, { kind: 'sign', computerKey: computer.key, rememberComputer: true })
-    expect(sign.canRememberComputer).toBe(false)
-    okay(await finalize(urls[0], sign, computer))
-    expect(await known()).toBe(false)
-    const unfinished = await approve(urls, wallet, { computerKey: computer.key, rememberComputer: true })
-    expect(unfinished.canRememberComputer).toBe(true)
-    const wrong = unfinished.returnCode === '000000' ? '000001' : '000000'
-    expect((await finalize(urls[0], { ...unfinished, returnCode: wrong }, computer)).json.code).toBe(
-      'RETURN_CODE_WRONG',
-    )
-    expect(await known()).toBe(false)
-    const keyless = await approve(urls, wallet, { rememberComputer: true })
-    expect(keyless.canRememberComputer).toBe(false)
-    okay(await finalize(urls[0], keyless))
-    expect(await known()).toBe(false)
-  })
-
-  test('a key that was planted while codes were compared is not known', async () => {
-    const address = temporaryStore()
-    const compare = await startOn(address, { confirmationCode: 'compare' })
-    const [wallet, computer] = [makeWallet(), await makeComputer()]
-    const planted = await approve([compare, compare], wallet, { computerKey: computer.key, rememberComputer: true })
-    expect(planted.canRememberComputer).toBe(false)
-    const { token } = okay(await finalize(compare, planted, computer))
-    expect(await listOf(compare, token)).toEqual([])
-    const url = await startOn(address)
-    expect(await needsCode([url, url], wallet, computer)).toBe(true)
-  })
-
-  test('the public key without the private one finalizes nothing, and learns nothing', async () => {
-    const urls = await startTwo()
-    const [wallet, computer, thief] = [makeWallet(), await makeComputer(), await makeComputer()]
-    await signInRemembered(urls, wallet, computer)
-    const stolen = { ...thief, key: computer.key }
-    const started = okay(await rest(urls[0], '/cross-device/start', { kind: 'login', computerKey: stolen.key }, app))
-    const order = await approve(urls, wallet, { computerKey: stolen.key })
-    expect(order.returnCode).toBeUndefined()
-    for (const held of [started, order]) {
-      for (const proving of [stolen, undefined]) {
-        const { status, json } = await finalize(urls[1], held, proving)
-        expect([status, json.code]).toEqual([401, 'COMPUTER_PROOF_INVALID'])
-      }
-    }
-    // A proof for another order is none for this one.
-    const { orderId, desktopToken } = order
-    const computerProof = await computer.prove(started)
-    const replayed = await rest(urls[1], '/cross-device/finalize', { orderId, desktopToken, computerProof }, app)
-    expect(replayed.json.code).toBe('COMPUTER_PROOF_INVALID')
-    okay(await finalize(urls[1], order, computer))
-    // Its retry too, although the result is made.
-    expect((await finalize(urls[0], order, stolen)).json.code).toBe('COMPUTER_PROOF_INVALID')
-    okay(await finalize(urls[0], order, computer))
-  })
 
   test('a user sees the computers of the wallet and forgets one', async () => {
     const urls = await startTwo()
@@ -241,7 +141,7 @@ describe('over two instances', () => {
     const first = await signInRemembered(urls, wallet, desktop)
     await signInRemembered(urls, wallet, laptop)
     // A later session from the laptop, made without a code, stands for it as well.
-    const order = await approve(urls, wallet, { computerKey: laptop.key })
+    const order = await approve(urls, wallet, laptop)
     const later = okay(await finalize(urls[0], order, laptop))
     const client = sessionsAt(urls[1])
     await client.revokeSession({ sessionId: later.session.id }, { headers: bearer(first.token) })
@@ -270,33 +170,6 @@ describe('over two instances', () => {
     expect(await needsCode(urls, wallet, gone)).toBe(true)
     expect(await needsCode(urls, stranger.wallet, stranger.computer)).toBe(false)
   })
-
-  test('a sign-in that is taken back takes its computer with it, and a retry does not bring it back', async () => {
-    const urls = await startTwo()
-    const [wallet, computer] = [makeWallet(), await makeComputer()]
-    const order = await approve(urls, wallet, { computerKey: computer.key, rememberComputer: true })
-    okay(await finalize(urls[0], order, computer))
-    const { orderId, challengeToken } = order
-    expect(okay(await rest(urls[1], '/cross-device/reject', { orderId, challengeToken }, app))).toMatchObject({
-      sessionEnded: true,
-    })
-    expect((await finalize(urls[0], order, computer)).json.code).toBe('ORDER_REJECTED')
-    expect(await needsCode(urls, wallet, computer)).toBe(true)
-  })
-
-  test('a computer is known for 90 days, however often it is used', async () => {
-    const urls = await startTwo()
-    const [wallet, computer] = [makeWallet(), await makeComputer()]
-    vi.useFakeTimers({ toFake: ['Date'] })
-    const from = Date.now()
-    await signInRemembered(urls, wallet, computer)
-    vi.setSystemTime(from + 60 * days)
-    expect(await needsCode(urls, wallet, computer)).toBe(false)
-    vi.setSystemTime(from + 90 * days - 60_000)
-    expect(await needsCode(urls, wallet, computer)).toBe(false)
-    vi.setSystemTime(from + 90 * days + 60_000)
-    expect(await needsCode(urls, wallet, computer)).toBe(true)
-  })
 })
 
 test('with knownComputers off, no computer is remembered, and none that was is known', async () => {
@@ -306,8 +179,8 @@ test('with knownComputers off, no computer is remembered, and none that was is k
   await signInRemembered([on, on], wallet, remembered)
   const off = await startOn(address, { knownComputers: false })
   expect(await needsCode([off, off], wallet, remembered)).toBe(true)
-  const order = await approve([off, off], wallet, { computerKey: offered.key, rememberComputer: true })
-  expect(order.canRememberComputer).toBe(false)
+  const order = await approve([off, off], wallet, offered, true)
+  expect(order.challenge.canRememberComputer).toBe(false)
   const { token } = okay(await finalize(off, order, offered))
   expect(await needsCode([on, on], wallet, offered)).toBe(true)
   expect(await needsCode([on, on], wallet, remembered)).toBe(false)
@@ -320,7 +193,7 @@ test('with knownComputers off, no computer is remembered, and none that was is k
 test('known computers are told and forgotten by the session’s own token or cookie only, the cookie from a trusted origin', async () => {
   const url = await startOn(temporaryStore())
   const [wallet, computer] = [makeWallet(), await makeComputer()]
-  const order = await approve([url, url], wallet, { computerKey: computer.key, rememberComputer: true })
+  const order = await approve([url, url], wallet, computer, true)
   const finalized = await finalize(url, order, computer)
   const [cookie] = finalized.headers.getSetCookie()[0]!.split(';') as [string]
   const calls: [string, (headers: Record<string, string>) => Promise<RestAnswer>][] = [

@@ -1,8 +1,8 @@
 import { createHash, createPublicKey, verify } from 'node:crypto'
 import { PublicKey, Signature } from '@nimiq/core'
 import { describe, expect, test } from 'vitest'
-import { type Holder, type OrderClient, orderClients, type Transition } from '../support/orders.ts'
-import { bearer, rest } from '../support/rest.ts'
+import { type OrderClient, orderClients, type Transition } from '../support/orders.ts'
+import { rest } from '../support/rest.ts'
 import { spawnService, startService } from '../support/service.ts'
 import { redisUrl } from '../support/stores.ts'
 import { makeWallet, type TestWallet } from '../support/wallet.ts'
@@ -86,59 +86,6 @@ test.each(Object.entries(orderClients))('login and sign orders over %s', async (
   await bothFlows(makeClient(url), makeClient(url), url)
 })
 
-test('every token but the right one is refused alike, on every call', async () => {
-  const { url } = await startService()
-  const post = (path: string, body: object) => rest(url, `/cross-device${path}`, body)
-  const order = (await post('/start', { kind: 'login' })).json
-  const other = (await post('/start', { kind: 'login' })).json
-  const { orderId } = order
-  const { challengeToken } = (await post('/claim', { orderId, claimToken: order.claimToken })).json
-  const otherChallenge = (await post('/claim', { orderId: other.orderId, claimToken: other.claimToken })).json
-    .challengeToken
-  const proof = { publicKeyHex: '00'.repeat(32), signatureHex: '00'.repeat(64) }
-  const all = [
-    order.claimToken,
-    challengeToken,
-    order.desktopToken,
-    other.claimToken,
-    otherChallenge,
-    other.desktopToken,
-    'x',
-  ]
-  const calls: [string, string, (token: string) => ReturnType<typeof rest>][] = [
-    ['claim', order.claimToken, (claimToken) => post('/claim', { orderId, claimToken })],
-    [
-      'challenge',
-      challengeToken,
-      (token) => rest(url, `/cross-device/challenge?orderId=${orderId}`, undefined, bearer(token)),
-    ],
-    ['approve', challengeToken, (token) => post('/approve', { orderId, challengeToken: token, proof })],
-    ['reject', challengeToken, (token) => post('/reject', { orderId, challengeToken: token })],
-    ['cancel', order.desktopToken, (desktopToken) => post('/cancel', { orderId, desktopToken })],
-    ['finalize', order.desktopToken, (desktopToken) => post('/finalize', { orderId, desktopToken })],
-    [
-      'events',
-      order.desktopToken,
-      (token) => rest(url, `/cross-device/events?orderId=${orderId}`, undefined, bearer(token)),
-    ],
-  ]
-  const answers = new Set<string>()
-  for (const [, own, call] of calls) {
-    for (const token of all.filter((one) => one !== own)) {
-      const { status, json } = await call(token)
-      answers.add(`${status} ${json.code} ${json.message}`)
-    }
-  }
-  expect(answers.size).toBe(1)
-  expect([...answers][0]).toMatch(/^401 ORDER_TOKEN_INVALID /)
-  for (const [, , call] of calls) {
-    expect((await call('')).json).toMatchObject({
-      code: 'ORDER_TOKEN_INVALID',
-      message: expect.stringMatching(/token is missing/),
-    })
-  }
-})
-
 test('a desktop token in an address is not taken', async () => {
   const { url } = await startService()
   const { orderId, desktopToken } = await orderClients.REST!(url).start('login')
@@ -188,20 +135,5 @@ describe.skipIf(redisUrl === undefined)('on two processes over one Redis', () =>
     const settings = await environment()
     const [one, two] = await Promise.all([spawnService(settings), spawnService(settings)])
     await bothFlows(orderClients.gRPC!(one.url), orderClients.REST!(two.url), two.url)
-  })
-
-  test('20 finalizes on both make one session', async () => {
-    const settings = await environment()
-    const [one, two] = await Promise.all([spawnService(settings), spawnService(settings)])
-    const [desktop, other] = [orderClients.gRPC!(one.url), orderClients.REST!(two.url)]
-    const order: Holder & { claimUrl: string } = await desktop.start('login')
-    await approve(other, order.claimUrl, makeWallet())
-    const results = await Promise.all(
-      Array.from({ length: 20 }, (_, i) => (i % 2 === 0 ? desktop : other).finalize(order)),
-    )
-    const tokens = new Set(results.map(({ token }) => token))
-    expect(tokens.size).toBe(1)
-    const authorization = `Bearer ${[...tokens][0]}`
-    expect((await rest(one.url, '/sessions', undefined, { authorization })).json.sessions).toHaveLength(1)
   })
 })

@@ -42,12 +42,6 @@ export class Computer {
       return await this.#scene.call(this.#place, '/cross-device/start', { kind: 'link' }, await this.#signedIn())
     }
     if (backend !== undefined) return await backend.startFor(this.#place, computerKey)
-    return await this.startAlone(displayTitle)
-  }
-
-  /** Starts a login order by a call of its own. */
-  async startAlone(displayTitle?: string): Promise<StartedOrder> {
-    const computerKey = this.key?.publicKey
     return await this.#scene.call(this.#place, '/cross-device/start', { kind: 'login', displayTitle, computerKey })
   }
 

@@ -46,42 +46,6 @@ async function computersOf(scene: Scene, token: string): Promise<KnownComputer[]
   return (await scene.call(places.victimsComputer, '/computers', undefined, token)).computers
 }
 
-test('the second sign-in from a remembered computer needs no code', async () => {
-  const scene = await Scene.open('known')
-  const victim = new Victim(scene)
-  const computer = await victimsComputer(scene, victim)
-  const order = await computer.start()
-  const { typed } = await victim.follow(ownScreen(scene, order))
-  expect(typed).toBeUndefined()
-  expect((await computer.watch(order)).returnCodeRequired).not.toBe(true)
-  expect(await scene.signedIn(await computer.finalize(order))).toBe(victim.wallet.address)
-})
-
-test('a computer becomes known only if the phone’s user asks for it', async () => {
-  const scene = await Scene.open('known')
-  const victim = new Victim(scene)
-  const computer = new Computer(scene, places.victimsComputer, newComputerKey())
-  const token = await victim.signInAt(computer)
-  expect(await computersOf(scene, token)).toEqual([])
-  const again = await computer.start()
-  await victim.follow(ownScreen(scene, again))
-  expect(await reasonOf(computer.finalize(again))).toBe('RETURN_CODE_REQUIRED')
-})
-
-test('the public key of a known computer is worth nothing without the private one', async () => {
-  const scene = await Scene.open('known')
-  const victim = new Victim(scene)
-  const { key } = await victimsComputer(scene, victim)
-  const publicKey = key?.publicKey as string
-  const { privateKey } = newComputerKey()
-  const attacker = new Computer(scene, places.attacker, { publicKey, privateKey })
-  const order = await attacker.start()
-  expect(await victim.follow(trap(order))).toEqual({})
-  expect((await attacker.watch(order)).status).toBe('approved')
-  expect(await reasonOf(attacker.finalize(order))).toBe('COMPUTER_PROOF_INVALID')
-  expect(await reasonOf(attacker.finalize(order, '123456'))).toBe('COMPUTER_PROOF_INVALID')
-})
-
 test('a computer that the attacker’s own wallet knows is a stranger to the victim’s', async () => {
   const scene = await Scene.open('known')
   const attackersWallet = new Victim(scene, { remembers: true })

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
 import type { StartedOrder } from '../../src/shared/orders.ts'
-import { isolated } from '../core/order/support.ts'
 import { Computer } from './devices.ts'
 import { places, reasonOf, Scene } from './scene.ts'
 import { Victim } from './victim.ts'
@@ -32,29 +31,4 @@ test('guesses at the same time are counted alike', async () => {
   const reasons = await Promise.all(guesses.map(reasonOf))
   expect(reasons.filter((reason) => reason === 'RETURN_CODE_WRONG')).toHaveLength(3)
   expect(reasons.filter((reason) => reason === 'ORDER_REJECTED')).toHaveLength(17)
-})
-
-test('no answer to the computer has the code', async () => {
-  const { attacker, order, returnCode } = await approvedOrder()
-  const seen = await attacker.watch(order)
-  expect(seen).toMatchObject({ status: 'approved', returnCodeRequired: true })
-  expect(JSON.stringify([order, seen])).not.toMatch(isolated(returnCode))
-  expect(order.confirmationCode).toBe('')
-})
-
-test('each order has a code of its own, and takes no other', async () => {
-  const { scene, victim, attacker, returnCode } = await approvedOrder()
-  const nextOrder = async () => {
-    const order: StartedOrder = await attacker.start()
-    await victim.follow({ story: 'a prize', site: 'https://prize.example', qrCode: order.claimUrl, asksForCode: false })
-    return { order, code: (await victim.phone.challenge()).returnCode as string }
-  }
-  // Any two are alike once in a million.
-  const orders = [await nextOrder(), await nextOrder(), await nextOrder()]
-  const unlike = orders.filter(({ code }) => code !== returnCode)
-  expect(unlike.length).toBeGreaterThan(1)
-  for (const { order, code } of unlike) {
-    expect(await reasonOf(attacker.finalize(order, returnCode))).toBe('RETURN_CODE_WRONG')
-    expect(await scene.signedIn(await attacker.finalize(order, code))).toBe(victim.wallet.address)
-  }
 })

@@ -1,13 +1,9 @@
-import { createPublicKey, verify } from 'node:crypto'
-import { PublicKey, Signature } from '@nimiq/core'
 import { describe, expect, test, vi } from 'vitest'
 import { newToken } from '../../../src/base/token.ts'
 import { newestTransition } from '../../../src/core/order/order.ts'
 import { storedOrders } from '../../../src/core/order/records.ts'
-import { nimiq } from '../../../src/core/wallet/nimiq.ts'
 import { CountersignError } from '../../../src/shared/errors.ts'
 import { stores } from '../../support/stores.ts'
-import { makeWallet } from '../../support/wallet.ts'
 import {
   appOrigin,
   desktop,
@@ -29,74 +25,6 @@ const claimKey = 'k'.repeat(22)
 
 describe.each(stores)('orders on $name', async ({ open }) => {
   const store = await suiteStore(open)
-
-  test('a login order, from start to session, on two instances', async () => {
-    const here = makeInstance(store)
-    const there = makeInstance(store)
-    const wallet = makeWallet()
-    const started = await here.orders.start({ kind: 'login', returnTo: '/welcome' }, desktop)
-    expect(started).toMatchObject({ kind: 'login', status: 'created' })
-    const { orderId, claimToken, desktopToken } = started
-    const { challengeToken, status } = await there.orders.claim({ orderId, claimToken }, phone)
-    expect(status).toBe('claimed')
-    const challenge = await there.orders.readChallenge({ orderId, challengeToken }, phone)
-    expect(challenge).toMatchObject({
-      action: 'auth.login',
-      origin: appOrigin,
-      kind: 'login',
-      status: 'waiting_user',
-      confirmationCode: started.confirmationCode,
-      expiresAt: started.expiresAt,
-      requester: { origin: appOrigin, ip: '192.0.2.1', userAgent: 'Test/1.0' },
-    })
-    const { publicKeyHex, address } = wallet
-    const proof = { publicKeyHex, signatureHex: wallet.sign(challenge.message), address }
-    expect(await there.orders.approve({ orderId, challengeToken, proof }, phone)).toEqual({
-      orderId,
-      status: 'approved',
-      finishBy: expect.any(Number),
-    })
-    const finalized = await here.orders.finalize({ orderId, desktopToken }, desktop)
-    expect(finalized).toMatchObject({ orderId, status: 'finalized', kind: 'login', redirectTo: '/welcome' })
-    const { token, session, cookies } = issuedBy(finalized)
-    expect(session).toMatchObject({ adapterId: 'nimiq', publicKeyHex, address, orderId, ip: '192.0.2.1' })
-    expect(cookies).toHaveLength(1)
-    expect(await there.host.introspect(token)).toEqual(session)
-  })
-
-  test('a sign order: its artifact verifies from nothing but itself', async () => {
-    const { orders } = makeInstance(store)
-    const wallet = makeWallet()
-    const input = { kind: 'sign', payloadHash: 'sha256:00ff', displayTitle: 'Order 7', adapterId: 'nimiq' } as const
-    const { orderId, claimToken, desktopToken } = await orders.start(input, desktop)
-    const { challengeToken } = await orders.claim({ orderId, claimToken }, phone)
-    const { message, action } = await orders.readChallenge({ orderId, challengeToken }, phone)
-    expect(action).toBe('order.approve')
-    const { publicKeyHex } = wallet
-    await orders.approve(
-      { orderId, challengeToken, proof: { publicKeyHex, signatureHex: wallet.sign(message) } },
-      phone,
-    )
-    const finalized = await orders.finalize({ orderId, desktopToken }, desktop)
-    expect(finalized).not.toHaveProperty('issued')
-    if (finalized.kind !== 'sign') throw new Error('not a sign order')
-    const artifact = finalized.proofArtifact
-    expect(artifact).toEqual({
-      publicKeyHex,
-      signatureHex: expect.stringMatching(/^[0-9a-f]{128}$/),
-      address: wallet.address,
-      adapterId: 'nimiq',
-      message,
-      payloadHash: 'sha256:00ff',
-    })
-    const signed = nimiq.signedBytes(artifact.message)
-    const key = PublicKey.fromHex(artifact.publicKeyHex)
-    expect(key.verify(Signature.fromHex(artifact.signatureHex), signed)).toBe(true)
-    const x = Buffer.from(artifact.publicKeyHex, 'hex').toString('base64url')
-    const native = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' })
-    expect(verify(null, signed, native, Buffer.from(artifact.signatureHex, 'hex'))).toBe(true)
-    expect(await orders.finalize({ orderId, desktopToken }, desktop)).toEqual(finalized)
-  })
 
   describe('tokens', () => {
     /** Every call but start, each with its own kind of token replaced by `token`. */

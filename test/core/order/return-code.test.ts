@@ -337,16 +337,6 @@ describe.each(stores)('return codes on $name', async ({ open }) => {
         'ORDER_TOKEN_INVALID',
       )
     })
-
-    test('an order with a key needs the proof in every mode', async () => {
-      const computer = new Computer()
-      const order = await untilApproved(makeInstance(store), { kind: 'sign', computerKey: computer.computerKey })
-      const { orders } = makeInstance(store)
-      expect(await reasonOf(orders.finalize(order, desktop))).toBe('COMPUTER_PROOF_INVALID')
-      expect((await orders.finalize({ ...order, computerProof: computer.prove(order) }, desktop)).status).toBe(
-        'finalized',
-      )
-    })
   })
 })
 
