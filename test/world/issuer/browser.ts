@@ -169,7 +169,7 @@ export class Tab extends Party {
     const { browser, scene } = this
     const { facts } = scene
     const [, uid] = /\/authorize\/([\w-]+)/.exec(address) ?? []
-    let began = 0
+    let [answered, began] = [(): void => {}, 0]
     let session: KnownSession | undefined
     const words = `opens ${uid === undefined ? address.split('?')[0]?.split('/')[4] : 'authorize again'} of request ${flow.number}`
     this.do(
@@ -178,10 +178,11 @@ export class Tab extends Party {
       (running) => {
         began = facts.tick()
         session = browser.current
+        answered = facts.asks(session, flow.application.clientId)
         return ask(running, { address, headers: browser.headers() })
       },
       (outcome) => {
-        facts.asked(session, flow.application.clientId, began)
+        answered()
         if (outcome.kind !== 'answered') return
         const answer = outcome.value
         browser.keep(answer.cookies)
@@ -265,14 +266,14 @@ export class Tab extends Party {
     const { browser, scene } = this
     const { facts } = scene
     const { path, sessionId, scopes } = shown
-    let [done, began] = [(): void => {}, 0]
+    let [answered, done] = [(): void => {}, (): void => {}]
     const words = `${allow ? 'allows' : 'declines'} request ${flow.number}`
     this.do(
       random,
       words,
       (running) => {
-        began = facts.tick()
         const shownTo = browser.sessions.find(({ session }) => session.id === sessionId)
+        answered = facts.asks(shownTo, flow.application.clientId)
         facts.require(shownTo !== undefined, `${this.name}: a page of consent is for another browser's session`)
         if (allow && shownTo !== undefined) {
           flow.allowed ??= facts.tick()
@@ -289,8 +290,7 @@ export class Tab extends Party {
       },
       (outcome) => {
         done()
-        const shownTo = browser.sessions.find(({ session }) => session.id === sessionId)
-        facts.asked(shownTo, flow.application.clientId, began)
+        answered()
         if (outcome.kind === 'answered' && outcome.value.status === 200) {
           const { redirectTo } = outcome.value.json
           const { application } = flow

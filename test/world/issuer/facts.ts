@@ -161,13 +161,16 @@ export class Facts {
   }
 
   /**
-   * Notes that a session has asked for something for an application. If the session ends meanwhile, all that the
-   * application has of it may end, offline access included.
+   * Notes that a session asks for something for an application. If the session ends before that is answered, all that
+   * the application has of it may end, offline access included. The returned function says that the call has ended.
    */
-  asked(session: Holding | undefined, clientId: string, began: number): void {
-    if (session === undefined || !this.mayBeOver(session, began)) return
+  asks(session: Holding | undefined, clientId: string): () => void {
+    if (session === undefined) return () => {}
+    const began = this.#moment
     const { id } = session.session
-    this.end('a request too late', (each) => each.session.id === id && each.clientId === clientId)(false)
+    const fits = (each: Holding): boolean => each.session.id === id && each.clientId === clientId
+    const done = this.end('a request too late', fits, { isPossible: () => this.mayBeOver(session, began) })
+    return () => done(false)
   }
 
   /** Why a holding must not count at a call of this beginning; `undefined` if it may. */

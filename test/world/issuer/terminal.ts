@@ -154,13 +154,13 @@ export class TerminalUser extends Party {
     const { facts, world } = this.scene
     const { sessionId, scopes } = step
     const allow = random.permille(900)
-    let [done, began] = [(): void => {}, 0]
+    let [answered, done] = [(): void => {}, (): void => {}]
     this.do(
       random,
       `${allow ? 'allows' : 'declines'} what a terminal asks for`,
       (running) => {
-        began = facts.tick()
         const known = this.#browser.sessions.find(({ session }) => session.id === sessionId)
+        answered = facts.asks(known, this.#terminal.application.clientId)
         if (allow && known !== undefined) {
           const { clientId } = this.#terminal.application
           done = facts.consent(known.session, clientId, scopes)
@@ -180,11 +180,7 @@ export class TerminalUser extends Party {
       },
       () => {
         done()
-        facts.asked(
-          this.#browser.sessions.find(({ session }) => session.id === sessionId),
-          this.#terminal.application.clientId,
-          began,
-        )
+        answered()
         world.note(`${this.name} has decided`)
         this.#step = 'type'
         this.#typed = ''
