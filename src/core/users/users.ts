@@ -230,18 +230,18 @@ export class Users implements SignInUsers, LinkingUsers<HeldWallet> {
     for (;;) {
       const found = await this.#claims.of(identity)
       const { claim } = found ?? {}
-      if (claim === undefined) {
-        if (!(await this.#claims.touch(identity, found))) continue
-        // Of a sign-in while the claim below was there.
-        await this.endWallet(userId, identity)
-        return false
-      }
-      if (claim.userId !== userId) return false
-      if (entryOf((await this.#records.load(userId))?.record, claim) !== undefined) {
-        return await this.#unlinkSince(user, identity, since)
-      }
-      // The link has not written its entry, and writes it for a claim that is over.
-      await this.#claims.writeTombstone(identity, claim)
+      if (claim !== undefined) {
+        if (claim.userId !== userId) return false
+        if (entryOf((await this.#records.load(userId))?.record, claim) !== undefined) {
+          return await this.#unlinkSince(user, identity, since)
+        }
+        // The link has not written its entry, and writes it for a claim that is over. One that is claimed after that is
+        // of another link, and stays: two calls would undo each other's steps for ever.
+        await this.#claims.writeTombstone(identity, claim)
+      } else if (!(await this.#claims.touch(identity, found))) continue
+      // Of a sign-in while the claim was there.
+      await this.endWallet(userId, identity)
+      return false
     }
   }
 

@@ -78,6 +78,22 @@ export async function everyTwoSwitches(
   }
 }
 
+/**
+ * Runs two parts that take turns, after the first steps of one of them; what one begins at once is one turn. Resolves
+ * with false if they have not ended after 100 turns each, as calls that undo each other's steps do not.
+ */
+export async function endInTurns(store: Store, parts: readonly [Part, Part], first: number): Promise<boolean> {
+  const turns = new Turns()
+  const finished = Promise.allSettled([parts[0](turns.handle(store)), parts[1](turns.handle(store))])
+  await turns.take(0, first)
+  for (let turn = 0; turn < 100; turn++) for (const part of [0, 1]) await turns.takeTurn(part)
+  const isEnded = (await turns.waiting()).length === 0
+  // One alone comes to its end, and then so does the other.
+  for (const part of [0, 1]) await turns.takeAll(part)
+  await finished
+  return isEnded
+}
+
 /** Lets the steps of several parts through, one at a time. Parts are numbered from 0. */
 class Turns {
   readonly #waiting: (() => void)[][] = []
@@ -117,6 +133,12 @@ class Turns {
       const go = this.#lastFirst ? queue?.pop() : queue?.shift()
       go?.()
     }
+  }
+
+  /** Lets those steps of a part through that wait now. */
+  async takeTurn(part: number): Promise<void> {
+    await this.waiting()
+    await this.take(part, this.#waiting[part]?.length ?? 0)
   }
 
   /** Lets all steps of a part through. */

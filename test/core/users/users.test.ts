@@ -4,7 +4,7 @@ import type { Store } from '../../../src/store/store.ts'
 import { memoryStore } from '../../support/memory-store.ts'
 import type { TestHost } from '../../support/standalone.ts'
 import { from } from '../order/support.ts'
-import { everyTwoSwitches } from './interleavings.ts'
+import { endInTurns, everyTwoSwitches } from './interleavings.ts'
 import { hostOn, newWallet, racedStores, type SignedIn, signIn, subjectsOf, unlink } from './support.ts'
 
 const reasonOf = (outcome: PromiseSettledResult<unknown>): string | undefined =>
@@ -111,6 +111,17 @@ describe('wallets:', () => {
       })
     }
     expect([...ends].sort()).toEqual(['LOGIN_REFUSED', 'ended', 'new user'])
+  })
+
+  test('a wallet that is taken back while its user links it does not keep the two calls busy for ever', async () => {
+    const store = await memoryStore()
+    for (let first = 0; first < 20; first++) {
+      const wallet = newWallet()
+      const { session } = await userWith(hostOn(store), [newWallet(), newWallet()])
+      const withdraw = (handle: Store) => hostOn(handle).users.withdraw(session, wallet, 0)
+      const link = (handle: Store) => hostOn(handle).users.link(session, wallet)
+      expect(await endInTurns(store, [link, withdraw], first)).toBe(true)
+    }
   })
 
   test.each(racedStores)(
