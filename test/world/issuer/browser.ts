@@ -178,7 +178,7 @@ export class Tab extends Party {
       (running) => {
         began = facts.tick()
         session = browser.current
-        answered = facts.asks(session, flow.application.clientId)
+        answered = facts.asks(session, flow.application.clientId, flow.asked)
         return ask(running, { address, headers: browser.headers() })
       },
       (outcome) => {

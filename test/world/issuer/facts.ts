@@ -162,15 +162,25 @@ export class Facts {
 
   /**
    * Notes that a session asks for something for an application. If the session ends before that is answered, all that
-   * the application has of it may end, offline access included. The returned function says that the call has ended.
+   * the application has of it may end, offline access included. What the user has allowed already, on another page or in
+   * another session, it gets without a question: that is then allowed in this session, too. The returned function says
+   * that the call has ended.
    */
-  asks(session: Holding | undefined, clientId: string): () => void {
+  asks(session: Holding | undefined, clientId: string, asked: readonly string[] = []): () => void {
     if (session === undefined) return () => {}
-    const began = this.#moment
-    const { id } = session.session
+    const began = this.tick()
+    const { id, userId } = session.session
     const fits = (each: Holding): boolean => each.session.id === id && each.clientId === clientId
     const done = this.end('a request too late', fits, { isPossible: () => this.mayBeOver(session, began) })
-    return () => done(false)
+    const goOn = (): void => {
+      const allowed = this.allowed(userId, clientId, this.#moment)
+      if (asked.every((each) => allowed.has(each))) this.consent(session.session, clientId, asked)()
+    }
+    goOn()
+    return () => {
+      done(false)
+      goOn()
+    }
   }
 
   /** Why a holding must not count at a call of this beginning; `undefined` if it may. */
