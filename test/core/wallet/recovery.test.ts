@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { createRequire } from 'node:module'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { keccak_256 } from '@noble/hashes/sha3.js'
@@ -17,6 +18,7 @@ import { createCountersign } from '../../../src/index.ts'
 import { runHereIn } from '../../support/command.ts'
 import { keptLog } from '../../support/log-lines.ts'
 import vectors from '../../vectors/ethereum.json' with { type: 'json' }
+import wycheproof from '../../vectors/wycheproof-secp256k1.json' with { type: 'json' }
 
 const wasmRecovery = chooseRecovery(['ethereum']) as KeyRecovery
 
@@ -187,6 +189,25 @@ describe('both recoveries agree', () => {
     const digest = hexToBytes(hashMessage(text))
     expect(publicKeyToAddress(`0x${recovered(digest, hexToBytes(signature as Hex))}`)).toBe(address)
     if (refuseHighS !== undefined) expect(recovered(digest, hexToBytes(refuseHighS as Hex))).toBeUndefined()
+  })
+
+  test('on the vectors of Wycheproof: the key of each valid one, once its s is in the lower half', () => {
+    const counts = { valid: 0, high: 0, reduced: 0, invalid: 0 }
+    for (const [key, message, signature, result] of wycheproof.vectors.map((line) => line.split(' '))) {
+      const hash = createHash('sha256').update(String(message).replace('-', ''), 'hex').digest()
+      const rs = Buffer.from(String(signature).replace('-', ''), 'hex')
+      const keysOf = (bytes: Uint8Array) => [27, 28].map((v) => recovered(hash, Uint8Array.of(...bytes, v)))
+      const s = BigInt(`0x0${rs.subarray(32).toString('hex')}`)
+      const isHigh = result === 'valid' && s > n >> 1n
+      if (isHigh) expect(keysOf(rs)).toEqual([undefined, undefined])
+      const keys = keysOf(isHigh ? Uint8Array.of(...rs.subarray(0, 32), ...word(n - s)) : rs)
+      // Verification takes an r that is the x of a point reduced by the order; recovery ids 2 and 3 are not taken.
+      const isReduced = result === 'valid' && !keys.includes(key)
+      if (isReduced) expect(BigInt(`0x${rs.subarray(0, 32).toString('hex')}`)).toBeLessThan(p - n)
+      else expect(keys.includes(key), `${message} ${signature}`).toBe(result === 'valid')
+      counts[isReduced ? 'reduced' : isHigh ? 'high' : (result as 'valid' | 'invalid')]++
+    }
+    expect(counts).toEqual({ valid: 95, high: 70, reduced: 2, invalid: 85 })
   })
 
   const digest = keccak_256(new Uint8Array(1))
