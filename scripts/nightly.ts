@@ -152,6 +152,11 @@ const steps: readonly Step[] = [
     environment: { CHAOS: 'long' },
   },
   {
+    name: '10,000 users from each kind of store to each other',
+    command: 'vitest run test/commands/copy-many.test.ts',
+    limitMinutes: 20,
+  },
+  {
     name: 'chaos in PostgreSQL, in its long form',
     command: 'vitest run test/e2e/chaos-postgres.test.ts',
     limitMinutes: 45,

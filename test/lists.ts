@@ -18,6 +18,7 @@ export const nightly: readonly string[] = [
   'test/e2e/bun.test.ts',
   'test/e2e/chaos.test.ts',
   'test/e2e/chaos-postgres.test.ts',
+  'test/commands/copy-many.test.ts',
   'test/e2e/drains.test.ts',
   'test/e2e/behind-nginx.test.ts',
   'test/e2e/rolling-upgrade.test.ts',

@@ -78,6 +78,7 @@ export type KeyPurpose =
   | 'return code'
   | 'access token key'
   | 'placeholder address'
+  | 'store copy'
   | `oidc ${string}`
 
 /** Prepares what follows from the secrets for other ones, and returns what puts it in force. */

@@ -4,8 +4,8 @@ import { dirname, resolve } from 'node:path'
 import { optionsFromEnvironment, resolveSettings } from '../service/config.ts'
 import { sqliteFile } from '../store/open.ts'
 import { checkStore, copyStore, hasKey, putInPlace, removeKeys, replaceStore } from '../store/sqlite-copy.ts'
-import { keysNotToRevive } from './after-restore.ts'
 import { oneLine, readArguments, type Streams, UsageError } from './command-line.ts'
+import { keysNotToRevive } from './stored-kinds.ts'
 
 const backupHelp = `Usage: countersign backup FILE [options]
 

@@ -52,16 +52,6 @@ export async function eraseUser(store: Store, userId: string): Promise<void> {
   await new ConnectedApps(store).erase(userId)
 }
 
-/**
- * First parts of keys, as alternatives of a regular expression, of all that applications hold, and of logouts that wait
- * for them: in a copy of the past, it may have been used, ended or delivered since. What users have allowed and the key
- * that signs stay.
- */
-export const begunKeys = 'logout|oidc:(?!signing-keys:)[A-Za-z-]+'
-
-/** The same of what is kept for sessions, and goes with them. */
-export const sessionKeys = 'clients-of'
-
 /** What the check of `countersign doctor` uses. */
 interface Checked {
   readonly publicUrl: string

@@ -21,6 +21,7 @@ import { createIssuer, sessionEnds } from '../oidc/lazy-issuer.ts'
 import { observedStore, tracedStore } from '../store/map-store.ts'
 import { type Lan, ServiceAddress } from './address.ts'
 import { type CountersignOptions, collectsMetrics, resolveSettings, type Settings } from './config.ts'
+import { requireSecretOfCopy } from './copy-mark.ts'
 import { makeDomain, type ServiceDomain } from './domain.ts'
 import { LiveSecrets, type ReplaceableOptions } from './live-secrets.ts'
 import { type IssuerPart, type Served, serve } from './serve.ts'
@@ -152,6 +153,7 @@ export async function createService(options: CountersignOptions, lan: Lan | unde
   try {
     const membership = new Membership(await peopleOf(settings, adapters), settings.admit === 'people')
     const keyring = new Keyring(settings.secret ?? (await keptSecrets(opened)))
+    await requireSecretOfCopy(opened, keyring)
     const adapterIds = adapters.map(({ id }) => id)
     const address = new ServiceAddress(settings, lan)
     warnOfSettings(settings, { address, store: opened, adapters, log })

@@ -38,6 +38,11 @@ function ttlMsOf(life: Life): number | undefined {
   return ttlMs
 }
 
+/** The life that is left of a value that a scan has found; `undefined` is forever. */
+export function lifeOf(ttlMs: number | undefined): Life {
+  return ttlMs === undefined ? 'forever' : { ttlMs: Math.max(1, Math.ceil(ttlMs)) }
+}
+
 /** Largest value in bytes of UTF-8. */
 const maxValueBytes = 64 * 1024
 

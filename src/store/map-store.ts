@@ -54,7 +54,7 @@ export function mapStore(store: Store, mapping: StoreMapping): Store {
 }
 
 async function* withoutBeginning(found: AsyncIterable<ScannedValue>, beginning: string): AsyncGenerator<ScannedValue> {
-  for await (const { key, value } of found) yield { key: key.slice(beginning.length), value }
+  for await (const each of found) yield { ...each, key: each.key.slice(beginning.length) }
 }
 
 /**

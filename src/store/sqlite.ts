@@ -5,7 +5,7 @@ import { resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Logger } from '../base/log.ts'
 import { CountersignError, refused } from '../shared/errors.ts'
-import { causeOf, exerciseStore, StoreOpenError, withTtl, withValue } from './implementation.ts'
+import { causeOf, exerciseStore, lifeOf, StoreOpenError, withTtl, withValue } from './implementation.ts'
 import { Batcher } from './sqlite-batcher.ts'
 import { prepareFormat, readPragma } from './sqlite-format.ts'
 import type { Life, ScannedValue, Store, VersionedValue } from './store.ts'
@@ -330,7 +330,10 @@ class SqliteStore implements Store {
     for (let last = beginning; ; ) {
       const after = last
       const rows = await this.#steps.read(() => this.#statements.scan.all(after, end, Date.now(), valuesPerScan))
-      for (const row of rows) yield { key: String(row.key), value: String(row.value) }
+      for (const row of rows) {
+        const ttlMs = row.expires_at === never ? undefined : Number(row.expires_at) - Date.now()
+        yield { key: String(row.key), value: String(row.value), life: lifeOf(ttlMs) }
+      }
       if (rows.length < valuesPerScan) return
       last = String(rows.at(-1)?.key)
     }
@@ -425,7 +428,7 @@ function prepareStatements(database: DatabaseSync) {
     removeMember: database.prepare('DELETE FROM members WHERE set_key = ? AND member = ?'),
     members: database.prepare('SELECT member FROM members WHERE set_key = ? AND expires_at > ?'),
     scan: database.prepare(
-      'SELECT key, value FROM entries WHERE key > ? AND key < ? AND expires_at > ? ORDER BY key LIMIT ?',
+      'SELECT key, value, expires_at FROM entries WHERE key > ? AND key < ? AND expires_at > ? ORDER BY key LIMIT ?',
     ),
     sweepEntries: database.prepare(
       'DELETE FROM entries WHERE key IN (SELECT key FROM entries WHERE expires_at <= ? LIMIT ?)',

@@ -133,6 +133,8 @@ export interface Store {
 export interface ScannedValue {
   readonly key: string
   readonly value: string
+  /** How long it lives, counted from now. */
+  readonly life: Life
 }
 
 /** A value as read, with the version to pass to `compareAndSet`. */

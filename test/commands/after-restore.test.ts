@@ -124,7 +124,7 @@ describe.each(stores)('a copy of the past in $name', ({ open, isThere }) => {
         })
         expect((await rest(restored, '/session', undefined, bearer(signedIn.token))).status).toBe(kept)
         const anew = await signIn(restored, wallet)
-        expect(anew.userId).toBe(signedIn.userId)
+        expect(anew.session.userId).toBe(signedIn.session.userId)
         expect((await restJson(restored, '/computers', undefined, bearer(anew.token))).computers).toEqual([])
         await again.close(0)
       }

@@ -20,9 +20,9 @@ import { peopleOf } from '../../service/start-checks.ts'
 import { given, pick } from '../../shared/defined-fields.ts'
 import type { InboxOrder } from '../../shared/orders.ts'
 import type { Store } from '../../store/store.ts'
-import { keysNotToRevive } from '../after-restore.ts'
 import { UsageError } from '../command-line.ts'
 import { eraseUser, exportUser, sessionEnds } from '../oidc.ts'
+import { keysNotToRevive } from '../stored-kinds.ts'
 import { readImportFile } from './import-file.ts'
 
 /** A wallet that an operator named, and whose it is. */
@@ -85,9 +85,9 @@ export class AdminActions {
   readonly #settings: AdminSettings
 
   /** `settings` are the service's, for what a file says of users. */
-  constructor(store: Store, settings: AdminSettings = resolveSettings()) {
+  constructor(opened: Store, settings: AdminSettings = resolveSettings()) {
     this.#settings = settings
-    if (!isSearchable(store)) throw new AdministrationError(`${store.description} cannot be searched`)
+    const store = searchable(opened)
     this.store = store
     this.#computers = new KnownComputers(store)
     this.#inboxes = new Inboxes(store)
@@ -204,6 +204,12 @@ export class AdminActions {
   get #scan(): SearchableStore['scan'] {
     return (beginning) => this.store.scan(beginning)
   }
+}
+
+/** The store, if it can be searched. Throws an {@link AdministrationError} otherwise. */
+export function searchable(store: Store): SearchableStore {
+  if (!isSearchable(store)) throw new AdministrationError(`${store.description} cannot be searched`)
+  return store
 }
 
 function isSearchable(store: Store): store is SearchableStore {

@@ -1,13 +1,18 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline/promises'
 import type { Readable } from 'node:stream'
 import { type AuditEvent, type AuditFacts, AuditTrail } from '../../base/audit.ts'
 import type { Session } from '../../core/users/host.ts'
-import { type AdministeredUser, AdministrationError, type UserPlace } from '../../core/users/user-administration.ts'
+import {
+  type AdministeredUser,
+  AdministrationError,
+  type SearchableStore,
+  type UserPlace,
+} from '../../core/users/user-administration.ts'
 import type { ProvenIdentity } from '../../core/wallet/wallet.ts'
 import { WebhookQueue } from '../../observe/audit/webhook.ts'
 import { optionsFromEnvironment, resolveSettings, type Settings } from '../../service/config.ts'
-import { openCommandStore } from '../../service/service-store.ts'
+import { openCommandStore, openMarkedStore } from '../../service/service-store.ts'
 import { given } from '../../shared/defined-fields.ts'
 import { sqliteLocation } from '../../store/open.ts'
 import type { Store } from '../../store/store.ts'
@@ -21,7 +26,8 @@ import {
   usageHint,
 } from '../command-line.ts'
 import { adminCommand as issuerCommand } from '../oidc.ts'
-import { AdminActions, type ListedUser } from './admin-actions.ts'
+import { AdminActions, type ListedUser, searchable } from './admin-actions.ts'
+import { copyStore, undoCopy } from './copy.ts'
 
 /** Result of a command. */
 interface Outcome {
@@ -50,8 +56,13 @@ interface Command {
   readonly run: (actions: AdminActions, words: readonly string[], values: Values) => Promise<Outcome>
 }
 
+/** A command that opens stores by itself. */
+interface StoresCommand extends Omit<Command, 'run'> {
+  readonly runAlone: (values: Values, stderr: Streams['stderr']) => Promise<Outcome>
+}
+
 /** All commands, in the order of the help. */
-export const adminCommands: readonly Command[] = [
+export const adminCommands: readonly (Command | StoresCommand)[] = [
   {
     name: 'find',
     takes: ['WALLET'],
@@ -203,6 +214,13 @@ export const adminCommands: readonly Command[] = [
     },
   },
   {
+    name: 'copy',
+    takes: [],
+    options: ['from', 'to', 'again', 'undo', 'secret-file'],
+    about: 'copies a store to another one, which takes its place; stop all instances first',
+    runAlone: copyOrUndo,
+  },
+  {
     name: 'export',
     takes: ['USER_ID'],
     about: 'prints all that is kept of a user, as JSON',
@@ -242,6 +260,11 @@ WALLET is an address, or a public key in hex, alone or behind the id of its adap
   --after CURSOR shows the users behind those of the list that ended with this cursor
   --keep-sessions  keeps sessions after a restore, those included that were ended since the copy was made
   --add          lets import give wallets to users who exist, and says which they had
+  --from STORE   what copy reads, in place of COUNTERSIGN_STORE; @FILE has the address in a file
+  --to STORE     what copy fills, which must be empty
+  --secret-file FILE  is made by copy, with the secret that an embedded store keeps
+  --again        begins a copy anew that broke off
+  --undo         lets services start again on a store that was copied
   --json         prints JSON; times are epoch milliseconds
   --yes          deletes without asking
   --help, -h     shows this text
@@ -253,6 +276,11 @@ const ownOptions = {
   after: { type: 'string' },
   'keep-sessions': { type: 'boolean' },
   add: { type: 'boolean' },
+  from: { type: 'string' },
+  to: { type: 'string' },
+  'secret-file': { type: 'string' },
+  again: { type: 'boolean' },
+  undo: { type: 'boolean' },
 } as const
 
 type OwnOption = keyof typeof ownOptions
@@ -289,16 +317,68 @@ export async function adminCommand(args: readonly string[], streams: Streams): P
 /** Runs a command, and returns what to print. */
 async function perform(asked: AdminArguments, { stdin, stderr }: Streams): Promise<string> {
   const { command, words, values } = asked
+  if ('runAlone' in command) return shown(await command.runAlone(values, stderr), values)
   const settings = settingsOf(values.store, command, stderr)
   const { store, close } = await openCommandStore(settings)
   try {
     const actions = new AdminActions(store, settings)
     if (command.isFinal && !values.yes) await confirm(asked, stdin, stderr)
-    const { json, text, changed } = await command.run(actions, words, values)
+    const outcome = await command.run(actions, words, values)
+    const { changed } = outcome
     if (changed !== undefined && settings.webhook.url !== undefined) {
       await queueEvent(store, { type: 'operator.acted', action: command.name, ...changed })
     }
-    return `${values.json ? JSON.stringify(json) : text}\n`
+    return shown(outcome, values)
+  } finally {
+    await close()
+  }
+}
+
+function shown({ json, text }: Outcome, { json: asJson }: Values): string {
+  return `${asJson ? JSON.stringify(json) : text}\n`
+}
+
+/** Copies a store, or takes the mark of a copy from one. */
+async function copyOrUndo(values: Values, stderr: Streams['stderr']): Promise<Outcome> {
+  const { again = false, undo = false, 'secret-file': secretFile } = values
+  const isUsed = [values.to, values.again, secretFile].some((value) => value !== undefined)
+  if (undo && isUsed) throw new UsageError('--undo takes --from only')
+  const ofFrom = settingsOf(addressIn(values.from) ?? values.store, {}, stderr)
+  if (undo) {
+    return await withMarkedStore(ofFrom, async (store) => {
+      await undoCopy(store)
+      return { json: { undone: true }, text: `services start on ${store.description} again` }
+    })
+  }
+  if (values.to === undefined) throw new UsageError('copy needs --to')
+  const ofTo = settingsOf(addressIn(values.to), { makesStore: true }, stderr)
+  const { secret: secrets } = ofFrom
+  const say = (line: string): boolean => stderr.write(`countersign admin: ${line}\n`)
+  return await withMarkedStore(ofFrom, (from) =>
+    withMarkedStore(ofTo, async (to) => {
+      const copied = await copyStore({ from, to, again, secretFile, secrets, say })
+      const lines = Object.entries(copied).map(([kind, counts]) => `${kind}: ${counts.from}, ${counts.to}`)
+      const secret = secretFile === undefined ? 'keep COUNTERSIGN_SECRET' : `COUNTERSIGN_SECRET_FILE to ${secretFile}`
+      const next = `copied ${from.description} to ${to.description}. Set COUNTERSIGN_STORE to the new one, and ${secret}`
+      return { json: { copied }, text: [...lines, next].join('\n') }
+    }),
+  )
+}
+
+/** The address in an argument: `@FILE` has it in a file, because other users can see arguments. */
+function addressIn(argument: string | undefined): string | undefined {
+  if (!argument?.startsWith('@')) return argument
+  try {
+    return readFileSync(argument.slice(1), 'utf8').trim()
+  } catch (cause) {
+    throw new UsageError(`${argument.slice(1)} cannot be read: ${(cause as NodeJS.ErrnoException).code}`)
+  }
+}
+
+async function withMarkedStore<T>(settings: Settings, use: (store: SearchableStore) => Promise<T>): Promise<T> {
+  const { store, close } = await openMarkedStore(settings)
+  try {
+    return await use(searchable(store))
   } finally {
     await close()
   }
@@ -358,12 +438,16 @@ function placeOf(cursor: string | undefined): UserPlace | undefined {
  */
 const idWithHyphen = /^-[\w-]{21}$/
 
-function usageOf({ name, takes }: Command): string {
+function usageOf({ name, takes }: Pick<Command, 'name' | 'takes'>): string {
   return [name, ...takes].join(' ')
 }
 
 /** The settings of the service, with the store of the arguments. Refuses a store in which nothing can be found. */
-function settingsOf(store: string | undefined, { makesStore }: Command, stderr: Streams['stderr']): Settings {
+function settingsOf(
+  store: string | undefined,
+  { makesStore }: Pick<Command, 'makesStore'>,
+  stderr: Streams['stderr'],
+): Settings {
   const settings = resolveSettings({ ...optionsFromEnvironment(process.env), ...given({ store }) })
   const file = typeof settings.store === 'string' ? sqliteLocation(settings.store) : undefined
   if (file === ':memory:')

@@ -186,6 +186,11 @@ export class StoredSessions {
     }
   }
 
+  /** Puts a stored session into the list of its user again, as after a copy of the sessions alone. */
+  async relist({ id, userId, expiresAt }: Session): Promise<void> {
+    await this.store.addMember(indexOf(userId), id, { ttlMs: Math.max(1, expiresAt - this.store.now()) })
+  }
+
   /** The live session with this id, or `undefined`. */
   protected async readStored(id: string): Promise<FoundSession | undefined> {
     const stored = await this.store.get(keyOf(id))

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Life, Store } from '../../store/store.ts'
+import type { Life, ScannedValue, Store } from '../../store/store.ts'
 import { assertRefused, race, soon, type TestRunner } from './runner.ts'
 
 /** What {@link describeStoreContract} tests. */
@@ -17,7 +17,7 @@ export interface StoreContractOptions {
   readonly keyPrefix?: string
 }
 
-const long: Life = { ttlMs: 60_000 }
+const long = { ttlMs: 60_000 } as const
 const short: Life = { ttlMs: 30 }
 /** Timers may fire a millisecond early, and a life may begin in the middle of a millisecond. */
 const toleranceMs = 5
@@ -550,10 +550,15 @@ export function describeStoreContract({ describe, test }: TestRunner, options: S
       await store.create(`${beginning}*:expired`, 'over', short)
       await store.addMember(`${beginning}*:set`, 'm', long)
       await sleep(afterShortMs + correctionMs)
-      const found = new Map<string, string>()
-      for await (const { key, value } of store.scan(`${beginning}*`)) found.set(key, value)
+      const found = new Map<string, ScannedValue>()
+      for await (const each of store.scan(`${beginning}*`)) found.set(each.key, each)
       assert.deepEqual([...found.keys()].sort(), [...keys].sort())
-      for (const [key, value] of found) assert.equal(value, `value ${key}`)
+      for (const [i, key] of keys.entries()) {
+        const { value, life } = found.get(key) as ScannedValue
+        assert.equal(value, `value ${key}`)
+        if (life === 'forever' || i % 3 === 0) assert.equal(life, i % 3 ? long : 'forever')
+        else assert.ok(life.ttlMs > long.ttlMs / 2 && life.ttlMs <= long.ttlMs, `${key} lives ${life.ttlMs} ms`)
+      }
     })
 
     check('it has a description and says whether it is shared', async (store) => {

@@ -3,7 +3,7 @@ import type { QueryResult } from 'pg'
 import type { Logger } from '../../base/log.ts'
 import { CountersignError, refused } from '../../shared/errors.ts'
 import { ServerClock } from '../clock.ts'
-import { causeOf, exerciseStore, StoreOpenError, withTtl, withValue } from '../implementation.ts'
+import { causeOf, exerciseStore, lifeOf, StoreOpenError, withTtl, withValue } from '../implementation.ts'
 import { defaultKeyPrefix } from '../map-store.ts'
 import type { StoreOptions } from '../open.ts'
 import { ReconnectingLink, withinTimeLimit } from '../reconnecting-link.ts'
@@ -257,8 +257,10 @@ class PostgresStore implements Store {
     let from = this.#prefix + beginning
     const end = `${from}\x7f`
     for (;;) {
-      const { rows } = await this.#run<{ key: string; value: Buffer }>(statements.scan, [from, end])
-      for (const { key, value } of rows) yield { key: key.slice(this.#prefix.length), value: value.toString() }
+      const { rows } = await this.#run<ValueRow & { ttl: number | null }>(statements.scan, [from, end])
+      for (const { key, value, ttl } of rows) {
+        yield { key: key.slice(this.#prefix.length), value: value.toString(), life: lifeOf(ttl ?? undefined) }
+      }
       if (rows.length < valuesPerScan) return
       from = `${rows.at(-1)?.key}\x01`
     }

@@ -4,7 +4,7 @@ import type { Logger } from '../../base/log.ts'
 import { TimeLimit } from '../../base/timing/time-limit.ts'
 import { type CountersignError, refused } from '../../shared/errors.ts'
 import { ServerClock } from '../clock.ts'
-import { causeOf, exerciseStore, StoreOpenError, withTtl, withValue } from '../implementation.ts'
+import { causeOf, exerciseStore, lifeOf, StoreOpenError, withTtl, withValue } from '../implementation.ts'
 import { defaultKeyPrefix } from '../map-store.ts'
 import type { StoreOptions } from '../open.ts'
 import { TimeLimitError, withinTimeLimit } from '../reconnecting-link.ts'
@@ -207,14 +207,18 @@ class RedisStore implements Store {
       let from = '0'
       do {
         const { keys, cursor } = await this.#scanStep(ofServer, beginning, from)
-        const values = await Promise.all(keys.map((key) => this.get(key)))
-        for (const [index, key] of keys.entries()) {
-          const value = values[index]?.value
-          if (value !== undefined) yield { key, value }
-        }
+        const found = await Promise.all(keys.map((key) => this.#found(key)))
+        yield* found.filter((each) => each !== undefined)
         from = cursor
       } while (from !== '0')
     }
+  }
+
+  async #found(key: string): Promise<ScannedValue | undefined> {
+    const [stored, ttlMs] = await Promise.all([this.get(key), this.#run(key, (client, name) => client.pTTL(name))])
+    // Below -1, it has expired in between.
+    if (stored === undefined || ttlMs < -1) return undefined
+    return { key, value: stored.value, life: lifeOf(ttlMs === -1 ? undefined : ttlMs) }
   }
 
   /** One step of a scan of the server of a key: the keys of some values, and where the next step begins. */
