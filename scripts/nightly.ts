@@ -152,6 +152,11 @@ const steps: readonly Step[] = [
     environment: { CHAOS: 'long' },
   },
   {
+    name: 'a release from two clones',
+    command: 'vitest run test/package/release.test.ts',
+    limitMinutes: 10,
+  },
+  {
     name: '10,000 users from each kind of store to each other',
     command: 'vitest run test/commands/copy-many.test.ts',
     limitMinutes: 20,

@@ -35,23 +35,31 @@ interface Manifest {
  * least. A tree that is the same, at the same commit, as one whose tarball is there is not packed again.
  */
 export async function packPackage(): Promise<string> {
-  const files = filesOfWorkingTree().filter((file) => !/^(test|bench)\/.*\.tsx?$/.test(file))
+  const files = packedFiles()
   const commit = commitOfBuild()
   const tarball = join(cache, await hashOf(files, commit), 'countersign.tgz')
   if (existsSync(tarball)) return tarball
   await removeOldTarballs()
+  await mkdir(dirname(tarball), { recursive: true })
+  // Moved in one step: another process may look for it meanwhile.
+  await packTo(`${tarball}.${process.pid}`, files)
+  await rename(`${tarball}.${process.pid}`, tarball)
+  return tarball
+}
+
+function packedFiles(): readonly string[] {
+  return filesOfWorkingTree().filter((file) => !/^(test|bench)\/.*\.tsx?$/.test(file))
+}
+
+/** Packs the working tree into a file. */
+async function packTo(target: string, files: readonly string[]): Promise<void> {
   const copy = await mkdtemp(join(tmpdir(), 'countersign-package-'))
   try {
     copyWorkingTree(copy, files)
-    const packed = await packCopy(copy, commit)
-    await mkdir(dirname(tarball), { recursive: true })
-    // Moved in one step: another process may look for it meanwhile.
-    await copyFile(packed, `${tarball}.${process.pid}`)
-    await rename(`${tarball}.${process.pid}`, tarball)
+    await copyFile(await packCopy(copy, commitOfBuild()), target)
   } finally {
     await rm(copy, { recursive: true, force: true })
   }
-  return tarball
 }
 
 async function removeOldTarballs(): Promise<void> {
@@ -113,11 +121,12 @@ async function hashOf(files: readonly string[], commit = ''): Promise<string> {
   return hash.digest('hex').slice(0, 16)
 }
 
-/** Packs into the folder of the repository. */
+/** Packs into the folder of the repository; with `--anew`, also if that was packed before. */
 async function main(): Promise<void> {
   const { version }: Manifest = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
   const name = `countersign-${version}.tgz`
-  await copyFile(await packPackage(), join(root, name))
+  if (process.argv.includes('--anew')) await packTo(join(root, name), packedFiles())
+  else await copyFile(await packPackage(), join(root, name))
   console.log(name)
 }
 

@@ -33,6 +33,8 @@ export const nightly: readonly string[] = [
   'test/oidc/resume-flood.test.ts',
   'test/http/generated-inputs.test.ts',
   'test/http/port/floods.test.ts',
+  // Packs two clones.
+  'test/package/release.test.ts',
   // Installs the packed package and pg.
   'test/docs/operator-day.test.ts',
   // Installs libraries that send messages.

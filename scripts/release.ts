@@ -1,0 +1,190 @@
+/**
+ * Prepares a release: `npm run release -- 0.1.0` writes the folder `release`, and prints the commands that publish it.
+ * It publishes nothing.
+ *
+ * It sets the version in all places, and stops there if that changed a file: a release is made from a commit. Then it
+ * packs the package in two fresh clones, whose tarballs have to be equal, and tries one in an empty project.
+ */
+import { execFile } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { root } from './working-copy.ts'
+
+const exec = promisify(execFile)
+
+/** Where the version stands, with `{version}` in its place, and how often. */
+const places: readonly (readonly [file: string, text: string, count?: number])[] = [
+  ['package.json', '"version": "{version}"'],
+  ['package-lock.json', '"name": "countersign",\n  "version": "{version}"'],
+  ['package-lock.json', '"name": "countersign",\n      "version": "{version}"'],
+  ['src/base/version.ts', "version = '{version}'"],
+  ['gen/openapi.json', '"version": "{version}"'],
+  ['deploy/kubernetes/countersign.yaml', 'countersign:{version}'],
+  ['docs/start.md', 'countersign-{version}.tgz'],
+  ['docs/better-auth.md', 'countersign-{version}.tgz'],
+  ['examples/next/README.md', 'countersign-{version}.tgz'],
+  ['examples/next/package.json', '"countersign": "^{version}"'],
+  ['examples/react/package.json', '"countersign": "^{version}"'],
+]
+
+/** Programs that build images. Each takes the arguments of `docker build`. */
+const builders = ['docker', 'podman', 'buildah'] as const
+
+/** A release, or its preparation, that cannot go on. The message says what to do. */
+class ReleaseError extends Error {}
+
+async function run(program: string, args: readonly string[], cwd: string = root, more: object = {}): Promise<string> {
+  const env = { ...process.env, ...more, PATH: [dirname(process.execPath), process.env.PATH].join(':') }
+  const { stdout } = await exec(program, args, { cwd, env, maxBuffer: 2 ** 26 })
+  return stdout.trim()
+}
+
+/** Puts the version into all places. Throws a {@link ReleaseError} if one of them has none. */
+async function setVersion(version: string): Promise<void> {
+  for (const [file, text] of places) {
+    const [before = '', after = ''] = text.split('{version}').map((part) => part.replace(/[.^]/g, '\\$&'))
+    const place = new RegExp(`(?<=${before})\\d+\\.\\d+\\.\\d+[\\w.-]*(?=${after})`)
+    const content = await readFile(join(root, file), 'utf8')
+    if (!place.test(content)) throw new ReleaseError(`${file} has no ${text}: correct the list of places`)
+    await writeFile(join(root, file), content.replace(place, version))
+  }
+}
+
+/** The part of the changelog about a version. */
+function notesOf(changelog: string, version: string): string {
+  const [, ...parts] = changelog.split(/^## /m)
+  const part = parts.find((each) => each.startsWith(`${version}\n`))
+  const notes = part?.slice(version.length).trim() ?? ''
+  if (notes === '') throw new ReleaseError(`CHANGELOG.md has nothing under "## ${version}"`)
+  return `${notes}\n`
+}
+
+/** Packs a commit in a fresh clone, with the packages that are installed here. Resolves with the tarball. */
+async function packClone(commit: string, folder: string, version: string): Promise<Buffer> {
+  await run('git', ['clone', '--quiet', root, folder])
+  await run('git', ['-C', folder, 'checkout', '--quiet', commit])
+  await symlink(join(root, 'node_modules'), join(folder, 'node_modules'))
+  await run(process.execPath, ['scripts/pack.ts', '--anew'], folder, { COMMIT: commit })
+  return await readFile(join(folder, `countersign-${version}.tgz`))
+}
+
+/** The packages that an installation brings, as CycloneDX, from the lock file; with nothing of the moment in it. */
+async function sbomOf(commit: string): Promise<object> {
+  const omitted = ['dev', 'optional', 'peer'].map((kind) => `--omit=${kind}`)
+  const {
+    serialNumber: _,
+    metadata,
+    ...sbom
+  } = JSON.parse(await run('npm', ['sbom', '--sbom-format=cyclonedx', '--package-lock-only', ...omitted]))
+  const timestamp = new Date(await run('git', ['show', '-s', '--format=%cI', commit])).toISOString()
+  return { ...sbom, metadata: { ...metadata, timestamp } }
+}
+
+/** What the installed tarball says of its version. */
+async function versionOf(tarball: string, folder: string): Promise<string> {
+  await mkdir(folder)
+  await writeFile(join(folder, 'package.json'), '{ "private": true }')
+  await run('npm', ['install', '--no-audit', '--no-fund', tarball], folder)
+  return await run('npx', ['countersign', '--version'], folder)
+}
+
+/** The first program that can build images here. */
+async function builderHere(): Promise<string | undefined> {
+  for (const builder of builders) {
+    const works = await run(builder, ['info']).then(
+      () => true,
+      () => false,
+    )
+    if (works) return builder
+  }
+  return undefined
+}
+
+async function release(version: string): Promise<string> {
+  if (!/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version)) throw new ReleaseError('write: npm run release -- 0.1.0')
+  const changes = (): Promise<string> => run('git', ['status', '--porcelain'])
+  if ((await changes()) !== '') throw new ReleaseError('the working tree has changes: commit them first')
+  const notes = notesOf(await readFile(join(root, 'CHANGELOG.md'), 'utf8'), version)
+  await setVersion(version)
+  if ((await changes()) !== '') throw new ReleaseError(`the version is ${version} now: commit it, and run this again`)
+
+  const commit = await run('git', ['rev-parse', 'HEAD'])
+  const out = join(root, 'release')
+  const folder = await mkdtemp(join(tmpdir(), 'countersign-release-'))
+  await rm(out, { recursive: true, force: true })
+  await mkdir(out)
+  try {
+    const name = `countersign-${version}.tgz`
+    const [tarball, other] = await Promise.all([
+      packClone(commit, join(folder, 'one'), version),
+      packClone(commit, join(folder, 'another-of-a-longer-path'), version),
+    ])
+    if (!tarball.equals(other)) throw new ReleaseError('two clones of this commit make tarballs that differ')
+    await writeFile(join(out, name), tarball)
+    const says = await versionOf(join(out, name), join(folder, 'project'))
+    if (says !== `${version} (commit ${commit})`) throw new ReleaseError(`countersign --version says ${says}`)
+    await writeFile(join(out, 'sbom.cdx.json'), `${JSON.stringify(await sbomOf(commit), undefined, 2)}\n`)
+    await writeFile(join(out, 'notes.md'), notes)
+    const image = `countersign:${version}`
+    const builder = await builderHere()
+    if (builder !== undefined) await run(builder, ['build', '--build-arg', `COMMIT=${commit}`, '--tag', image, '.'])
+    await writeFile(join(out, 'SHA256SUMS'), await sumsOf(out))
+    return textOf({ version, commit, image, builder })
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+/** The checksums of the files in a folder, as sha256sum writes them. */
+async function sumsOf(folder: string): Promise<string> {
+  const names = (await readdir(folder)).sort()
+  const lines = names.map(async (name) => {
+    const sum = createHash('sha256').update(await readFile(join(folder, name)))
+    return `${sum.digest('hex')}  ${name}\n`
+  })
+  return (await Promise.all(lines)).join('')
+}
+
+/** What is left to do, for people. */
+function textOf(made: {
+  readonly version: string
+  readonly commit: string
+  readonly image: string
+  readonly builder: string | undefined
+}): string {
+  const { version, commit, image, builder } = made
+  const files = `release/countersign-${version}.tgz release/sbom.cdx.json release/SHA256SUMS`
+  const push = (program: string): string[] => [
+    `${program} tag ${image} registry.example/${image}`,
+    `${program} push registry.example/${image}`,
+  ]
+  const build = `docker build --build-arg COMMIT=${commit} --tag ${image} .`
+  const commands = [
+    `git tag v${version} ${commit}`,
+    `git push origin v${version}`,
+    `npm publish release/countersign-${version}.tgz`,
+    ...(builder === undefined ? [build, ...push('docker')] : push(builder)),
+    `gh release create v${version} --notes-file release/notes.md ${files}`,
+  ]
+  const without = `\nNo image was built: none of ${builders.join(', ')} works here.`
+  return `The folder release has the tarball, the same from two clones; its parts (CycloneDX), checksums and notes.${
+    builder === undefined ? without : `\nThe image is ${image}.`
+  }
+
+Before you publish, on ${commit}: bash .ci/run, npm run nightly, npm run try-package
+
+${commands.map((command) => `  ${command}`).join('\n')}`
+}
+
+if (import.meta.main) {
+  try {
+    console.log(await release(process.argv[2] ?? ''))
+  } catch (error) {
+    if (!(error instanceof ReleaseError)) throw error
+    console.error(`release: ${error.message}`)
+    process.exitCode = 1
+  }
+}
