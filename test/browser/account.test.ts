@@ -1,3 +1,4 @@
+import type { Page } from 'playwright-core'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { openStore } from '../../src/index.ts'
 import { Browser, connect, decide, discover, request, startIssuer } from '../oidc/support.ts'
@@ -15,6 +16,14 @@ import {
   screenshot,
   useBrowser,
 } from './support.ts'
+
+/** Expects the focus on a heading, which screen readers read with what was done. */
+async function expectSaid(page: Page, heading: string, text: string): Promise<void> {
+  await page.getByText(text, { exact: true }).waitFor()
+  await expectHeading(page, heading)
+  const description = page.locator(':focus').evaluate((one) => one.ariaDescribedByElements?.map((by) => by.textContent))
+  expect(await description).toEqual([text])
+}
 
 describe.skipIf(!hasBrowser)('the account page', () => {
   const browser = useBrowser()
@@ -52,7 +61,7 @@ describe.skipIf(!hasBrowser)('the account page', () => {
     await page
       .locator('#wallets')
       .getByRole('listitem')
-      .filter({ hasText: /Nimiq NQ.*Since .* · in use now/ })
+      .filter({ hasText: /Nimiq NQ.*Added .* · in use now/ })
       .waitFor()
     const area = async (name: string): Promise<number> => {
       const { width, height } = (await page.getByRole('button', { name, exact: true }).boundingBox())!
@@ -242,15 +251,57 @@ describe.skipIf(!hasBrowser)('the account page', () => {
     })
   })
 
-  test('adds a wallet, and removes it', async () => {
+  test('adds a wallet, asks before it removes it, and says what was done', async () => {
     const { url } = await startService({ pages: { demoWallet: true } })
     const { page } = await browser.open()
     await signIn(page, url)
     await page.goto(`${url}/api/auth/account`)
-    await page.getByRole('button', { name: 'Add a wallet', exact: true }).click()
-    await expectHeading(page, 'Your wallets')
+    const add = page.getByRole('button', { name: 'Add a wallet', exact: true })
+    await add.click()
+    await expectHeading(page, 'Add a wallet')
+    // The list is in the place of the buttons.
+    expect(await page.getByRole('button', { name: 'Add a wallet' }).count()).toBe(0)
+    await page.keyboard.press('Escape')
+    await expect.poll(() => add.evaluate((one) => one === document.activeElement)).toBe(true)
+    await add.click()
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    await page.getByRole('button', { name: 'Cancel' }).waitFor({ state: 'hidden' })
+    await add.click()
     await page.getByRole('button', { name: /demo/i }).click()
-    await page.getByRole('button', { name: /^Remove: / }).click()
+    await expectSaid(page, 'Your wallets', 'Wallet added.')
+    const row = page.getByRole('listitem').filter({ hasText: 'Nimiq 2' })
+    const remove = row.getByRole('button', { name: 'Remove: Nimiq 2' })
+    await remove.click()
+    await row.getByRole('group', { name: /^Remove NQ\d\d \S+ … \S+\?$/ }).waitFor()
+    await page.keyboard.press('Enter')
+    // "Keep" had the focus.
+    expect(await remove.evaluate((one) => one === document.activeElement)).toBe(true)
+    await remove.click()
+    await row.getByRole('button', { name: 'Remove', exact: true }).click()
+    await expectSaid(page, 'Your wallets', 'Wallet removed.')
     await page.getByText('Add a second wallet. If you lose your only one').waitFor()
+  })
+
+  test('asks before it signs others out, and says how many those were', async () => {
+    const { url } = await startService()
+    const { page } = await browser.open()
+    const wallet = makeWallet()
+    await signIn(page, url, wallet)
+    const others = [1, 2].map(async () => {
+      const proof = proofOf(wallet, (await rest(url, '/wallet/nonce', {})).json)
+      return (await rest(url, '/wallet/verify', proof)).json.token
+    })
+    const tokens = await Promise.all(others)
+    const statuses = () =>
+      Promise.all(tokens.map(async (one) => (await rest(url, '/session', undefined, bearer(one))).status))
+    await page.goto(`${url}/api/auth/account`)
+    await page.getByRole('button', { name: 'Sign out everywhere else' }).click()
+    const question = page.getByRole('group', { name: 'Sign out 2 other browsers?' })
+    await question.getByRole('button', { name: 'Keep' }).click()
+    expect(await statuses()).toEqual([200, 200])
+    await page.getByRole('button', { name: 'Sign out everywhere else' }).click()
+    await question.getByRole('button', { name: 'Sign out' }).click()
+    await expectSaid(page, 'Where you’re signed in', '2 browsers signed out.')
+    expect(await statuses()).toEqual([401, 401])
   })
 })

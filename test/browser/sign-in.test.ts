@@ -92,6 +92,7 @@ describe.skipIf(!hasBrowser)('in a browser', () => {
     await ends.first().click()
     await expect.poll(() => ends.count()).toBe(1)
     await list.getByRole('button', { name: 'Sign out everywhere else' }).click()
+    await list.getByRole('group').getByRole('button', { name: 'Sign out' }).click()
     await expect.poll(() => ends.count()).toBe(0)
     await page.reload()
     await expectSignedIn(page)

@@ -5,13 +5,14 @@ import type { ConnectedApp, InboxOrder, Session, UserWallet } from '../client/in
 import { loadOnDemand } from '../client/page.ts'
 import { findWallets } from '../wallets/index.ts'
 import { cookieClient, signInAddress } from './cookie-client.ts'
-import { byId, fill } from './dom.ts'
+import { byId, element, fill } from './dom.ts'
 import { openPage } from './open-page.ts'
 import { clearUnavailableWallet, wantedWallets } from './page-wallet.ts'
 import { type Row, showRows } from './rows.ts'
 import { SessionLists } from './session-lists.ts'
 import { Tasks } from './tasks.ts'
 import { walletList } from './wallet-list.ts'
+import { nameOfKind } from './who.ts'
 
 /**
  * The account page: where the user is signed in, the user's wallets, known computers and connected applications. All
@@ -32,6 +33,10 @@ const tasks = new Tasks({
     code === 'SESSION_NOT_FRESH' ? { text: words.say('account.again'), act: () => signIn(true) } : undefined,
 })
 const lists = new SessionLists({ client, words, act })
+/** What was done last. */
+const said = Object.assign(element('p', 'said'), { id: 'said' })
+/** Leaves the way in which a wallet is being added; does nothing if there is none. */
+let leaveAdding = (): void => {}
 
 clearUnavailableWallet(values)
 byId('sign-out-button').addEventListener('click', () => {
@@ -41,6 +46,8 @@ byId('sign-out-button').addEventListener('click', () => {
   })
 })
 byId('add-wallet-button').addEventListener('click', chooseWallet)
+byId('cancel-button').addEventListener('click', cancelAdding)
+byId('adding').addEventListener('keydown', ({ key }) => key === 'Escape' && cancelAdding())
 byId('link-button').addEventListener('click', () => void tasks.run(linkElsewhere))
 // Another tab signed out, or signed in with another wallet. After a sign-out in this tab, the page has left by then.
 client.onSession(() => setTimeout(() => location.reload()))
@@ -54,9 +61,10 @@ function signIn(isAgain = false): void {
 }
 
 /**
- * Shows all, and moves the focus to a section after an action, whose button may be gone; to the page's if that is, too.
+ * Shows all. After an action, moves the focus to the heading of its section, because its button may be gone, and says
+ * there what was done; at the page's own heading if the section is gone, too.
  */
-async function show(focused?: string): Promise<void> {
+async function show(focused?: string, done = ''): Promise<void> {
   if (!values.maybeSignedIn) return signIn()
   // At once: on a slow network, each answer takes seconds.
   const loading = Promise.all([lists.load(), client.listWallets(), client.listConnectedApps()])
@@ -70,12 +78,18 @@ async function show(focused?: string): Promise<void> {
   showRequests(requests)
   showWallets(own, wallets)
   lists.show(own, sessions)
-  showRows('apps', apps.map(appRow))
+  showRows('apps', apps.map(appRow), words)
   byId('account').hidden = false
   document.body.toggleAttribute('data-waiting', false)
+  said.remove()
   if (focused === undefined) return
   const section = byId(focused)
   const heading = section.hidden ? byId('account').querySelector('h1') : section.querySelector('h2')
+  said.textContent = done
+  // Read with the heading, which has the focus.
+  heading?.setAttribute('aria-describedby', said.id)
+  if (section.hidden) byId('account').append(said)
+  else heading?.after(said)
   heading?.focus()
 }
 
@@ -112,7 +126,7 @@ function showWallets(own: Session, wallets: readonly UserWallet[]): void {
   const isOnly = wallets.length < 2
   const advice = isOnly ? words.say(isByOrder ? 'account.second.elsewhere' : 'account.second') : undefined
   fill(section, 'advice', advice)
-  byId('link-panel').replaceChildren()
+  leaveAdding()
   const add = byId('add-wallet-button')
   add.hidden = isByOrder
   add.classList.toggle('primary', isOnly)
@@ -121,19 +135,46 @@ function showWallets(own: Session, wallets: readonly UserWallet[]): void {
   byId('add-later').hidden = isByOrder || !hasInbox
   // Sessions that an order made may not change wallets, and the only wallet stays.
   const mayRemove = !isByOrder && !isOnly
-  const row = (wallet: UserWallet): Row => {
-    const since = words.say('account.since', { time: words.moment(wallet.linkedAt) })
-    const note = wallet.current ? `${since} · ${words.say('account.this-wallet')}` : since
-    const remove = () => act('wallets', () => client.unlinkWallet(wallet))
-    const action = mayRemove && !wallet.current ? { text: words.say('account.remove'), act: remove } : undefined
-    return { title: shortAddress(wallet.address), note, wallet, action }
+  const kinds = wallets.map(({ adapterId }) => adapterId)
+  const row = (wallet: UserWallet, index: number): Row => {
+    const { adapterId, address, linkedAt, current } = wallet
+    // Two of a kind have numbers.
+    const isOneOfKind = kinds.indexOf(adapterId) === kinds.lastIndexOf(adapterId)
+    const number = kinds.slice(0, index + 1).filter((kind) => kind === adapterId).length
+    const title = isOneOfKind ? nameOfKind(adapterId) : `${nameOfKind(adapterId)} ${number}`
+    const added = words.say('account.added', { time: words.day(linkedAt) })
+    const note = current ? `${added} · ${words.say('account.this-wallet')}` : added
+    const remove = () => act('wallets', () => client.unlinkWallet(wallet).then(() => words.say('account.removed')))
+    const question = words.say('account.remove.question', { wallet: shortAddress(address) })
+    const action = mayRemove && !current ? { text: words.say('account.remove'), act: remove, question } : undefined
+    return { title, note, wallet, action }
   }
-  showRows('wallets', wallets.map(row))
+  showRows('wallets', wallets.map(row), words)
+}
+
+/** Shows a way to add a wallet in the place of the buttons for it. `leave` ends what it has begun. */
+function openAdding(title: string, hasCancel: boolean, leave: () => void, ...content: readonly HTMLElement[]): void {
+  const buttons = [byId('add-wallet-button'), byId('link-button')]
+  for (const button of buttons) button.hidden = true
+  const panel = byId('adding')
+  fill(panel, 'adding', title)
+  byId('adding-place').replaceChildren(...content)
+  byId('cancel-button').hidden = !hasCancel
+  panel.hidden = false
+  panel.querySelector('h3')?.focus()
+  leaveAdding = () => {
+    const hadFocus = panel.contains(document.activeElement)
+    leaveAdding = () => {}
+    leave()
+    byId('adding-place').replaceChildren()
+    panel.hidden = true
+    for (const button of buttons) button.hidden = false
+    if (hadFocus) buttons[0]?.focus()
+  }
 }
 
 /** Lists the wallets of this device, of which the user adds one. */
 function chooseWallet(): void {
-  const place = byId('wallet-choice')
   const finder = findWallets(wantedWallets(page))
   const list = walletList({
     finder,
@@ -145,40 +186,41 @@ function chooseWallet(): void {
           found.connect(),
         )
         await client.linkWallet({ wallet, signal })
-        finder.stop()
-        place.hidden = true
-        await show('wallets')
+        await show('wallets', words.say('account.wallet-added'))
       })
     },
   })
-  place.replaceChildren(list)
-  place.hidden = false
-  byId('add-wallet-button').hidden = true
-  byId('wallets').querySelector('h2')?.focus()
+  openAdding(words.say('account.add'), true, () => finder.stop(), list)
+}
+
+function cancelAdding(): void {
+  if (tasks.isAskingWallet) tasks.abort()
+  leaveAdding()
 }
 
 /** Adds a wallet of another device, on which it approves an order of this page. */
 async function linkElsewhere(signal: AbortSignal): Promise<void> {
-  const [order, { openLinkPanel }] = await Promise.all([
+  const [order, { linkPanel }] = await Promise.all([
     client.startOrder({ kind: 'link', signal }),
     loadOnDemand(() => import('./link-panel.ts')),
   ])
-  for (const id of ['add-wallet-button', 'wallet-choice', 'link-button']) byId(id).hidden = true
-  openLinkPanel(byId('link-panel'), { client, words, order, onEnd: () => void tasks.run(() => show('wallets')) })
-  byId('wallets').querySelector('h2')?.focus()
+  const onEnd = (isAdded: boolean): void => {
+    if (isAdded) void tasks.run(() => show('wallets', words.say('account.wallet-added')))
+    else leaveAdding()
+  }
+  // Its own button cancels the order, as leaving the page does.
+  openAdding(words.say('account.link'), false, () => {}, ...linkPanel({ client, words, order, onEnd }))
 }
 
 function appRow({ clientId, name, host, lastUsedAt }: ConnectedApp): Row {
-  const used = words.say('account.used', { time: words.moment(lastUsedAt) })
+  const used = words.say('account.used', { time: words.day(lastUsedAt) })
   const note = host === '' ? used : `${host} · ${used}`
-  const disconnect = () => act('apps', () => client.disconnectApp(clientId))
+  const disconnect = () =>
+    act('apps', () => client.disconnectApp(clientId).then(() => words.say('account.disconnected', { app: name })))
   return { title: name, note, action: { text: words.say('account.disconnect'), act: disconnect } }
 }
 
-/** Does what a button of a section is for, and shows all anew. */
-function act(section: string, work: () => Promise<unknown>): void {
-  void tasks.run(async () => {
-    await work()
-    await show(section)
-  })
+/** Does what a button of a section is for, shows all anew, and says what was done. */
+function act(section: string, work: () => Promise<string>): void {
+  void tasks.run(async () => show(section, await work()))
 }

@@ -32,6 +32,12 @@ export function describeDevice(userAgent: string, words: Words): string {
   return name === undefined ? words.say('device.unknown') : words.say('device.program', { name })
 }
 
+/** The kind of a device, as far as its user agent says it: a program is used in a terminal. */
+export function kindOfDevice(userAgent: string): 'phone' | 'terminal' | 'computer' {
+  if (isProgram(userAgent)) return 'terminal'
+  return /\b(iPhone|iPad|Android)\b/.test(userAgent) ? 'phone' : 'computer'
+}
+
 /** Whether a user agent names a program that is no browser. */
 export function isProgram(userAgent: string): boolean {
   return userAgent !== '' && ![...browsers, ...systems].some(([pattern]) => pattern.test(userAgent))

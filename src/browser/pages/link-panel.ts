@@ -3,22 +3,21 @@ import { CountersignSignIn, type SignInClient } from '../element/element.ts'
 import { element, noteForOperator } from './dom.ts'
 import { elementTexts, textsUnder, type Words } from './words.ts'
 
-/** Options of {@link openLinkPanel}. */
+/** Options of {@link linkPanel}. */
 export interface LinkPanelOptions {
   readonly client: CountersignClient
   readonly words: Words
   /** The order that is shown first. Once it has expired, another one is started. */
   readonly order: StartedOrder
   /** Called once the wallet of the other device is the user's, and if the user cancels. */
-  readonly onEnd: () => void
+  readonly onEnd: (isAdded: boolean) => void
 }
 
 /**
- * Shows in a place of the page how to add a wallet of another device: a code to scan there and a link to send there,
- * then the wallet that has answered and a field for the code that its device shows. Taken out of the page, it cancels
- * its order.
+ * How a wallet of another device is added: a code to scan there and a link to send there, then the wallet that has
+ * answered and a field for the code that its device shows. Taken out of the page, it cancels its order.
  */
-export function openLinkPanel(place: HTMLElement, { client, words, order: first, onEnd }: LinkPanelOptions): void {
+export function linkPanel({ client, words, order: first, onEnd }: LinkPanelOptions): HTMLElement[] {
   const panel = new CountersignSignIn()
   const problem = element('p', 'error')
   const texts = { ...elementTexts(words), ...textsUnder('account.link.', words) }
@@ -36,7 +35,7 @@ export function openLinkPanel(place: HTMLElement, { client, words, order: first,
   })
   panel.addEventListener('countersign:status', ({ detail: { status } }) => {
     share.hidden = status !== 'created' || !('share' in navigator)
-    if (status === 'finalized' || status === 'cancelled') onEnd()
+    if (status === 'finalized' || status === 'cancelled') onEnd(status === 'finalized')
   })
   panel.addEventListener('countersign:error', ({ detail: { error } }) => {
     share.hidden = true
@@ -44,7 +43,7 @@ export function openLinkPanel(place: HTMLElement, { client, words, order: first,
     noteForOperator(error)
   })
   share.hidden = true
-  place.replaceChildren(panel, share, problem)
+  return [panel, share, problem]
 }
 
 /** A client that reports the wallet of an approval before the page gets the event. */

@@ -2,6 +2,8 @@ import type { Language } from '../../shared/texts/languages.ts'
 import type { OperatorTexts, PageTexts, TextKey, Texts, ValuesFor } from '../../shared/texts/page-texts.ts'
 import type { DeviceTexts, SignInTexts } from '../element/texts.ts'
 
+/** Categories of numbers that languages tell apart, in the order of the forms of a text. */
+const pluralCategories = ['zero', 'one', 'two', 'few', 'many', 'other'] as const
 const rightToLeft = /^(ar|arc|ckb|dv|fa|he|ks|ku-Arab|nqo|ps|sd|syr|ug|ur|yi)(-|$)/
 
 /** Speaks to the page's user in one language. */
@@ -28,13 +30,22 @@ export class Words {
     ...[values]: [keyof ValuesFor<Key>] extends [never] ? [] : [ValuesFor<Key>]
   ): string {
     const filled: Readonly<Record<string, string>> = values ?? {}
-    return this.text(key).replace(/\{([^{}]*)\}/g, (placeholder, name: string) => {
+    return this.#formOf(this.text(key), filled.count).replace(/\{([^{}]*)\}/g, (placeholder, name: string) => {
       const value = filled[name]
       if (value === undefined) return placeholder
       // Names of sites and times are written from left to right. Without isolation they would reorder a right-to-left
       // sentence.
       return this.direction === 'rtl' ? `\u2068${value}\u2069` : value
     })
+  }
+
+  /** The form of a text for a number: forms are separated by " | ", in the order of {@link pluralCategories}. */
+  #formOf(text: string, count: string | undefined): string {
+    const forms = text.split(' | ')
+    if (count === undefined || forms.length === 1) return text
+    const rules = new Intl.PluralRules(this.language)
+    const own = pluralCategories.filter((name) => rules.resolvedOptions().pluralCategories.includes(name))
+    return forms[own.indexOf(rules.select(Number(count)))] ?? (forms.at(-1) as string)
   }
 
   /** The text with this name, as it is written. Throws if the page has none. */
@@ -87,6 +98,14 @@ export class Words {
   /** A day and a time, such as "26 Nov 2026, 16:40". */
   moment(at: number): string {
     return new Intl.DateTimeFormat(this.language, { dateStyle: 'medium', timeStyle: 'short' }).format(at)
+  }
+
+  /** When something was, as short as it is clear: "16:40" today, "27 Nov", or "27 Nov 2025" in another year. */
+  day(at: number): string {
+    const [day, today] = [new Date(at), new Date()]
+    if (day.toDateString() === today.toDateString()) return this.time(at)
+    const year = day.getFullYear() === today.getFullYear() ? undefined : 'numeric'
+    return new Intl.DateTimeFormat(this.language, { day: 'numeric', month: 'short', year }).format(at)
   }
 
   /** Facts in one line. Names of sites are written from left to right. */

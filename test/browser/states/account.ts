@@ -53,7 +53,7 @@ export const accountStates: States = {
     await signInWithPhone(url, wallet)
     await signIn(page, url, wallet)
     await addWallet(await show(page, url))
-    await page.locator('#wallet-choice countersign-wallets .demo').click()
+    await page.locator('#adding countersign-wallets .demo').click()
     await page.locator('#wallets li').nth(1).waitFor()
     return page
   },
@@ -61,6 +61,13 @@ export const accountStates: States = {
     const [url, page] = [await serve({ confirmationCode: 'return' }), await open()]
     await keepCookie(page, url, await signInWithPhone(url, makeWallet()))
     return await show(page, url)
+  },
+  async 'a wallet to remove'(parts) {
+    const page = await accountStates['all there is']!(parts)
+    await page.locator('#wallets li .button').click()
+    await page.locator('#end-others-button').click()
+    await page.locator('.ask').nth(1).waitFor()
+    return page
   },
   'wallets to add': async (parts) => await addWallet(await opened(parts)),
   'no wallet to add': async (parts) => await addWallet(await opened(parts, noWallet)),
