@@ -51,6 +51,13 @@ test('a release has a tarball of its commit, its parts as npm ls has them, check
   }
   const notes = (await read('release/notes.md')).toString().trim()
   expect((await read('CHANGELOG.md')).toString()).toContain(`## ${version}\n\n${notes}\n`)
+  const project = temporaryFolder()
+  await run('npm', ['install', '--no-audit', '--no-fund', '--prefix', project, join(folder, name)])
+  const installed = await run('npm', ['ls', '--all', '--parseable', '--prefix', project])
+  // Without the project itself.
+  expect(installed.stdout.trim().split('\n').length - 1).toBeLessThanOrEqual(23)
+  const [kib] = (await run('du', ['-sk', join(project, 'node_modules')])).stdout.split('\t')
+  expect(Number(kib) * 1024).toBeLessThanOrEqual(38e6)
   // Nothing but the folder that git ignores.
   expect(await git('status', '--porcelain')).toBe('')
   expect(await git('tag')).toBe(await run('git', ['tag'], { cwd: root }).then((here) => here.stdout.trim()))

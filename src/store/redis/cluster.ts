@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { ErrorReply } from 'redis'
+import { ErrorReply } from '@redis/client'
 import { ReconnectingLink } from '../reconnecting-link.ts'
 import {
   type Attempt,
