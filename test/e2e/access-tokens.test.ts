@@ -9,6 +9,7 @@ import { verifyAccessToken } from '../../src/integrations/backend/index.ts'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { startAuth } from '../better-auth/support.ts'
 import { decoded, isSignedBy, thumbprintOf } from '../integrations/backend/forge.ts'
+import { signIn } from '../support/flows.ts'
 import { memoryStore } from '../support/memory-store.ts'
 import { inMemory } from '../support/ordinary-store.ts'
 import { bearer, rest } from '../support/rest.ts'
@@ -17,12 +18,6 @@ import { makeWallet, proofOf } from '../support/wallet.ts'
 
 const audience = 'https://api.example'
 const options = { accessTokens: { audiences: ['orders', audience] } }
-
-async function signIn(url: string, wallet = makeWallet()) {
-  const { json: challenge } = await rest(url, '/wallet/nonce', {})
-  const { json } = await rest(url, '/wallet/verify', proofOf(wallet, challenge))
-  return { wallet, token: json.token as string, session: json.session }
-}
 
 async function issue(url: string, token: string, body: object = { audience }) {
   return await rest(url, '/access-token', body, bearer(token))

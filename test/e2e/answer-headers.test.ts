@@ -9,9 +9,10 @@ import { serviceOptionsPath } from '../../src/shared/rest-paths.ts'
 import { call } from '../better-auth/calls.ts'
 import { makeAuth, startAuth } from '../better-auth/support.ts'
 import { Signer } from '../core/order/support.ts'
+import { approveOrder } from '../support/flows.ts'
 import { sendRaw } from '../support/raw-http.ts'
 import { http2Sender } from '../support/raw-http2.ts'
-import { rest } from '../support/rest.ts'
+import { okay, rest } from '../support/rest.ts'
 import { envelope } from '../support/rpc-call.ts'
 import { startService } from '../support/service.ts'
 
@@ -30,17 +31,9 @@ const types = [
 
 /** An order that a phone has approved, and the requests by which its desktop gets and watches the result. */
 async function approvedOrder(url: string) {
-  const okay = async (path: string, body?: object, headers?: Record<string, string>) => {
-    const { status, json } = await rest(url, path, body, headers)
-    expect(status).toBe(200)
-    return json
-  }
-  const { orderId, claimToken, desktopToken } = await okay('/cross-device/start', { kind: 'login' })
-  const { challengeToken } = await okay('/cross-device/claim', { orderId, claimToken })
-  const authorization = `Bearer ${challengeToken}`
-  const { message } = await okay(`/cross-device/challenge?orderId=${orderId}`, undefined, { authorization })
-  await okay('/cross-device/approve', { orderId, challengeToken, proof: new Signer().prove(message) })
-  return { orderId, desktopToken }
+  const order = okay(await rest(url, '/cross-device/start', { kind: 'login' }))
+  await approveOrder(url, order)
+  return { orderId: order.orderId as string, desktopToken: order.desktopToken as string }
 }
 
 const isUncached = (headers: Headers): boolean => (headers.get('cache-control') ?? '').split(', ').includes('no-store')

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { readEventStream } from '../../src/browser/client/event-stream.ts'
 import { openStore } from '../../src/index.ts'
+import { approveOrder } from '../support/flows.ts'
 import { clockLate } from '../support/redis-clock.ts'
 import { RedisServer } from '../support/redis-server.ts'
 import { bearer, type RestAnswer, rest } from '../support/rest.ts'
@@ -58,16 +59,7 @@ interface Started {
 
 const start = (url: string) => timed(url, '/cross-device/start', { kind: 'login' }, origin)
 
-/** Claims and approves an order. */
-async function approve(url: string, { orderId, claimToken }: Started): Promise<void> {
-  const { challengeToken } = (await rest(url, '/cross-device/claim', { orderId, claimToken }, origin)).json
-  const path = `/cross-device/challenge?orderId=${orderId}`
-  const challenge = (await rest(url, path, undefined, { ...origin, ...bearer(challengeToken) })).json
-  const { nonceId: _, ...proof } = proofOf(makeWallet(), { nonceId: '', message: challenge.message })
-  const approval = await rest(url, '/cross-device/approve', { orderId, challengeToken, proof }, origin)
-  expect(approval.status).toBe(200)
-}
-
+const approve = (url: string, order: Started) => approveOrder(url, order, { headers: origin })
 const finalize = (url: string, { orderId, desktopToken }: Started) =>
   rest(url, '/cross-device/finalize', { orderId, desktopToken }, origin)
 

@@ -3,6 +3,7 @@ import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { signIn } from '../support/flows.ts'
 import { hasPart } from '../support/optional.ts'
 import { RedisServer } from '../support/redis-server.ts'
 import { bearer, rest } from '../support/rest.ts'
@@ -12,15 +13,7 @@ import { makeWallet, proofOf } from '../support/wallet.ts'
 
 const [older, newer] = ['the older secret of this test alone', 'the newer secret of this test alone']
 const [oldKey, newKey] = ['old-start-key-of-this-test-alone-1234', 'new-start-key-of-this-test-alone-5678']
-async function newFolder(): Promise<string> {
-  const folder = temporaryFolder()
-  return folder
-}
-
-async function signIn(url: string): Promise<string> {
-  const { json } = await rest(url, '/wallet/nonce', {})
-  return (await rest(url, '/wallet/verify', proofOf(makeWallet(), json))).json.token
-}
+const tokenOf = async (url: string): Promise<string> => (await signIn(url)).token
 
 async function isGood(url: string, token: string): Promise<boolean> {
   return (await rest(url, '/session', undefined, bearer(token))).status === 200
@@ -40,14 +33,14 @@ async function hangUp(
 describe('SIGHUP', () => {
   test('without files changes nothing and ends nothing', async () => {
     const service = await spawnService({ COUNTERSIGN_STORE: 'sqlite::memory:' })
-    const token = await signIn(service.url)
+    const token = await tokenOf(service.url)
     expect(await hangUp(service)).toMatchObject({ level: 'info', changed: 'nothing' })
     expect(await isGood(service.url, token)).toBe(true)
     expect(await service.stop()).toBe(0)
   })
 
   test('takes another people file, and keeps the one before if it is broken', async () => {
-    const people = join(await newFolder(), 'people.json')
+    const people = join(temporaryFolder(), 'people.json')
     const wallet = makeWallet()
     await writeFile(people, JSON.stringify({ [`nimiq:${wallet.address}`]: {} }))
     const service = await spawnService({
@@ -75,7 +68,7 @@ describe('SIGHUP', () => {
   })
 
   test('takes new secrets from their files, step by step, and no session check fails', async () => {
-    const folder = await newFolder()
+    const folder = temporaryFolder()
     const [secretFile, keysFile] = [join(folder, 'secret'), join(folder, 'keys')]
     await writeFile(secretFile, `${older}\n`)
     await writeFile(keysFile, oldKey)
@@ -86,7 +79,7 @@ describe('SIGHUP', () => {
       COUNTERSIGN_ACCESS_TOKEN_AUDIENCES: 'api',
     })
     const { url } = service
-    const tokens = [await signIn(url)]
+    const tokens = [await tokenOf(url)]
     let isOver = false
     const failures: number[] = []
     const checks = (async () => {
@@ -116,14 +109,14 @@ describe('SIGHUP', () => {
     await writeFile(keysFile, `${oldKey}\n${newKey}\n`)
     expect(await hangUp(service)).toMatchObject({ level: 'info', changed: 'secret, orderStartKeys' })
     const second = (await keyIds())[1]
-    tokens.push(await signIn(url))
+    tokens.push(await tokenOf(url))
     expect([await startWith(oldKey), await startWith(newKey)]).toEqual([200, 200])
 
     await writeFile(secretFile, `${newer},${older}`)
     await writeFile(keysFile, newKey)
     expect(await hangUp(service)).toMatchObject({ changed: 'secret, orderStartKeys' })
     expect(await keyIds()).toEqual([second, first])
-    tokens.push(await signIn(url))
+    tokens.push(await tokenOf(url))
     expect(await signedWith(tokens[0] as string)).toBe(second)
     expect([await startWith(oldKey), await startWith(newKey)]).toEqual([401, 200])
 
@@ -149,7 +142,7 @@ describe('SIGHUP', () => {
   })
 
   test('says that a restart is needed for what it cannot replace', async () => {
-    const file = join(await newFolder(), 'store')
+    const file = join(temporaryFolder(), 'store')
     await writeFile(file, 'sqlite::memory:')
     const service = await spawnService({ COUNTERSIGN_STORE_FILE: file })
     await writeFile(file, 'redis://:password-of-this-test@127.0.0.1')
@@ -186,7 +179,7 @@ function isThere(pid: number, signal: NodeJS.Signals | 0 = 0): boolean {
 describe('reload in code', () => {
   test('takes other secrets at once, and refuses what does not fit with everything as it was', async () => {
     const { url, service } = await startService({ secret: older })
-    const token = await signIn(url)
+    const token = await tokenOf(url)
     await expect(service.reload({ secret: 'short' })).rejects.toThrow(/^secret \(COUNTERSIGN_SECRET\) must be text/)
     await expect(service.reload({ orderStartKeys: [oldKey] })).rejects.toThrow(/was not set at the start/)
     await expect(service.reload({ port: 1 } as never)).rejects.toThrow(
@@ -204,7 +197,7 @@ describe('nothing secret is told', () => {
 
   test.skipIf(!hasPart('redis-server'))('of a store address in a file, whatever is wrong with it', async () => {
     await using server = await RedisServer.start('--requirepass', 'another')
-    const folder = await newFolder()
+    const folder = temporaryFolder()
     const { port } = new URL(server.url)
     const addresses = [
       `redis://:${password}@127.0.0.1:${port}`,
@@ -235,7 +228,7 @@ describe('nothing secret is told', () => {
 
   test.skipIf(!hasPart('redis-server'))('in the arguments, environment and log of a service that runs', async () => {
     await using server = await RedisServer.start('--requirepass', password)
-    const folder = await newFolder()
+    const folder = temporaryFolder()
     const [storeFile, secretFile] = [join(folder, 'store'), join(folder, 'secret')]
     await writeFile(storeFile, server.url.replace('//', `//:${password}@`))
     await writeFile(secretFile, older)
@@ -244,7 +237,7 @@ describe('nothing secret is told', () => {
       COUNTERSIGN_SECRET_FILE: secretFile,
       LOG_LEVEL: 'debug',
     })
-    const token = await signIn(service.url)
+    const token = await tokenOf(service.url)
     await rest(service.url, '/session', undefined, bearer(`${token}x`))
     await hangUp(service)
     await server.kill()
