@@ -253,13 +253,7 @@ const rows: Readonly<
     ['freshSession', 'current.session.orderId !== undefined', 'false', 'better-auth/linking core/sign-in/nonce', 19],
     ['freshSession', 'users.requireFresh(current.session)', '', 'better-auth/linking core/sign-in/nonce', 1],
     ['link', 'owner !== undefined && owner.id !== userId', 'false', 'better-auth/linking core/sign-in/nonce'],
-    [
-      'consume',
-      "origins.requireSame(request, record.origin, 'nonce')",
-      '',
-      'better-auth/linking core/sign-in/nonce',
-      1,
-    ],
+    ['consume', "origins.requireSame(request, record.origin, 'nonce')", '', 'core/sign-in/nonce', 1],
   ],
   16: [
     ['mismatchReason', 'record.appName !== appName', 'false', 'e2e/shared-store core/sign-in/nonce core/order/foreign'],

@@ -239,33 +239,6 @@ describe('both steps need a session that is good enough', () => {
   })
 })
 
-test('a proof that does not hold adds nothing, and uses the nonce', async () => {
-  const auth = await makeAuth()
-  const mine = bearerOf(await signIn(auth))
-  const proof = await linkProofOf(auth, new Signer(), mine)
-  const forged = { ...proof, publicKeyHex: new Signer().publicKeyHex }
-  expect(codeOf(await call(auth, '/wallet/link', forged, mine))).toEqual([401, 'SIGNATURE_INVALID'])
-  expect(codeOf(await call(auth, '/wallet/link', proof, mine))).toEqual([401, 'NONCE_NOT_FOUND'])
-  expect(await countRows(auth, models)).toEqual([1, 1])
-})
-
-test('a nonce is for trusted origins only, even with a bearer token', async () => {
-  const auth = await makeAuth()
-  const mine = bearerOf(await signIn(auth))
-  const asked = await linkNonce(auth, { ...mine, origin: 'https://evil.example' })
-  expect(codeOf(asked)).toEqual([403, 'ORIGIN_NOT_TRUSTED'])
-})
-
-test('a nonce is used from its own origin, even by its user', async () => {
-  const other = 'https://app.example'
-  const auth = await makeAuth({ auth: { trustedOrigins: [other] } })
-  const mine = bearerOf(await signIn(auth))
-  const proof = await linkProofOf(auth, new Signer(), mine)
-  const elsewhere = await call(auth, '/wallet/link', proof, { ...mine, origin: other })
-  expect(codeOf(elsewhere)).toEqual([403, 'ORIGIN_MISMATCH'])
-  expect(codeOf(await call(auth, '/wallet/link', proof, mine))).toEqual([200, undefined])
-})
-
 test('an unknown purpose is refused, and the purpose of a sign-in is the default', async () => {
   const auth = await makeAuth()
   expect(codeOf(await call(auth, '/wallet/nonce', { purpose: 'steal' }))).toEqual([400, 'INVALID_REQUEST'])

@@ -1,10 +1,9 @@
 import { createHash, createPublicKey, verify } from 'node:crypto'
 import { PublicKey, Signature } from '@nimiq/core'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { type OrderClient, orderClients, type Transition } from '../support/orders.ts'
 import { rest } from '../support/rest.ts'
-import { spawnService, startService } from '../support/service.ts'
-import { redisUrl } from '../support/stores.ts'
+import { startService } from '../support/service.ts'
 import { makeWallet, type TestWallet } from '../support/wallet.ts'
 
 const lifetime = [
@@ -121,19 +120,4 @@ test('opening the claim URL changes nothing', async () => {
   await fetch(order.claimUrl, { method: 'HEAD' })
   const { challengeToken } = await desktop.claim(order)
   expect(challengeToken).toMatch(/^csp_/)
-})
-
-describe.skipIf(redisUrl === undefined)('on two processes over one Redis', () => {
-  const environment = async () => ({
-    COUNTERSIGN_STORE: await redisUrl!(),
-    COUNTERSIGN_SECRET: 'a secret for tests and for nothing else',
-    COUNTERSIGN_TRUSTED_ORIGINS: 'http://desktop.example',
-    COUNTERSIGN_ENFORCE_ORIGIN: 'false',
-  })
-
-  test('login and sign orders, the computer on one and the phone on the other', async () => {
-    const settings = await environment()
-    const [one, two] = await Promise.all([spawnService(settings), spawnService(settings)])
-    await bothFlows(orderClients.gRPC!(one.url), orderClients.REST!(two.url), two.url)
-  })
 })

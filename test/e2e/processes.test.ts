@@ -1,30 +1,22 @@
-import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { signIn } from '../support/flows.ts'
 import { RedisServer } from '../support/redis-server.ts'
 import { rest } from '../support/rest.ts'
 import { spawnService } from '../support/service.ts'
 import { redisUrl } from '../support/stores.ts'
-import { temporaryFolder } from '../support/temporary-folder.ts'
+import { temporaryStore } from '../support/temporary-folder.ts'
 import { makeWallet, proofOf } from '../support/wallet.ts'
 
 const secret = 'a secret for tests and for nothing else'
 const trusted = { COUNTERSIGN_TRUSTED_ORIGINS: 'https://app.example' }
 const origin = { origin: 'https://app.example' }
 
-async function signIn(url: string, wallet = makeWallet()) {
-  const { json } = await rest(url, '/wallet/nonce', {}, origin)
-  return await rest(url, '/wallet/verify', proofOf(wallet, json), origin)
-}
-
-async function sqliteFile(): Promise<string> {
-  const folder = temporaryFolder()
-  return `sqlite:${join(folder, 'countersign.db')}`
-}
+const tokenOf = async (url: string): Promise<string> => (await signIn(url, makeWallet(), origin)).token
 
 test('sessions on a SQLite file survive a restart, a crash included', async () => {
-  const environment = { ...trusted, COUNTERSIGN_STORE: await sqliteFile() }
+  const environment = { ...trusted, COUNTERSIGN_STORE: temporaryStore() }
   const first = await spawnService(environment)
-  const { token } = (await signIn(first.url)).json
+  const token = await tokenOf(first.url)
   await first.stop('SIGKILL')
   const second = await spawnService(environment)
   const { status, json } = await rest(second.url, '/session', undefined, { authorization: `Bearer ${token}` })
@@ -53,29 +45,11 @@ test('the log is JSON and holds no token, nonce or signature', async () => {
 })
 
 describe.skipIf(redisUrl === undefined)('on Redis', () => {
-  test('100 parallel verifies of one nonce through two processes make one session', async () => {
-    const environment = { ...trusted, COUNTERSIGN_STORE: await redisUrl!(), COUNTERSIGN_SECRET: secret }
-    const [one, two] = await Promise.all([spawnService(environment), spawnService(environment)])
-    const wallet = makeWallet()
-    const { json: challenge } = await rest(one.url, '/wallet/nonce', {}, origin)
-    const proof = proofOf(wallet, challenge)
-    const answers = await Promise.all(
-      Array.from({ length: 100 }, (_, i) => rest((i % 2 === 0 ? one : two).url, '/wallet/verify', proof, origin)),
-    )
-    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
-    expect(answers.filter(({ json }) => json.code === 'NONCE_NOT_FOUND')).toHaveLength(99)
-    const { token } = answers.find(({ status }) => status === 200)!.json
-    for (const { url } of [one, two]) {
-      const { json } = await rest(url, '/sessions', undefined, { authorization: `Bearer ${token}` })
-      expect(json.sessions).toHaveLength(1)
-    }
-  })
-
   test('an outage under load is 503 with advice, and heals without a restart', { timeout: 60_000 }, async () => {
     const redis = await RedisServer.start()
     onTestFinished(() => redis[Symbol.asyncDispose]())
     const service = await spawnService({ ...trusted, COUNTERSIGN_STORE: redis.url, COUNTERSIGN_SECRET: secret })
-    const { token } = (await signIn(service.url)).json
+    const token = await tokenOf(service.url)
     const seen = { before: 0, outage: 0, after: 0, other: [] as unknown[] }
     let phase: 'before' | 'outage' | 'after' = 'before'
     let running = true
@@ -111,7 +85,7 @@ describe.skipIf(redisUrl === undefined)('on Redis', () => {
     running = false
     await Promise.all(load)
     expect(seen.other).toEqual([])
-    expect((await signIn(service.url)).status).toBe(200)
+    await signIn(service.url, makeWallet(), origin)
     expect(await service.stop()).toBe(0)
   })
 })

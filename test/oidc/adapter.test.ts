@@ -68,24 +68,6 @@ async function open(secrets = ['one '.repeat(10)], store = openStore('sqlite::me
   return { store, opened, records, grants, adapters }
 }
 
-test('a consent that is taken back meanwhile gives nothing', async () => {
-  const { grants, opened } = await open()
-  const gift = { clientId: 'shop', asked: new Set(['openid']), isAllowed: false, needsConsent: true }
-  await grants.give(session, { ...gift, isAllowed: true, needsConsent: false })
-  expect(await grants.give(session, gift)).toBeDefined()
-  const apps = new ConnectedApps(opened)
-  const compareAndSet = opened.compareAndSet.bind(opened)
-  const disconnecting = vi.spyOn(opened, 'compareAndSet').mockImplementation(async (key, ...others) => {
-    disconnecting.mockRestore()
-    // After the look at the consent, and before the write that rests on it.
-    for (const each of await apps.of(session.userId)) await apps.disconnect(session.userId, each)
-    return await compareAndSet(key, ...others)
-  })
-  pass(3600)
-  expect(await grants.give(session, gift)).toBeUndefined()
-  expect(await apps.of(session.userId)).toEqual([])
-})
-
 test('a consent that comes too late for its session leaves the offline access of other applications', async () => {
   let isLive = true
   const { grants, opened } = await open(undefined, undefined, async () => isLive)

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { storedOrders } from '../../../src/core/order/records.ts'
 import { stores } from '../../support/stores.ts'
 import { makeWallet } from '../../support/wallet.ts'
-import { desktop, makeInstance, outcomeOf, phone, reasonOf, Signer, suiteStore, untilWaiting } from './support.ts'
+import { makeInstance, outcomeOf, phone, reasonOf, Signer, suiteStore, untilWaiting } from './support.ts'
 
 describe.each(stores)('approving orders on $name', async ({ open }) => {
   const store = await suiteStore(open)
@@ -38,14 +38,6 @@ describe.each(stores)('approving orders on $name', async ({ open }) => {
       expect(await reasonOf(instance.orders.approve({ ...order, proof }, phone))).toBe('SIGNATURE_INVALID')
     })
 
-    test('a proof for one order is refused for another', async () => {
-      const instance = makeInstance(store)
-      const one = await untilWaiting(instance)
-      const other = await untilWaiting(instance)
-      const crossed = { ...one, proof: other.proof }
-      expect(await reasonOf(instance.orders.approve(crossed, phone))).toBe('SIGNATURE_INVALID')
-    })
-
     test('holds to the adapter that the order asks for', async () => {
       const instance = makeInstance(store)
       const signer = new Signer()
@@ -56,14 +48,6 @@ describe.each(stores)('approving orders on $name', async ({ open }) => {
         reason: 'INVALID_REQUEST',
         message: expect.stringContaining('adapter_id must be nimiq'),
       })
-    })
-
-    test('needs the challenge to have been read', async () => {
-      const { orders } = makeInstance(store)
-      const started = await orders.start({ kind: 'login' }, desktop)
-      const { challengeToken } = await orders.claim(started, phone)
-      const approval = { orderId: started.orderId, challengeToken, proof: new Signer().prove('unread') }
-      expect(await reasonOf(orders.approve(approval, phone))).toBe('ORDER_CHALLENGE_NOT_READ')
     })
 
     test('where the message is stored as it is, changed settings do not change it', async () => {

@@ -11,7 +11,6 @@ import {
   Signer,
   suiteStore,
   untilApproved,
-  untilWaiting,
 } from './support.ts'
 
 const claimKey = 'k'.repeat(22)
@@ -40,13 +39,6 @@ describe.each(stores)('finalizing orders on $name', async ({ open }) => {
       expect(await reasonOf(stranger.orders.claim(claim, phone))).toBe('ORDER_ALREADY_CLAIMED')
     })
 
-    test('of a claim without a key are those of another phone', async () => {
-      const { orders } = makeInstance(store)
-      const order = await orders.start({ kind: 'login' }, desktop)
-      await orders.claim(order, phone)
-      expect(await reasonOf(orders.claim(order, phone))).toBe('ORDER_ALREADY_CLAIMED')
-    })
-
     test('of an approval with the same proof, in either case of hex, also once it is finalized', async () => {
       const instance = makeInstance(store)
       const order = await untilApproved(instance)
@@ -63,16 +55,6 @@ describe.each(stores)('finalizing orders on $name', async ({ open }) => {
       expect(await reasonOf(instance.orders.approve(other, phone))).toBe('ORDER_FINALIZED')
     })
 
-    test('of a rejection and of a cancellation', async () => {
-      const instance = makeInstance(store)
-      const rejected = await untilWaiting(instance)
-      const rejection = await instance.orders.reject(rejected, phone)
-      expect(await instance.orders.reject(rejected, phone)).toEqual(rejection)
-      const cancelled = await untilWaiting(instance)
-      const cancellation = await instance.orders.cancel(cancelled, desktop)
-      expect(await instance.orders.cancel(cancelled, desktop)).toEqual(cancellation)
-    })
-
     test('of a finalize get the same session for 60 seconds', async () => {
       const instance = makeInstance(store)
       const order = await untilApproved(instance)
@@ -86,40 +68,6 @@ describe.each(stores)('finalizing orders on $name', async ({ open }) => {
   })
 
   describe('finalizing', () => {
-    test('a finalize that dies between its steps is completed by the next attempt, on another instance', async () => {
-      const dying = makeInstance(store, {
-        wrapHost: (host) => {
-          host.createSession = () => Promise.reject(new Error('killed'))
-          return host
-        },
-      })
-      const order = await untilApproved(dying)
-      await expect(dying.orders.finalize(order, desktop)).rejects.toThrow('killed')
-      const next = makeInstance(store)
-      const first = issuedBy(await next.orders.finalize(order, desktop))
-      const second = issuedBy(await makeInstance(store).orders.finalize(order, desktop))
-      expect(second.token).toBe(first.token)
-      expect(await next.host.listSessions(first.session.userId)).toHaveLength(1)
-    })
-
-    test('a finalize that dies after its last step hands out the session that was made', async () => {
-      const dying = makeInstance(store, {
-        wrapHost: (host) => {
-          const create = host.createSession.bind(host)
-          host.createSession = async (...args) => {
-            await create(...args)
-            throw new Error('killed')
-          }
-          return host
-        },
-      })
-      const order = await untilApproved(dying)
-      await expect(dying.orders.finalize(order, desktop)).rejects.toThrow('killed')
-      const { session } = issuedBy(await makeInstance(store).orders.finalize(order, desktop))
-      const sessions = await dying.host.listSessions(session.userId)
-      expect(sessions).toEqual([session])
-    })
-
     test('finds the same session after the server’s secret was changed, and none when the old one is gone', async () => {
       const order = await untilApproved(makeInstance(store))
       const { session } = issuedBy(await makeInstance(store).orders.finalize(order, desktop))
@@ -175,17 +123,6 @@ describe.each(stores)('finalizing orders on $name', async ({ open }) => {
       })
       const order = await untilApproved(instance, { kind: 'sign' })
       expect((await instance.orders.finalize(order, desktop)).kind).toBe('sign')
-    })
-
-    test('an order approved at the last moment still can be, for 60 seconds', async () => {
-      const instance = makeInstance(store)
-      const orders = [await untilWaiting(instance), await untilWaiting(instance)] as const
-      passTime(119_000)
-      for (const order of orders) await instance.orders.approve(order, phone)
-      passTime(59_000)
-      expect((await instance.orders.finalize(orders[0], desktop)).status).toBe('finalized')
-      passTime(1000)
-      expect(await reasonOf(instance.orders.finalize(orders[1], desktop))).toBe('ORDER_EXPIRED')
     })
   })
 })

@@ -95,13 +95,6 @@ describe.each(stores)('handing orders over on $name', async ({ open }) => {
       expect(await reasonOf(there.orders.redeem({ ticket, claimKey }, phone))).toBe('HANDOVER_INVALID')
     })
 
-    test('without a claim key is good once', async () => {
-      const instance = makeInstance(store)
-      const { ticket } = await instance.orders.handOver(await untilWaiting(instance), phone)
-      await instance.orders.redeem({ ticket }, phone)
-      expect(await reasonOf(instance.orders.redeem({ ticket }, phone))).toBe('HANDOVER_INVALID')
-    })
-
     test('voids the one before it', async () => {
       const instance = makeInstance(store)
       const order = await untilWaiting(instance)

@@ -380,24 +380,6 @@ describe.each(stores)('orders that add a wallet, on $name:', async ({ open }) =>
       expect((await signedIn(instance, added)).session.userId).not.toBe(session.session.userId)
     })
 
-    test('of an approved order rejects it', async () => {
-      const instance = instanceOf()
-      const { order, session } = await approved(instance)
-      expect(await instance.orders.reject(order, phone)).toEqual({ orderId: order.orderId, status: 'rejected' })
-      expect(await reasonOf(finalize(instance, order, session))).toBe('ORDER_REJECTED')
-    })
-
-    test('is possible for ten minutes', async () => {
-      const instance = instanceOf()
-      const orders = [await approved(instance), await approved(instance)]
-      for (const { order, session } of orders) await finalize(instance, order, session)
-      passTime(10 * minutes - 1000)
-      const answers = orders.map(({ order }) => order)
-      expect(await instance.orders.reject(answers[0] as Going, phone)).toMatchObject({ walletUnlinked: true })
-      passTime(1000)
-      expect(await reasonOf(instance.orders.reject(answers[1] as Going, phone))).toBe('ORDER_NOT_FOUND')
-    })
-
     test('leaves the wallet if it is the user’s only one', async () => {
       const instance = instanceOf()
       const { order, session, added } = await approved(instance)

@@ -53,32 +53,6 @@ describe.each(stores)('taking back on $name', async ({ open }) => {
     expect(await reasonOf(instance.orders.readChallenge(order, phone))).toBe('ORDER_FINALIZED')
   })
 
-  test('ends no other session of the user', async () => {
-    const signer = new Signer()
-    const { instance, order, issued } = await finalized(signer)
-    const other = await finalized(signer)
-    expect(other.issued.session.userId).toBe(issued.session.userId)
-    await instance.orders.reject(order, phone)
-    expect(await instance.host.listSessions(issued.session.userId)).toEqual([other.issued.session])
-  })
-
-  test('says that the session was not live if it had ended, also at a retry', async () => {
-    const { instance, order, issued } = await finalized()
-    await instance.host.revokeSession(issued.session.userId, issued.session.id)
-    const answer = { orderId: order.orderId, status: 'finalized', sessionEnded: false }
-    expect(await instance.orders.reject(order, phone)).toEqual(answer)
-    expect(await instance.orders.reject(order, phone)).toEqual(answer)
-  })
-
-  test('ends a session that was in use since', async () => {
-    const { instance, order, issued } = await finalized()
-    passTime(500_000)
-    const request = from(undefined, { headers: new Headers({ authorization: `Bearer ${issued.token}` }) })
-    expect((await instance.host.currentSession(request)).session.expiresAt).toBeGreaterThan(issued.session.expiresAt)
-    expect(await instance.orders.reject(order, phone)).toMatchObject({ sessionEnded: true })
-    expect(await reasonOf(instance.host.currentSession(request))).toBe('SESSION_INVALID')
-  })
-
   test('is possible as long as the order is remembered', async () => {
     const [early, late] = [await finalized(), await finalized()]
     passTime(599_000)
