@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process'
+import { randomInt } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { failureIn } from './report.ts'
@@ -13,6 +14,16 @@ test(
   'in worlds with an issuer, nothing happens that may never happen',
   async () => {
     expect(await failureIn(Array(8).keys(), options)).toBeUndefined()
+  },
+  limitMs,
+)
+
+test(
+  'nor in the world of a fresh seed',
+  async () => {
+    const seed = randomInt(1_000_000_000)
+    console.log(`npm run world -- --issuer --seed ${seed}`)
+    expect(await failureIn([seed], options)).toBeUndefined()
   },
   limitMs,
 )
