@@ -1,4 +1,5 @@
 // TRON wallets, by their key: docs/custom-wallet.md explains it; chains.test.ts signs in with it.
+// TIP-191 defines the first byte and the hash; the text after it ("TRON Signed Message:" and the length) is TronWeb's.
 // npm install countersign @noble/hashes @scure/base
 import { sha256 } from '@noble/hashes/sha2.js'
 import { keccak_256 } from '@noble/hashes/sha3.js'

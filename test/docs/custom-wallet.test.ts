@@ -4,7 +4,6 @@ import { expect, test } from 'vitest'
 import { run } from '../support/command.ts'
 import { readFromRoot, root } from '../support/repository.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
-import { blocksOf } from './blocks.ts'
 
 /** The subpaths of the package that the example imports, and where their sources are. */
 const sources: Readonly<Record<string, string>> = {
@@ -43,17 +42,3 @@ test.each([
   },
   150_000,
 )
-
-test('the guide shows parts of examples/custom-wallet, to the letter', async () => {
-  const programs = await Promise.all(
-    ['ring', 'stellar', 'tron'].map((name) => readFromRoot(`examples/custom-wallet/${name}.ts`)),
-  )
-  const blocks = blocksOf(await readFromRoot('docs/custom-wallet.md')).map(({ text }) => text)
-  const parts = blocks.filter((text) => /signedBytes|signatureAdapter\(/.test(text))
-  expect(parts).toHaveLength(4)
-  for (const part of parts)
-    expect(
-      programs.some((program) => program.includes(part)),
-      part,
-    ).toBe(true)
-})

@@ -4,20 +4,20 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { makeTestWallet } from '../../src/integrations/testing/index.ts'
 import { freePort } from '../support/redis-server.ts'
-import { readFromRoot } from '../support/repository.ts'
-import { withSources, workFolder } from '../support/snippets.ts'
+import { readFromRoot, root } from '../support/repository.ts'
+import { workFolder } from '../support/snippets.ts'
 
 const page = await readFromRoot('docs/headless.md')
-const reasons = [...page.matchAll(/^\| (`[A-Z_`, ]+`) \|/gm)].flatMap(
+const reasons = [...page.matchAll(/^- (`[A-Z_`, ]+`): /gm)].flatMap(
   ([, names = '']) => names.match(/[A-Z_]{3,}/g) ?? [],
 )
 
 test("the page's server signs a wallet in once, in the browser that began, from its own origin", async () => {
   const port = await freePort()
   const origin = `http://localhost:${port}`
-  const code = /```ts\n(import[\s\S]*?)```/.exec(page)?.[1] ?? ''
+  const code = (await readFromRoot('examples/headless/server.ts')).replaceAll('3000', String(port))
   const file = join(await workFolder(), 'server.ts')
-  await writeFile(file, withSources(code.replaceAll('3000', String(port))))
+  await writeFile(file, code.replace('../../src', join(root, 'src')))
   const child = spawn(process.execPath, [file], { stdio: ['ignore', 'ignore', 'inherit'] })
   onTestFinished(() => void child.kill())
   await expect

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { readFromRoot } from '../support/repository.ts'
 
-const page = await readFromRoot('docs/several-wallets.md')
+const page = await readFromRoot('src/core/users/README.md')
 
-test('every test that docs/several-wallets.md names is there', async () => {
+test('every test that src/core/users/README.md names is there', async () => {
   const tables = [...page.matchAll(/^\| `(test\/[\w./-]+\.test\.ts)` \| .+\n\|[-|]+\n((?:\| .+\n)+)/gm)]
   expect(tables.length).toBe(1)
   for (const [, file = '', rows = ''] of tables) {

@@ -5,18 +5,17 @@ import { packPackage } from '../../scripts/pack.ts'
 import { useBrowser } from '../browser/support.ts'
 import { run } from '../support/command.ts'
 import { startService } from '../support/service.ts'
-import { namedFiles, writeFiles } from '../support/snippets.ts'
+import { filesIn, writeFiles } from '../support/snippets.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { minuteMs, environment as ownNode, serveFolder } from './tools.ts'
 
 const page = await readFile(new URL('../../docs/frameworks.md', import.meta.url), 'utf8')
-const files = await namedFiles('docs/frameworks.md')
 
 /** Without questions, and messages to the maker. */
 const environment = { ...ownNode, CI: '1', NG_CLI_ANALYTICS: 'false' }
 
-/** The application of a section, made by its commands and with its files, in a folder that is removed again. */
-async function makeApplication(section: string, paths: readonly string[], serviceUrl: string): Promise<string> {
+/** The application of a section, made by its commands and with the files of its example, in a folder that is removed again. */
+async function makeApplication(section: string, serviceUrl: string): Promise<string> {
   const folder = temporaryFolder()
   const [, text = ''] = page.split(`\n## ${section}\n`)
   const commands = /<!-- executed by test\/examples -->\n```sh\n([\s\S]*?)```/.exec(text)?.[1] ?? ''
@@ -24,19 +23,16 @@ async function makeApplication(section: string, paths: readonly string[], servic
   const lines = commands.replace('npm install countersign', install)
   await run('bash', ['-euo', 'pipefail', '-c', lines], { cwd: folder, env: environment, timeout: 10 * minuteMs })
   const application = join(folder, 'tulip-shop')
-  const own = paths.map((path) => {
-    const file = files.get(path)
-    if (file === undefined) throw new Error(`docs/frameworks.md has no ${path}`)
-    return [path, file.replace('https://auth.shop.example', serviceUrl)] as const
-  })
+  const files = await filesIn(`examples/${section.toLowerCase()}`)
+  const own = [...files].map(([path, text]) => [path, text.replace('https://auth.shop.example', serviceUrl)] as const)
   await writeFiles(application, new Map(own))
   return application
 }
 
 const frameworks = [
-  { section: 'Vue', paths: ['src/App.vue', 'vite.config.ts'], scripts: ['build'], output: 'dist' },
-  { section: 'Svelte', paths: ['src/App.svelte'], scripts: ['check', 'build'], output: 'dist' },
-  { section: 'Angular', paths: ['src/app/app.ts'], scripts: ['build'], output: 'dist/tulip-shop/browser' },
+  { section: 'Vue', scripts: ['build'], output: 'dist' },
+  { section: 'Svelte', scripts: ['check', 'build'], output: 'dist' },
+  { section: 'Angular', scripts: ['build'], output: 'dist/tulip-shop/browser' },
 ]
 
 describe('docs/frameworks.md', () => {
@@ -44,11 +40,11 @@ describe('docs/frameworks.md', () => {
 
   test.each(frameworks)(
     'the application of $section passes its own checks, shows the element, and learns of a sign-in by its event',
-    async ({ section, paths, scripts, output }) => {
+    async ({ section, scripts, output }) => {
       let built = ''
       const origin = await serveFolder(() => built)
       const { url } = await startService({ trustedOrigins: [origin], pages: { demoWallet: true } })
-      const application = await makeApplication(section, paths, url)
+      const application = await makeApplication(section, url)
       built = join(application, output)
       for (const script of scripts) {
         const options = { cwd: application, env: environment, timeout: 10 * minuteMs }

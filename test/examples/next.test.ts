@@ -14,7 +14,7 @@ import { orderClients } from '../support/orders.ts'
 import { freePort } from '../support/redis-server.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
-import { namedFiles, writeFiles } from '../support/snippets.ts'
+import { filesIn, writeFiles } from '../support/snippets.ts'
 import { folderOfFile } from '../support/temporary-folder.ts'
 import { minuteMs, environment as ownNode } from './tools.ts'
 
@@ -25,13 +25,12 @@ const next = join(application, 'node_modules/next/dist/bin/next')
 /** Without questions, and messages to the maker. */
 const environment = { ...ownNode, NEXT_TELEMETRY_DISABLED: '1' }
 
-/** A copy of examples/next with the newest Next.js, and the files of docs/frameworks.md. */
+/** A copy of examples/next with the newest Next.js, and the files of examples/next-access-tokens. */
 beforeAll(async () => {
   await cp(fileURLToPath(new URL('../../examples/next', import.meta.url)), application, { recursive: true })
   const install = ['install', '--no-audit', '--no-fund', 'next@latest', await packPackage()]
   await run('npm', install, { cwd: application, env: environment })
-  const files = await namedFiles('docs/frameworks.md')
-  await writeFiles(application, new Map([...files].filter(([path]) => /^(app\/|proxy)/.test(path))))
+  await writeFiles(application, await filesIn('examples/next-access-tokens'))
   await run(process.execPath, [next, 'build'], { cwd: application, env: environment, timeout: 10 * minuteMs })
 }, 20 * minuteMs)
 

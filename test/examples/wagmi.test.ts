@@ -7,7 +7,7 @@ import { provokes, useBrowser } from '../browser/support.ts'
 import { run } from '../support/command.ts'
 import { DappWallet } from '../support/dapp-wallet.ts'
 import { startService } from '../support/service.ts'
-import { namedFiles, writeFiles } from '../support/snippets.ts'
+import { filesIn, writeFiles } from '../support/snippets.ts'
 import { folderOfFile } from '../support/temporary-folder.ts'
 import { environment, minuteMs, serveFolder } from './tools.ts'
 
@@ -34,7 +34,7 @@ export const config: SIWXConfig = siwx(createCountersignClient())
 `
 
 const root = folderOfFile()
-const sources = await namedFiles('docs/wagmi.md')
+const sources = await filesIn('examples/wagmi')
 
 /** Installs each stack once, as few other things as its dapps need, and has tsc check them. */
 beforeAll(async () => {
@@ -57,7 +57,7 @@ beforeAll(async () => {
 
 const html = `<!doctype html><meta charset="utf-8"><title>Tulip Shop</title>
 <body><div id="root"></div><script type="module" src="main.tsx"></script>`
-describe('a dapp of docs/wagmi.md', () => {
+describe('a dapp of examples/wagmi', () => {
   const browser = useBrowser()
 
   /** Builds a dapp for a service of its own, and opens it with the wallet of the test. Nothing else can be reached. */

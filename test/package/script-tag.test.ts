@@ -37,7 +37,7 @@ test('the documented way to find the files leads to those that the page names', 
   await writeFile(join(folder, 'find.mjs'), `${codeIn('ts')}\nconsole.log(folder)`)
   const { stdout } = await run(process.execPath, ['find.mjs'], { cwd: folder })
   const integrity = JSON.parse(await readFile(join(stdout.trim(), 'integrity.json'), 'utf8'))
-  const documented = [...guide.matchAll(/^\| `(countersign-[^`]+\.js)` \|/gm)].map(([, name]) => name)
+  const documented = [...guide.matchAll(/^- `(countersign-[^`]+\.js)`: /gm)].map(([, name]) => name)
   const names = Object.keys(integrity).map((name) => name.replace(/-[0-9a-f]{8}\.js$/, '-….js'))
   expect(documented.toSorted()).toEqual(names.toSorted())
 })

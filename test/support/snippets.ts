@@ -1,3 +1,4 @@
+import { globSync } from 'node:fs'
 import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { delimiter, dirname, join } from 'node:path'
 import packageJson from '../../package.json' with { type: 'json' }
@@ -20,18 +21,10 @@ export async function executedSnippets(path: string): Promise<Snippet[]> {
   return [...page.matchAll(form)].map(([, language = '', code = '', output = '']) => ({ language, code, output }))
 }
 
-/**
- * The files of a document, by their paths, which are in their first lines, such as `// app/page.tsx`, or in a comment of
- * markup.
- */
-export async function namedFiles(path: string): Promise<Map<string, string>> {
-  const page = await readFromRoot(path)
-  const blocks = page.matchAll(/```(?:tsx?|js|vue|svelte)\n((?:(?:\/\/ \S+\.\S+|<!-- \S+\.\S+ -->)\n)+)([\s\S]*?)```/g)
-  return new Map(
-    [...blocks].flatMap(([, names = '', text = '']) =>
-      [...names.matchAll(/^(?:\/\/|<!--) (\S+)/gm)].map(([, file = '']) => [file, text] as const),
-    ),
-  )
+/** The files of a folder of the repository with their texts, by their paths in it. */
+export async function filesIn(folder: string): Promise<Map<string, string>> {
+  const paths = globSync('**/*.*', { cwd: join(root, folder) })
+  return new Map(await Promise.all(paths.map(async (path) => [path, await readFromRoot(`${folder}/${path}`)] as const)))
 }
 
 /** Writes files into a folder. */

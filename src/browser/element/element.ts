@@ -96,6 +96,16 @@ const orderAttributes = [
  * then wallets on this device are offered only if `kind` is set to login. Events: {@link CountersignSignInEvents}. The
  * page decides where the user goes next.
  *
+ * Parts to style: `card` (edge, padding), `stage`, `qr`, `picture`, `code-box`, `code`, `return-code-digit`, `countdown`,
+ * `status`, `account`, `steps`, `actions`, `copy`, `submit`, `cancel`, `renew`, `other-device`, `device`,
+ * `this-device`; of the list of wallets `wallet`, `wallet-icon`, `wallet-name`, `wallet-about`, `app`.
+ *
+ * Custom properties: `--countersign-color` and `--countersign-background` (text, and what it is on; default: the
+ * page's), `--countersign-border` (lines, and edges of buttons and boxes; a shade of the text), `--countersign-accent`
+ * and `--countersign-on-accent` (main button, tick, focus; text on that button; text and background),
+ * `--countersign-error` (boxes of a wrong code; red), `--countersign-radius` (corners; 10px), `--countersign-qr-size`
+ * (side of the QR code; 17rem).
+ *
  * The only token in the DOM is the claim token, in the QR code.
  */
 export class CountersignSignIn extends Base {

@@ -85,7 +85,10 @@ export interface SignInForm {
 
 /**
  * Bounds what an adapter asks of other servers. Callers of the service decide how often, so each question has to go
- * through here.
+ * through here: an order has three that were answered. It is absent for sign-ins, whose nonce is valid for one proof.
+ *
+ * Each question needs a time limit: after 30 s the service ends the call. A server that does not answer is
+ * HOST_UNAVAILABLE, never an invalid signature.
  */
 export interface RemoteChecks {
   /**
@@ -158,7 +161,8 @@ export interface WalletAdapter {
    * warn of a foreign one. It has to contain everything in `form`. Sign-ins, login orders and links are then over this
    * text only; without the function, they are over the service's plain text, as all sign orders are.
    *
-   * The account is the proof's. Throws a `CountersignError` of INVALID_REQUEST for an account that no such wallet can
+   * The text is made again for the proof: the same arguments always give the same text, without clock or randomness.
+   * The account is the caller's. Malformed values are refused before they become a line of the text. Throws a `CountersignError` of INVALID_REQUEST for an account that no such wallet can
    * have.
    */
   readonly signInText?: (form: SignInForm, account: WalletAccount) => string
@@ -180,7 +184,7 @@ export interface WalletAdapter {
   /**
    * The canonical form of an address that people write in any grouping and case: the one that identities have.
    * `undefined` for text that no wallet of this kind can have as its address, such as one with wrong check digits. Two
-   * texts name one address if both have the same canonical form.
+   * texts name one address if both have the same canonical form. Finds the wallets of the people file, too.
    */
   readAddress(text: string): string | undefined
 }
