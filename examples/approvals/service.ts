@@ -31,7 +31,7 @@ export type Guard = <Action>(
  * Starts a service, and waits for its user. Who runs the example names the wallet that may approve, as a backend has it
  * in its configuration or records: the first who signs in can be anyone.
  */
-export async function startService(): Promise<{ readonly guard: Guard; close(): Promise<void> }> {
+export async function startService() {
   const startKey = crypto.randomUUID() + crypto.randomUUID()
   const appName = 'Approvals example'
   const signedIn = new Map<string, Approver>()
@@ -55,10 +55,12 @@ export async function startService(): Promise<{ readonly guard: Guard; close(): 
   const user = isAutomatic ? only(signedIn) : await named(signedIn, url)
   const approvals = createApprovals({ url, startKey, appName, origin: url })
 
-  const guard = guardOf(approvals, user, (approval) => {
-    if (token !== undefined) void approveInInbox({ url, wallet, token, orderId: approval.id })
-  })
-  return { guard, close: () => service.close(1000) }
+  /** Has the demo wallet approve an order, with `--approve`. */
+  const approve = async (orderId: string): Promise<void> => {
+    if (token !== undefined) await approveInInbox({ url, wallet, token, orderId })
+  }
+  const guard = guardOf(approvals, user, (approval) => void approve(approval.id))
+  return { approvals, user, guard, approve, close: () => service.close(1000) }
 }
 
 function only(signedIn: ReadonlyMap<string, Approver>): Approver {

@@ -15,14 +15,16 @@ export function settingsParts(): Readonly<Record<string, string>> {
 function settingsTable(options: readonly NamedOption[]): string {
   const rows = options.map(({ name, option }) => {
     const bounds = boundsOf(option)
-    return [variables(option), code(name), defaultOf(option) + (bounds === '' ? '' : ` (${bounds})`), option.about]
+    return [names(name, option), defaultOf(option) + (bounds === '' ? '' : ` (${bounds})`), option.about]
   })
-  return markdownTable(['variable', 'option', 'default (other values)', 'what it is'], rows)
+  return markdownTable(['variable, and option', 'default (other values)', 'what it is'], rows)
 }
 
-function variables({ variable, fromFile }: Option): string {
-  if (variable === undefined) return 'code only'
-  return fromFile === true ? `${code(variable)}, ${code(fileVariable(variable))}` : code(variable)
+/** The variables of an option, and the option, in lines of one cell. */
+function names(name: string, { variable, fromFile }: Option): string {
+  if (variable === undefined) return `${code(name)}, in code only`
+  const variables = fromFile === true ? [variable, fileVariable(variable)] : [variable]
+  return [...variables, name].map(code).join('<br>')
 }
 
 /** The default of an option, in Markdown. */

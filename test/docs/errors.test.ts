@@ -1,20 +1,17 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { readFromRoot, root } from '../support/repository.ts'
 import { startService } from '../support/service.ts'
 import { executedSnippets, runShell, runTypeScript, workFolder } from '../support/snippets.ts'
 
-const [rest, connect, grpc, client, generated, bare] = await executedSnippets('docs/errors.md')
+const [rest, connect, grpc, generated] = await executedSnippets('docs/errors.md')
+/** A program of examples/errors, wherever it is. */
+const example = async (name: string): Promise<string> =>
+  (await readFromRoot(`examples/errors/${name}.ts`)).replace('../../src', join(root, 'src'))
 
-test('there are six', async () => {
-  expect((await executedSnippets('docs/errors.md')).map(({ language }) => language)).toEqual([
-    'sh',
-    'sh',
-    'sh',
-    'ts',
-    'ts',
-    'ts',
-  ])
+test('there are four', async () => {
+  expect((await executedSnippets('docs/errors.md')).map(({ language }) => language)).toEqual(['sh', 'sh', 'sh', 'ts'])
 })
 
 test.each([
@@ -39,7 +36,7 @@ test('gRPC and gRPC-Web answer the same as Connect', async () => {
 
 test("the client's error is told by its code", async () => {
   const { url } = await startService()
-  const { stdout } = await runTypeScript(client?.code ?? '', url)
+  const { stdout } = await runTypeScript(await example('client'), url)
   expect(stdout).toBe('The code is too old: show a new one\n')
 })
 
@@ -53,7 +50,7 @@ test('a bare call over REST waits for as long as the service asks, and then succ
   const { url } = await startService({ rateLimit: true })
   const nonce = () => fetch(`${url}/api/auth/wallet/nonce`, { method: 'POST' }).then(({ status }) => status)
   while ((await nonce()) === 200);
-  const { stdout } = await runTypeScript(`${countRefusals}${bare?.code ?? ''}`, url)
+  const { stdout } = await runTypeScript(`${countRefusals}${await example('rest')}`, url)
   expect(stdout).toMatch(/action: 'auth\.login'/)
   expect(stdout).toMatch(/^refused$/m)
 })

@@ -28,7 +28,7 @@ test('a part without its place is an error, not forgotten', () => {
 
 test('every setting has one row in docs/settings.md', () => {
   const page = documents.find(({ path }) => path === 'docs/settings.md')?.after ?? ''
-  const listed = [...page.matchAll(/^\| (?:`(\w+)`(?:, `\1_FILE`)?|code only) \| `([\w.]+)` \|/gm)].map(
+  const listed = [...page.matchAll(/^\| (?:`(\w+)`<br>(?:`\1_FILE`<br>)?)?`([\w.]+)`(?:, in code only)? \|/gm)].map(
     ([, variable, option]) => [option, variable],
   )
   const all = allOptions.map(({ name, option: { variable } }) => [name, variable])

@@ -23,11 +23,12 @@ const [curl, element, client] = snippets as [Snippet, Snippet, Snippet]
 
 test('there are three', () => expect(snippets.map(({ language }) => language)).toEqual(['sh', 'html', 'ts']))
 
-test('the page is short, and its first screen says what it is, for which wallets, by which standards, and its status', () => {
+test('the page is short, and its first screen says for whom it is, which wallets, standards and stacks it has, and its status', () => {
   expect(readme.split('\n').length).toBeLessThanOrEqual(121)
   const [screen = ''] = readme.split('## Start')
   const terms = ['Ethereum', 'EIP-4361', 'Solana', 'Nimiq', 'OpenID Connect', 'gRPC', 'REST', 'Docker', 'not audited']
-  for (const term of terms) expect(screen).toContain(term)
+  const stacks = ['RainbowKit', 'wagmi', 'siwe', 'Next.js', 'MCP', 'Compose', 'command lines']
+  for (const term of [...terms, ...stacks]) expect(screen).toContain(term)
 })
 
 test('the curl snippet signs in', async () => {

@@ -11,6 +11,7 @@ interface Subject {
 
 /** The subjects of the documents. A page that is added takes its words from the others of its subject. */
 const subjects: readonly Subject[] = [
+  { most: 3600, pages: ['README.md', 'CONTRIBUTING.md', 'docs/README.md', 'docs/start.md'] },
   { most: 2200, pages: ['docs/protocol.md'] },
   { most: 1700, pages: ['docs/other-languages.md'] },
   { most: 1600, pages: ['docs/faq.md', 'docs/migration.md', 'docs/nimiq-profile.md'] },
@@ -20,7 +21,7 @@ const subjects: readonly Subject[] = [
     pages: ['docs/backends.md', 'docs/access-tokens.md', 'docs/forward-auth.md', 'docs/mounting.md'],
   },
   { most: 3700, pages: ['audit', 'metrics', 'tracing', 'doctor', 'admin'].map((name) => `docs/${name}.md`) },
-  { most: 2500, pages: ['docs/approvals.md', 'docs/proofs.md'] },
+  { most: 2550, pages: ['docs/approvals.md', 'docs/proofs.md'] },
   { most: 1500, pages: ['docs/pages.md'] },
   {
     most: 4700,
@@ -30,7 +31,7 @@ const subjects: readonly Subject[] = [
     ].map((name) => `docs/${name}.md`),
   },
   {
-    most: 7350,
+    most: 7250,
     pages: [
       ...['client', 'wallets', 'several-wallets', 'wagmi', 'frameworks', 'react'],
       ...['script-tag', 'headless', 'custom-wallet'],
@@ -48,14 +49,19 @@ const subjects: readonly Subject[] = [
   },
 ]
 
-/** Pages whose words are not held yet. */
-const unheld = [
-  'README.md',
-  'CONTRIBUTING.md',
-  ...['README', 'errors', 'settings', 'start'].map((name) => `docs/${name}.md`),
-]
+/** Pages that are generated, whose words are not held by themselves. */
+const unheld = ['docs/errors.md', 'docs/settings.md']
 
-test('every page is in one subject, or in the list of those that are not held yet', async () => {
+/** The most words of all pages. */
+const mostInAll = 54_400
+
+/** The words of pages, as `wc -w` counts them. */
+async function wordsOf(pages: readonly string[]): Promise<number> {
+  const texts = await Promise.all(pages.map((page) => readFromRoot(page)))
+  return texts.flatMap((text) => text.match(/\S+/g) ?? []).length
+}
+
+test('every page is in one subject, or among the generated ones', async () => {
   const names = (await readdir(join(root, 'docs'))).filter((name) => name.endsWith('.md'))
   const all = ['README.md', 'SECURITY.md', 'CONTRIBUTING.md', ...names.map((name) => `docs/${name}`)]
   const listed = [...subjects.flatMap(({ pages }) => pages), ...unheld]
@@ -63,7 +69,11 @@ test('every page is in one subject, or in the list of those that are not held ye
 })
 
 test.each(subjects)('$pages have at most $most words', async ({ most, pages }) => {
-  const texts = await Promise.all(pages.map((page) => readFromRoot(page)))
-  const words = texts.flatMap((text) => text.match(/\S+/g) ?? []).length
-  expect(words).toBeLessThanOrEqual(most)
+  expect(await wordsOf(pages)).toBeLessThanOrEqual(most)
+})
+
+test('all pages have at most 54,400 words together, with those that are generated', async () => {
+  const all = await wordsOf([...subjects.flatMap(({ pages }) => pages), ...unheld])
+  console.info(`${all} words in all, of which errors and settings have ${await wordsOf(unheld)}`)
+  expect(all).toBeLessThanOrEqual(mostInAll)
 })

@@ -32,6 +32,8 @@ test(
         expect.stringMatching(/^"Delete the repository archive" waits for your approval: http/),
         expect.stringMatching(/^The agent got: .*"Deleted archive"/),
         'Accounts: {"yours":75,"bakery":25}, repositories: website',
+        expect.stringMatching(/^The agent got: .*"Transferred 10 to bakery"/),
+        'Accounts: {"yours":90,"bakery":10}',
       ]),
     )
     expect(lines.filter((line) => line.startsWith('Signed by NQ'))).toHaveLength(2)
