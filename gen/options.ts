@@ -127,6 +127,11 @@ export interface PageOptions {
    * Variable: COUNTERSIGN_TEXTS_FILE.
    */
   textsFile?: string
+  /**
+   * Whether the sign-in shows three wallets to get, to people who have none. Values: `off`. Default: `on`. Variable:
+   * COUNTERSIGN_WALLET_HELP.
+   */
+  walletHelp?: boolean
 }
 
 /**

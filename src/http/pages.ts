@@ -43,6 +43,7 @@ export interface PageSettings {
     readonly logoUrl: string | undefined
     readonly accentColor: string | undefined
     readonly textsFile: string | undefined
+    readonly walletHelp: boolean
   }
   /** Ids of the wallet adapters, in their order. */
   readonly adapterIds: readonly string[]
@@ -97,7 +98,7 @@ export function createPages(settings: PageSettings, log: Logger, parts: PagePart
   if (!settings.pages.served) return { find: () => undefined, answerUnknown() {}, places: [] }
   if (files === undefined) log.warn(notBuilt.trim())
   const { appName, basePath, endpointPrefix, adapterIds, demoWallet, startsOrders, keepsUsers } = settings
-  const { logoUrl, accentColor, textsFile } = settings.pages
+  const { logoUrl, accentColor, textsFile, walletHelp } = settings.pages
   const common = { appName, basePath, logoUrl, accentColor, texts: readPageTexts(textsFile) }
   const ofWallets = { ...common, adapterIds, demoWallet }
   const paths = {
@@ -112,7 +113,7 @@ export function createPages(settings: PageSettings, log: Logger, parts: PagePart
   ): ServedFile => files?.page(name, values, serving) ?? unavailable
   const approval = { ...ofWallets, ...paths, claimUrlTemplate: settings.claimUrlTemplate }
   const pagesOf = (name: 'sign-in' | 'account', starts: boolean) => {
-    const values = { ...ofWallets, ...paths, endpointPrefix, startsOrders: starts }
+    const values = { ...ofWallets, ...paths, walletHelp, endpointPrefix, startsOrders: starts }
     return {
       signedOut: page(name, { ...values, maybeSignedIn: false }),
       maybeSignedIn: page(name, { ...values, maybeSignedIn: true }),
@@ -130,7 +131,7 @@ export function createPages(settings: PageSettings, log: Logger, parts: PagePart
       places: [at('/')],
       route: fileRoute(
         settings.hasDemo
-          ? page('demo', { ...ofWallets, ...paths, startsOrders }, { assetsPath })
+          ? page('demo', { ...ofWallets, ...paths, walletHelp, startsOrders }, { assetsPath })
           : async (exchange) => {
               const hasAccount = keepsUsers && (await mayBeSignedIn(exchange, peekSession))
               return redirectTo(basePath + (hasAccount ? accountPath : signInPath))

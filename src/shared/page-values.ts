@@ -25,6 +25,12 @@ export interface WalletValues extends CommonValues {
   readonly demoWallet: boolean
 }
 
+/** What a page with a sign-in has. */
+export interface SignInValues extends WalletValues {
+  /** Whether it leads people who have no wallet to some. */
+  readonly walletHelp: boolean
+}
+
 /** What each page has. */
 export interface PageValues {
   readonly approve: WalletValues &
@@ -32,8 +38,8 @@ export interface PageValues {
       /** Template of the claim URLs that lead to the page, which reads the claim by it. */
       readonly claimUrlTemplate: string
     }
-  readonly demo: WalletValues & Pick<Paths, 'accountPath'> & Starts
-  readonly 'sign-in': WalletValues & Starts & SignsIn & MaybeSignedIn
+  readonly demo: SignInValues & Pick<Paths, 'accountPath'> & Starts
+  readonly 'sign-in': SignInValues & Starts & SignsIn & MaybeSignedIn
   readonly account: WalletValues & Starts & SignsIn & MaybeSignedIn & Pick<Paths, 'inboxPath'>
   readonly inbox: CommonValues & SignsIn & Paths
   readonly issuer: CommonValues & Pick<Paths, 'accountPath'> & { readonly content: IssuerContent }

@@ -431,6 +431,27 @@ describe.skipIf(!hasBrowser)('on the sign-in page,', () => {
     await page.getByRole('heading', { name: 'The application' }).waitFor()
   })
 
+  test('leads people who have no wallet to three of its kinds, unless the operator wants none of that', async () => {
+    const adapters = ['ethereum', 'solana']
+    const { page, host } = await opened({ adapters, pages: { demoWallet: false } })
+    await page.goto(host.signInUrl('/welcome'))
+    await page.getByRole('button', { name: 'wallet on this device' }).click()
+    await page.getByText('I don’t have a wallet').click()
+    await page.getByText('A wallet is a free app').waitFor()
+    const stores = page.getByRole('link').and(page.locator('[target=_blank]'))
+    expect(await stores.evaluateAll((all) => all.map((one) => (one as HTMLAnchorElement).host))).toEqual([
+      'www.nimiq.com',
+      'metamask.io',
+      'phantom.com',
+    ])
+    await expectAccessible(page, 'wallets to get')
+    const without = await opened({ adapters, pages: { demoWallet: false, walletHelp: false } })
+    await without.page.goto(without.host.signInUrl('/welcome'))
+    await without.page.getByRole('button', { name: 'wallet on this device' }).click()
+    await without.page.getByText('Install one for this browser').waitFor()
+    expect(await without.page.getByText('I don’t have a wallet').isVisible()).toBe(false)
+  })
+
   test('where orders need a start key, it offers the wallets on this device only at another origin', async () => {
     const { host, page, troubles } = await opened({ orderStartKeys: ['k'.repeat(43)] })
     await page.goto(host.signInUrl('/welcome'))

@@ -45,6 +45,8 @@ export interface DeviceSignInOptions {
   readonly extra: readonly FoundWallet[]
   /** What wallet apps open, on phones. Without it, none are offered. */
   readonly appAddress: AppAddress | undefined
+  /** Whether people who have no wallet are led to some. */
+  readonly walletHelp: boolean
   /** Whether the session token is stored. */
   readonly autoPersistToken: boolean
   /** Where the user goes next. Default "/". */
@@ -91,6 +93,7 @@ export class DeviceSignIn {
     list.finder = this.#finder
     list.adapterIds = adapterIds
     list.appAddress = appAddress
+    list.walletHelp = options.walletHelp
     list.addEventListener('countersign:wallet', (event) => {
       // Not for the page, which may have a list of its own.
       event.stopPropagation()
@@ -207,7 +210,7 @@ export class DeviceSignIn {
 
 /** Parts of the list under the names that they have as parts of the element, which has parts of its own. */
 const exportedParts =
-  'wallets, wallet, icon: wallet-icon, name: wallet-name, about: wallet-about, apps, apps-title, app, note: app-note'
+  'wallets, wallet, icon: wallet-icon, name: wallet-name, about: wallet-about, apps, apps-title, app, note: app-note, help, help-title, help-text'
 
 /** Texts for what a wallet did, and for what the service says of one. */
 const failures: Readonly<Partial<Record<ClientErrorCode, DeviceTextName>>> = {

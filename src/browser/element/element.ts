@@ -129,6 +129,7 @@ export class CountersignSignIn extends Base {
       hub: undefined,
       extraWallets: [],
       appAddress: undefined,
+      walletHelp: true,
     }
     watchProperties(CountersignSignIn, atFirst, (element) => element.#schedule())
   }
@@ -146,6 +147,8 @@ export class CountersignSignIn extends Base {
    * none, because no wallet opens them. Setting it starts a new order.
    */
   declare appAddress: AppAddress | undefined
+  /** Whether the list of wallets leads people who have none to three that they can get. Default: yes. */
+  declare walletHelp: boolean
 
   /** Client made from the attributes. */
   #made: SignInClient | undefined
@@ -471,6 +474,7 @@ export class CountersignSignIn extends Base {
         hub: this.hub,
         extra: demo === undefined ? this.extraWallets : [...this.extraWallets, demo],
         appAddress: this.appAddress ?? ownAddress(),
+        walletHelp: this.walletHelp,
         autoPersistToken: this.#autoPersistToken(),
         returnTo: this.getAttribute('return-to') ?? undefined,
         texts: this.#texts,

@@ -1,4 +1,4 @@
-import type { WalletValues } from '../../shared/page-values.ts'
+import type { SignInValues } from '../../shared/page-values.ts'
 import type { CountersignClient, CountersignClientError, Session, StartedOrder } from '../client/index.ts'
 import { isPhone } from '../client/page.ts'
 import { CountersignSignIn } from '../element/element.ts'
@@ -11,7 +11,7 @@ import { elementTexts } from './words.ts'
 /** Options of {@link SignInWays}. */
 export interface SignInWaysOptions {
   readonly client: CountersignClient
-  readonly page: Page<WalletValues>
+  readonly page: Page<SignInValues>
   /** Command with which the page's developer makes it reachable for phones. Default: no note of it. */
   readonly lanCommand?: string
   /** Called with the session of a sign-in. */
@@ -83,8 +83,11 @@ export class SignInWays {
     ways.classList.toggle('without-clipboard', !('clipboard' in navigator))
     ways.classList.toggle('wallets-only', !startsOrders)
     ways.classList.toggle('with-code', startsOrders && !isPhone())
-    ways.style.setProperty('--entries', String(entriesAhead(adapterIds, extra.length)))
+    // The line for people who have no wallet is half as high as an entry.
+    const help = page.values.walletHelp ? 0.6 : 0
+    ways.style.setProperty('--entries', String(entriesAhead(adapterIds, extra.length) + help))
     ways.hub = hubFor(appName)
+    ways.walletHelp = page.values.walletHelp
     ways.texts = elementTexts(page.words)
     ways.client = client
     return ways

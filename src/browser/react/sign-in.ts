@@ -55,6 +55,8 @@ export interface SignInProps extends Omit<StartOrderOptions, 'kind' | 'computerK
   readonly hub?: HubOptions | undefined
   /** Wallets of the page's own. Make them outside of components: other ones start a new order. */
   readonly extraWallets?: readonly FoundWallet[] | undefined
+  /** Whether people without a wallet are led to three that they can get. Default: yes. */
+  readonly walletHelp?: boolean | undefined
   readonly appAddress?: AppAddress | undefined
   /** A user has signed in. */
   readonly onSignedIn?: ((result: CountersignSignInEvents['countersign:signed-in']) => void) | undefined
@@ -107,6 +109,7 @@ export const SignIn: ForwardRefExoticComponent<SignInProps & RefAttributes<Count
   useProperty(inner, 'appAddress', typeof props.appAddress === 'function' ? makeAddress : props.appAddress)
   useProperty(inner, 'hub', useHub(props.hub))
   useProperty(inner, 'extraWallets', extraWallets)
+  useProperty(inner, 'walletHelp', props.walletHelp ?? true)
   const hadTexts = useRef(false)
   useBrowserLayoutEffect(() => {
     if (inner.current !== null && (texts !== undefined || hadTexts.current)) inner.current.texts = texts ?? {}
@@ -192,7 +195,7 @@ function useHub(given: HubOptions | undefined): HubOptions | undefined {
 /**
  * Sets a property of the element unless it has this value already: effects that run again must not start a new order.
  */
-function useProperty<Name extends 'client' | 'startOrder' | 'hub' | 'extraWallets' | 'appAddress'>(
+function useProperty<Name extends 'client' | 'startOrder' | 'hub' | 'extraWallets' | 'walletHelp' | 'appAddress'>(
   inner: RefObject<CountersignSignIn | null>,
   name: Name,
   value: CountersignSignIn[Name],

@@ -15,6 +15,7 @@ export const walletApps: readonly WalletApp[] = [
     name: 'Nimiq Pay',
     icon: marks['nimiq-pay'],
     adapterIds: ['nimiq', 'ethereum'],
+    store: 'https://www.nimiq.com/nimiq-pay/',
     linkTo: (url) => `nimiqpay://miniapp?url=${encodeURIComponent(absolute(url).href)}`,
   },
   {
@@ -22,6 +23,7 @@ export const walletApps: readonly WalletApp[] = [
     name: 'MetaMask',
     icon: marks.metamask,
     adapterIds: ['ethereum'],
+    store: 'https://metamask.io/download',
     // Host and path as they are: the form has no place for a scheme, and percent-encoded ones open an empty tab.
     linkTo: (url) => {
       const { host, pathname, search } = absolute(url)
@@ -33,6 +35,7 @@ export const walletApps: readonly WalletApp[] = [
     name: 'Phantom',
     icon: marks.phantom,
     adapterIds: ['solana', 'ethereum'],
+    store: 'https://phantom.com/download',
     linkTo: (url) => `https://phantom.app/ul/browse/${encodedWithReferrer(url)}`,
   },
   {
@@ -40,6 +43,7 @@ export const walletApps: readonly WalletApp[] = [
     name: 'Solflare',
     icon: marks.solflare,
     adapterIds: ['solana'],
+    store: 'https://www.solflare.com/download/',
     linkTo: (url) => `https://solflare.com/ul/v1/browse/${encodedWithReferrer(url)}`,
   },
   {
@@ -47,6 +51,7 @@ export const walletApps: readonly WalletApp[] = [
     name: 'Coinbase Wallet',
     icon: marks.coinbase,
     adapterIds: ['ethereum'],
+    store: 'https://www.coinbase.com/wallet/downloads',
     linkTo: (url) => `https://go.cb-w.com/dapp?cb_url=${encodeURIComponent(absolute(url).href)}`,
   },
   {
@@ -54,6 +59,7 @@ export const walletApps: readonly WalletApp[] = [
     name: 'Trust Wallet',
     icon: marks.trust,
     adapterIds: ['ethereum'],
+    store: 'https://trustwallet.com/download',
     // 60 is Ethereum's coin type (SLIP-44).
     linkTo: (url) => `https://link.trustwallet.com/open_url?coin_id=60&url=${encodeURIComponent(absolute(url).href)}`,
   },
@@ -169,6 +175,24 @@ export class AppLink {
     this.#note.textContent = texts.openAgain
     dispatch(this.#chooser, 'countersign:open-in', { app })
   }
+}
+
+/** The entry of a wallet's app for people who do not have it: a link to where its maker has it, in a new tab. */
+export function storeLink(app: WalletApp): HTMLElement {
+  const { store = '', name } = app
+  const link = Object.assign(document.createElement('a'), { href: store, target: '_blank', rel: 'noopener' })
+  const names = Object.assign(document.createElement('span'), { className: 'names' })
+  const about = Object.assign(document.createElement('span'), {
+    className: 'about',
+    textContent: new URL(store).hostname,
+  })
+  names.append(Object.assign(part('bdi', 'store'), { textContent: name }), about)
+  const icon = iconPlace()
+  showIcon(icon, app)
+  link.append(icon, names)
+  const item = document.createElement('li')
+  item.append(link)
+  return item
 }
 
 /** Sets an ARIA attribute to true, or removes it. Not by its property, which older browsers do not have. */

@@ -44,6 +44,9 @@ button[aria-disabled] { cursor: default; opacity: 0.7; }
 }
 [aria-current]::after { content: '\\2713' / ''; margin-inline-start: auto; }
 .demo { border-style: dashed; }
+[part='help'] { margin-top: 0.75rem; font-size: 0.9375rem; }
+summary { min-height: 1.5rem; font-weight: 600; cursor: pointer; }
+summary:focus-visible { outline: 3px solid var(--countersign-accent, Highlight); outline-offset: 2px; }
 .icon {
   flex: none;
   display: grid;
@@ -59,7 +62,7 @@ button[aria-disabled] { cursor: default; opacity: 0.7; }
 .icon img { width: 100%; height: 100%; object-fit: contain; }
 .names { min-width: 0; display: grid; overflow: hidden; }
 .names > * { overflow: hidden; overflow-wrap: anywhere; }
-[part='name'], [part='app'] { font-weight: 600; }
+[part='name'], [part='store'], [part='app'] { font-weight: 600; }
 [part='name'] { max-height: 2.8em; }
 @media (max-width: 15rem) {
   button, a { gap: 0.5rem; padding-inline: 0.5rem; }

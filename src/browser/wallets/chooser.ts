@@ -10,7 +10,7 @@ import {
   watchProperties,
 } from '../client/custom-element.ts'
 import { isPhone } from '../client/page.ts'
-import { AppLink, iconPlace, setFlag, showIcon, walletApps } from './apps.ts'
+import { AppLink, iconPlace, setFlag, showIcon, storeLink, walletApps } from './apps.ts'
 import { chooserStyle } from './chooser-style.ts'
 import type { AppAddress, CountersignWalletsEvents, FoundWallet, WalletApp, WalletFinder } from './found.ts'
 
@@ -19,7 +19,7 @@ import type { AppAddress, CountersignWalletsEvents, FoundWallet, WalletApp, Wall
  * come, says what to do if there is none, and on phones links to wallets with a browser of their own.
  *
  * {@link defineWalletChooser} registers it. Events: {@link CountersignWalletsEvents}. Parts to style: `status`, `hint`,
- * `wallets`, `wallet`, `icon`, `name`, `about`, `apps`, `apps-title`, `app`, `note`.
+ * `wallets`, `wallet`, `icon`, `name`, `about`, `apps`, `apps-title`, `app`, `note`, `help`, `help-title`, `help-text`.
  *
  * Names and icons are the wallets' own claims. They are shown as text and as images, and grant nothing.
  */
@@ -27,7 +27,7 @@ export class CountersignWallets extends Base {
   static {
     watchProperties(
       CountersignWallets,
-      { apps: walletApps, adapterIds: undefined, selected: undefined, disabled: false },
+      { apps: walletApps, adapterIds: undefined, selected: undefined, disabled: false, walletHelp: false },
       (element) => element.#show(),
     )
     watchProperties(CountersignWallets, { finder: undefined }, (element) => element.#follow())
@@ -46,6 +46,9 @@ export class CountersignWallets extends Base {
   declare selected: string | undefined
   /** Whether nothing can be chosen, such as while a wallet asks its user. */
   declare disabled: boolean
+
+  /** Whether it leads people who have no wallet to three of the apps that they can get. Default: no. */
+  declare walletHelp: boolean
 
   #unsubscribe: (() => void) | undefined
   #texts: Partial<ChooserTexts> = {}
@@ -110,12 +113,13 @@ export class CountersignWallets extends Base {
     const none = !hasOthers ? texts.none : isPhone() ? texts.choose : texts.noneButOthers
     say(view.status, hasOwn ? texts.choose : isLooking ? texts.looking : none)
     say(view.hint, hasOwn || apps.length > 0 ? '' : isPhone() ? texts.noneOnPhone : texts.noneOnComputer)
-    // It has its place from the start, so that what is below does not move under the user's finger.
-    view.hint.classList.toggle('unsaid', isLooking)
     view.wallets.setAttribute('aria-label', texts.list)
     this.#showWallets(view, wallets, texts)
     this.#showApps(view, apps, texts)
     arrangeApps(view, !hasOwn)
+    this.#showHelp(view, !hasOwn, texts)
+    // They have their place from the start, so that what is below does not move under the user's finger.
+    for (const later of [view.hint, view.help]) later.classList.toggle('unsaid', isLooking)
   }
 
   #showWallets(view: View, wallets: readonly FoundWallet[], texts: ChooserTexts): void {
@@ -145,15 +149,24 @@ export class CountersignWallets extends Base {
     arrange(view.appList, links)
   }
 
+  #showHelp(view: View, isWanted: boolean, texts: ChooserTexts): void {
+    const apps = this.walletHelp && isWanted ? this.apps.filter((app) => app.store && this.#takes(app)).slice(0, 3) : []
+    view.help.hidden = apps.length === 0
+    if (view.help.hidden) return
+    view.helpTitle.textContent = texts.noWallet
+    view.helpText.textContent = texts.getWallet
+    if (view.helpList.childElementCount === 0) view.helpList.append(...apps.map(storeLink))
+  }
+
+  #takes({ adapterIds }: WalletApp): boolean {
+    return this.adapterIds === undefined || adapterIds.some((id) => this.adapterIds?.includes(id))
+  }
+
   /** On a phone, a wallet that is in the page is most likely the app that opened it. */
   #appsFor(wallets: readonly FoundWallet[]): readonly WalletApp[] {
     if (this.#appAddress === undefined || !isPhone()) return []
-    const adapterIds = this.adapterIds
-    return this.apps.filter(
-      (app) =>
-        !wallets.some(({ name, kind }) => kind === 'page' && name === app.name) &&
-        (adapterIds === undefined || app.adapterIds.some((id) => adapterIds.includes(id))),
-    )
+    const isHere = (app: WalletApp) => wallets.some(({ name, kind }) => kind === 'page' && name === app.name)
+    return this.apps.filter((app) => !isHere(app) && this.#takes(app))
   }
 
   #choose(wallet: FoundWallet): void {
@@ -173,14 +186,19 @@ function makeView(host: HTMLElement) {
     apps: part('div', 'apps'),
     appsTitle: part('p', 'apps-title'),
     appList: part('ul', 'app-list'),
+    help: part('details', 'help'),
+    helpTitle: part('summary', 'help-title'),
+    helpText: part('p', 'help-text'),
+    helpList: part('ul', 'help-list'),
   }
   view.status.setAttribute('role', 'status')
   // Without it, some screen readers do not call a list without bullets a list.
-  for (const list of [view.wallets, view.appList]) list.setAttribute('role', 'list')
+  for (const list of [view.wallets, view.appList, view.helpList]) list.setAttribute('role', 'list')
   view.appsTitle.id = 'apps-title'
   view.appList.setAttribute('aria-labelledby', view.appsTitle.id)
   view.apps.append(view.appsTitle, view.appList)
-  root.append(view.status, view.wallets, view.apps, view.hint)
+  view.help.append(view.helpTitle, view.helpText, view.helpList)
+  root.append(view.status, view.wallets, view.apps, view.hint, view.help)
   return view
 }
 

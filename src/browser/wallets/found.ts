@@ -46,6 +46,8 @@ export interface WalletApp {
   readonly icon?: string
   /** Adapters of the service that the wallet can sign for. */
   readonly adapterIds: readonly string[]
+  /** Address at which its maker offers it, for people who have no wallet. */
+  readonly store?: string
   /** Link that opens an address in the wallet's browser. */
   linkTo(url: string): string
 }

@@ -425,6 +425,12 @@ const pages = {
       kind: file,
       otherwise: 'none',
     }),
+    walletHelp: option({
+      about: 'Whether the sign-in shows three wallets to get, to people who have none.',
+      variable: 'COUNTERSIGN_WALLET_HELP',
+      kind: flag,
+      default: true,
+    }),
   }),
 }
 

@@ -13,6 +13,9 @@ export interface ChooserTexts {
   /** What else to do if this browser has none, on a computer, and on a phone. */
   readonly noneOnComputer: string
   readonly noneOnPhone: string
+  /** What people open who have no wallet, and what they then read above three wallets to get. */
+  readonly noWallet: string
+  readonly getWallet: string
   /** Name of the list, for screen readers. */
   readonly list: string
   /** For a wallet at a site of its own. */
@@ -36,6 +39,9 @@ export const englishTexts: ChooserTexts = {
   noneButOthers: 'No wallet extension found. You can still use:',
   noneOnComputer: 'Install one for this browser and load the page again, or use a wallet on your phone.',
   noneOnPhone: 'Open this page in the browser of your wallet’s app.',
+  noWallet: 'I don’t have a wallet',
+  getWallet:
+    'A wallet is a free app that keeps your key and signs for you: install one of these, then load this page again.',
   list: 'Wallets',
   elsewhere: 'opens its own site',
   demo: 'For trying this out, not a real one',
@@ -54,6 +60,9 @@ export const germanTexts: ChooserTexts = {
   noneOnComputer:
     'Installiere eine für diesen Browser und lade die Seite neu, oder verwende eine Wallet auf deinem Handy.',
   noneOnPhone: 'Öffne diese Seite im Browser deiner Wallet-App.',
+  noWallet: 'Ich habe keine Wallet',
+  getWallet:
+    'Eine Wallet ist eine kostenlose App, die deinen Schlüssel verwahrt und für dich signiert: Installiere eine davon und lade diese Seite neu.',
   list: 'Wallets',
   elsewhere: 'öffnet ihre eigene Website',
   demo: 'Zum Ausprobieren, keine echte',

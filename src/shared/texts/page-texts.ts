@@ -34,10 +34,12 @@ export function placeholdersOf(text: string): ReadonlySet<string> {
 export function elementTexts({ wallets, ...order }: ElementTexts, list: ChooserTexts) {
   // The pages have names of their own for these: `wallet.looking`, `wallet.demo`.
   const { demoWallet: _, ...device } = wallets
-  const { choose, noneOnComputer, noneOnPhone, apps, openIn, opening, openAgain, openFailed } = list
+  const { choose, noneOnComputer, noneOnPhone, noWallet, getWallet, apps, openIn, opening, openAgain, openFailed } =
+    list
   return {
     ...named('sign-in.order.', order),
-    ...named('sign-in.wallet.', { choose, noneOnComputer, noneOnPhone, apps, openIn, opening, openAgain, openFailed }),
+    ...named('sign-in.wallet.', { choose, noneOnComputer, noneOnPhone, noWallet, getWallet }),
+    ...named('sign-in.wallet.', { apps, openIn, opening, openAgain, openFailed }),
     ...named('sign-in.wallet.', device),
   }
 }

@@ -246,7 +246,7 @@ test('a service whose pages were never built says what to run, and starts', () =
   const warnings: string[] = []
   const log = { ...silentLogger, warn: (text: string) => warnings.push(text) }
   const settings = {
-    pages: { served: true, logoUrl: undefined, accentColor: undefined, textsFile: undefined },
+    pages: { served: true, logoUrl: undefined, accentColor: undefined, textsFile: undefined, walletHelp: true },
     appName: 'Countersign',
     claimUrlTemplate: '{origin}/claim/{orderId}#{claimToken}',
     basePath: '/api/auth',

@@ -134,6 +134,7 @@ const promised: Readonly<Record<string, Promised>> = {
     ],
   },
   'pages.demoWallet': { variable: 'COUNTERSIGN_DEMO_WALLET', flag: true },
+  'pages.walletHelp': { variable: 'COUNTERSIGN_WALLET_HELP', default: true, flag: true },
   orderStartKeys: {
     variable: 'COUNTERSIGN_ORDER_START_KEYS',
     inside: [[x(32)], [x(32), x(1000)]],
