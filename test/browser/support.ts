@@ -243,6 +243,32 @@ export async function expectNothingCutOff(page: Page, state: string): Promise<vo
   expect(cutOff, state).toEqual([])
 }
 
+/** Expects each control that a hint of a page names, in quotes, to be there for the user. */
+export async function expectNamedControls(page: Page, state: string): Promise<void> {
+  const { named, controls } = await page.evaluate(() => {
+    const [named, controls]: [string[], string[]] = [[], []]
+    const look = (root: Node): void => {
+      const walker = document.createTreeWalker(root, NodeFilter.SHOW_ELEMENT)
+      for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
+        if (!(node instanceof HTMLElement) || !node.checkVisibility({ visibilityProperty: true })) continue
+        if (node.shadowRoot !== null) look(node.shadowRoot)
+        const text = node.textContent ?? ''
+        if (node.matches('button, a, summary, label')) controls.push(text.trim())
+        // Not in what a requester wrote.
+        else if (node.matches('p:not([dir=auto])')) {
+          named.push(...[...text.matchAll(/[“„](.+?)[”“]/g)].map((found) => found[1] as string))
+        }
+      }
+    }
+    look(document.body)
+    return { named, controls }
+  })
+  expect(
+    named.filter((name) => !controls.includes(name.replace(/[\u2068\u2069]/g, ''))),
+    state,
+  ).toEqual([])
+}
+
 /** Taps with a finger; with the mouse in Firefox, whose driver ignores fingers. */
 export async function tap(target: Locator): Promise<void> {
   if (inFirefox) await target.click()

@@ -30,6 +30,7 @@ export function walletList(options: WalletListOptions): CountersignWallets {
   list.finder = finder
   list.apps = apps
   const none = adapterId === undefined ? words.say('wallet.none') : words.say('wallet.none.kind', { kind: adapterId })
+  const button = () => ({ button: words.say('hand-over.button') })
   const hasApps = apps.length > 0
   list.texts = {
     ...elementTexts(words).wallets,
@@ -39,8 +40,8 @@ export function walletList(options: WalletListOptions): CountersignWallets {
     looking: hasApps ? '' : words.say('wallet.looking'),
     none: hasApps ? '' : none,
     noneButOthers: hasApps ? '' : words.say('wallet.none.others'),
-    noneOnComputer: advice ?? words.say('wallet.none.computer'),
-    noneOnPhone: hasApps ? '' : (advice ?? words.say('wallet.none.phone')),
+    noneOnComputer: advice ?? words.say('wallet.none.computer', button()),
+    noneOnPhone: hasApps ? '' : (advice ?? words.say('wallet.none.phone', button())),
   }
   return list
 }

@@ -10,10 +10,11 @@ import { english } from '../../../src/shared/texts/english.ts'
 import { englishTexts as elementTexts, englishDeviceTexts } from '../../../src/shared/texts/english-element.ts'
 import { german } from '../../../src/shared/texts/german.ts'
 import type { Language } from '../../../src/shared/texts/languages.ts'
-import type { Texts } from '../../../src/shared/texts/page-texts.ts'
-import { approveTexts } from '../../../src/shared/texts/pages.ts'
+import type { PageTexts, Texts } from '../../../src/shared/texts/page-texts.ts'
+import * as pageTexts from '../../../src/shared/texts/pages.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 
+const { approveTexts } = pageTexts
 const englishWords = chooseWords(approveTexts, [])
 
 /** A file with this content, removed when the test ends. */
@@ -46,6 +47,15 @@ test.each(Object.entries(translations))(
     expect(Object.fromEntries(same)).toEqual(alike)
   },
 )
+
+test.each(Object.entries(pageTexts))('on the page of %s, a text names only controls of that page', (_, page) => {
+  const foreign = Object.values(page as PageTexts).flatMap((parts) => {
+    const texts = Object.values(Object.assign({}, ...parts)) as string[]
+    const named = texts.flatMap((text) => [...text.matchAll(/[“„](.+?)[”“]/g)].map(([, name = '']) => name))
+    return named.filter((name) => !/^\{\w+\}$/.test(name) && !texts.includes(name))
+  })
+  expect(foreign).toEqual([])
+})
 
 test('the buttons by which other programs know the English page are named as settled', () => {
   expect(english['start.button']).toMatch(/^Continue/)

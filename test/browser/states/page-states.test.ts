@@ -4,6 +4,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { startService } from '../../support/service.ts'
 import {
   expectAccessible,
+  expectNamedControls,
   expectNoBrokenWords,
   expectNoSidewaysScroll,
   expectNothingCutOff,
@@ -119,6 +120,7 @@ async function look(page: Page, { size, media, isLow = false }: Screen, name: st
   await expectNoSidewaysScroll(page, name)
   await expectNothingCutOff(page, name)
   await expectNoBrokenWords(page, name)
+  await expectNamedControls(page, name)
   // axe is a script itself.
   const runsScripts = !(await page.evaluate(() => matchMedia('(scripting: none)').matches))
   if (runsScripts) await expectAccessible(page, name)

@@ -37,6 +37,9 @@ export const approve = {
   'remember.label': 'Remember this computer',
   'remember.hint': 'No code needed for 90 days. Only if it’s your own.',
 
+  'wallet.none.phone': 'Continue in the browser of your wallet’s app: tap “{button}”.',
+  'wallet.none.computer': 'Use a browser that has a wallet: tap “{button}”.',
+
   'hand-over.button': 'Continue in another browser',
   'hand-over.label': 'Open this link in the other browser',
   'hand-over.hint':

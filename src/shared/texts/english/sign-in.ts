@@ -14,8 +14,6 @@ export const signIn = {
   'wallet.none': 'No wallet found in this browser.',
   'wallet.none.others': 'No wallet extension found. You can still use:',
   'wallet.none.kind': 'This needs a {kind} wallet. This browser has none.',
-  'wallet.none.phone': 'Continue in the browser of your wallet’s app: tap “Continue in another browser”.',
-  'wallet.none.computer': 'Use a browser that has a wallet: tap “Continue in another browser”.',
   'wallet.none.account': 'Open this page in a browser with your other wallet.',
   'wallet.list': 'Wallets',
   'wallet.elsewhere': 'opens its own site',

@@ -38,6 +38,9 @@ export const approve: Readonly<Record<keyof typeof english, string>> = {
   'remember.label': 'Diesen Computer merken',
   'remember.hint': '90 Tage lang kein Code nötig. Nur wenn es dein eigener ist.',
 
+  'wallet.none.phone': 'Mach im Browser deiner Wallet-App weiter: Tippe auf „{button}“.',
+  'wallet.none.computer': 'Verwende einen Browser mit Wallet: Tippe auf „{button}“.',
+
   'hand-over.button': 'In anderem Browser fortsetzen',
   'hand-over.label': 'Öffne diesen Link im anderen Browser',
   'hand-over.hint':

@@ -14,8 +14,6 @@ export const signIn: Readonly<Record<keyof typeof english, string>> = {
   'wallet.none': 'In diesem Browser wurde keine Wallet gefunden.',
   'wallet.none.others': 'Keine Wallet-Erweiterung gefunden. Du kannst trotzdem verwenden:',
   'wallet.none.kind': 'Dafür brauchst du eine Wallet der Art {kind}. Dieser Browser hat keine.',
-  'wallet.none.phone': 'Mach im Browser deiner Wallet-App weiter: Tippe auf „In anderem Browser fortsetzen“.',
-  'wallet.none.computer': 'Verwende einen Browser mit Wallet: Tippe auf „In anderem Browser fortsetzen“.',
   'wallet.none.account': 'Öffne diese Seite in einem Browser mit deiner anderen Wallet.',
   'wallet.list': 'Liste der Wallets',
   'wallet.elsewhere': 'öffnet ihre eigene Website',
