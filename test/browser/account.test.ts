@@ -166,6 +166,15 @@ describe.skipIf(!hasBrowser)('the account page', () => {
     await screenshot(page, 'account-de')
   })
 
+  test('speaks the language that an application asks for, and so does the sign-in that it leads to', async () => {
+    const { url } = await startService({ pages: { demoWallet: true } })
+    const { page } = await browser.open()
+    await page.goto(`${url}/api/auth/account?ui_locales=de`)
+    await page.getByRole('button', { name: 'Wallet auf diesem Gerät' }).click()
+    await page.getByRole('button', { name: /demo/i }).click()
+    await page.getByRole('heading', { name: 'Dein Konto' }).waitFor()
+  })
+
   describe('cannot end or change what it must not', () => {
     test('a stale session adds no wallet: it signs in again, and is offered the button, which nothing has pressed', async () => {
       provokes(/403 .*IssueNonce|403 .*nonce/)

@@ -21,7 +21,7 @@ import { nameOfKind } from './who.ts'
  * by itself.
  */
 
-const page = openPage<'account'>(accountTexts, { title: 'account.title' })
+const page = openPage<'account'>(accountTexts, { title: 'account.title', readsLocales: true })
 const { words, values } = page
 /** Whether backends start orders, so that some may be for the user's inbox. */
 const hasInbox = !values.startsOrders

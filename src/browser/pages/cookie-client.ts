@@ -29,9 +29,11 @@ export function cookieClient(
   })
 }
 
-/** Address of the sign-in page that leads back to this page. With `isAgain`, it asks signed-in users, too. */
+/** Address of the sign-in page, in the language of this page, to which it leads back. With `isAgain`, it asks signed-in users, too. */
 export function signInAddress({ basePath }: CommonValues, isAgain = false): string {
   const returnTo = location.pathname + location.search
   const query = new URLSearchParams({ returnTo, ...(isAgain ? { again: '1' } : {}) })
+  const locales = new URL(location.href).searchParams.get('ui_locales')
+  if (locales !== null) query.set('ui_locales', locales)
   return `${basePath}${signInPath}?${query}`
 }
