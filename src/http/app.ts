@@ -235,7 +235,6 @@ function createRouting(parts: AppParts): Routing {
     '/readyz',
     health((exchange) => serveReadiness(parts, exchange)),
   )
-  add(settings.basePath + forwardAuthPath, observed('forward-auth', observe, forwardAuth(settings, parts.peekSession)))
   const documents = publicDocuments(settings, parts.signingKeys)
   for (const [path, { label, serve }] of documents) add(path, observed(label, observe, serve))
   const { peekSession } = parts
@@ -244,6 +243,8 @@ function createRouting(parts: AppParts): Routing {
     peekSession: peekSession && ((request) => peekSession(request, true)),
     isOwn: (request) => parts.origins.isOwn(request),
   })
+  const asked = forwardAuth(settings, peekSession, pages.refusal)
+  add(settings.basePath + forwardAuthPath, observed('forward-auth', observe, asked))
   const notFound = observed('unknown', observe, (exchange) => {
     // If this answers, the refusal is for the log and the metrics.
     pages.answerUnknown(exchange)

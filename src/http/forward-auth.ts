@@ -1,10 +1,12 @@
 import { headerOf, type RequestContext } from '../base/request.ts'
 import type { Session } from '../core/users/host.ts'
+import { toFailure } from '../rpc/errors.ts'
 import { CountersignError, internalError, invalidField, refused } from '../shared/errors.ts'
 import { areGroups, isInAny } from '../shared/groups.ts'
 import { signInPath } from '../shared/page-names.ts'
 import { isReturnPath } from '../shared/return-path.ts'
-import { type Route, requireHttpMethod } from './exchange.ts'
+import { type Exchange, type Route, requireHttpMethod } from './exchange.ts'
+import type { ShowRefusal } from './pages.ts'
 
 /** Path under the base path, for the question of a proxy whether a request may pass. */
 export const forwardAuthPath = '/forward-auth'
@@ -30,13 +32,14 @@ interface PeekedSession extends ProxiedSession {
  * GET or HEAD has the address of the sign-in page as its Location, for nginx, which takes no 302 here; with
  * `?redirect=1` it is a 302 there. The address is a path on the protected host, so that no host is read from a header.
  * A request that may pass is a use of its session. With `?groups=staff,admins`, users of any of these groups pass, and
- * others get 403, GROUP_REQUIRED.
+ * others get 403, GROUP_REQUIRED. A browser that opens a page gets a refusal as a page, any other client as JSON.
  *
  * NOT_ENABLED without `peekSession`, and if no proxy is trusted.
  */
 export function forwardAuth(
   { basePath, trustProxy }: { readonly basePath: string; readonly trustProxy: number },
   peekSession: PeekSession | undefined,
+  page: ShowRefusal | undefined,
 ): Route {
   return async (exchange) => {
     requireHttpMethod(exchange, ['GET', 'HEAD'])
@@ -48,18 +51,32 @@ export function forwardAuth(
     const { context, output } = exchange
     const { redirects, groups } = askedOf(exchange)
     const reads = isReading(context)
+    let session: PeekedSession | undefined
     try {
-      const session = await peekSession(context, reads)
+      session = await peekSession(context, reads)
       if (groups !== undefined && !isInAny(session.groups, groups)) {
         throw refused('GROUP_REQUIRED', { metadata: { groups: groups.join(',') } })
       }
       await session.extend()
       output.send({ status: 200, headers: { ...uncached, ...sessionHeaders(session) }, body: '' })
     } catch (thrown) {
-      if (!reads || !(thrown instanceof CountersignError) || thrown.httpStatus !== 401) throw thrown
-      output.setHeaders({ location: `${basePath}${signInPath}?returnTo=${encodeURIComponent(returnTo(context))}` })
-      if (!redirects) throw thrown
-      output.send({ status: 302, headers: uncached, body: '' })
+      const { httpStatus, reason, retryAfterMs } = toFailure(thrown)
+      const signIn = `${basePath}${signInPath}?returnTo=${encodeURIComponent(reads ? returnTo(context) : '/')}`
+      output.setHeaders({ ...uncached, vary: 'Accept, Sec-Fetch-Mode' })
+      if (reads && httpStatus === 401) {
+        output.setHeaders({ location: signIn })
+        if (redirects) return output.send({ status: 302, body: '' })
+      }
+      if (page !== undefined && isNavigation(exchange)) {
+        const wallet = session && { adapterId: session.adapterId, address: session.address }
+        const refusal = { reason, groups, wallet, signIn: session === undefined ? signIn : `${signIn}&again=1` }
+        const { status, headers, body } = page(httpStatus, refusal)
+        const { vary: _, ...others } = headers
+        const retry = retryAfterMs === undefined ? {} : { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) }
+        output.send({ status, headers: { ...others, ...retry }, body })
+      }
+      // If the page has answered, this is for the log and the metrics.
+      throw thrown
     }
   }
 }
@@ -83,6 +100,12 @@ function askedOf({ query }: { readonly query: string }) {
   }
   const { redirect, groups } = Object.fromEntries(given)
   return { redirects: redirect === '1', groups: groups?.split(',') }
+}
+
+/** Whether a browser opens a page. Without TLS, browsers say only what they accept. */
+function isNavigation({ headers }: Exchange): boolean {
+  const mode = headers['sec-fetch-mode']
+  return mode === undefined ? headers.accept?.includes('text/html') === true : mode === 'navigate'
 }
 
 const uncached = { 'cache-control': 'no-store' }

@@ -37,21 +37,25 @@ export interface PageServing {
 /** A page that is the same in every answer. */
 export type FixedPage = Exclude<PageName, 'issuer'>
 
-/** What each answer of the issuer has on its page. */
-type IssuerAnswer = Pick<PageValues['issuer'], 'content' | 'locales'>
+/** What each answer has of its own on a page. */
+interface AnswerValues {
+  readonly issuer: Pick<PageValues['issuer'], 'content' | 'locales'>
+  readonly 'not-found': Pick<PageValues['not-found'], 'refusal'>
+}
 
 /** The built pages. */
 export interface PageFiles {
   /** A page by its name, with its values. It is not cached, because it names the assets of one build. */
   page<Name extends FixedPage>(name: Name, values: PageValues[Name], serving: PageServing): ServedFile
   /**
-   * The issuer's page. Everything but an answer's own values is filled in once, because any client can request an error
-   * page. It has no compressed form: it contains secrets beside what the request says, and its length would tell of them.
+   * A page with values of each answer. Everything else is filled in once, because any client can request an error page.
+   * It has no compressed form: it contains secrets beside what the request says, and its length would tell of them.
    */
-  issuerPage(
-    values: Omit<PageValues['issuer'], keyof IssuerAnswer>,
+  answerPage<Name extends keyof AnswerValues>(
+    name: Name,
+    values: CommonValues & Omit<PageValues[Name], keyof AnswerValues[Name]>,
     assetsPath: string,
-  ): (status: number, answer: IssuerAnswer) => ServedFile
+  ): (status: number, answer: AnswerValues[Name]) => ServedFile
   /** Scripts, styles and icons by name. A name changes with the content. */
   readonly assets: ReadonlyMap<string, ServedFile>
 }
@@ -86,8 +90,8 @@ export function pageFilesOf({ pages, assets }: BuiltPages): PageFiles {
       // Texts in many languages are long. Nothing in these pages is secret, so the length may tell what they contain.
       return compressible(html, (body, encoding) => ({ status, headers: { ...headers, ...encoding }, body }))
     },
-    issuerPage: (values, assetsPath) => {
-      const parts = pages.issuer.split('{{values}}').map((part) => fillIn(part, { ...values, assetsPath }))
+    answerPage: (name, values, assetsPath) => {
+      const parts = pages[name].split('{{values}}').map((part) => fillIn(part, { ...values, assetsPath }))
       const headers = { ...htmlHeaders(parts.join(''), values.logoUrl), vary: 'Origin' }
       const [head, tail] = parts as [string, string]
       // The object of values stays open, for those of the answer.

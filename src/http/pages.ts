@@ -5,7 +5,7 @@ import { toFailure } from '../rpc/errors.ts'
 import { isBuiltIn } from '../shared/adapters.ts'
 import { cookieValue, sessionCookieName } from '../shared/header-text.ts'
 import { accountPath, inboxPath, orderIdForm, signInPath } from '../shared/page-names.ts'
-import type { PageValues } from '../shared/page-values.ts'
+import type { PageValues, Refusal } from '../shared/page-values.ts'
 import { type Exchange, type Route, requireHttpMethod } from './exchange.ts'
 import {
   answerWithFile,
@@ -28,9 +28,14 @@ export interface Pages {
   find(path: string): Route | undefined
   /** Answers a browser that opens an unknown path with a page, and nothing else. */
   answerUnknown(exchange: Exchange): void
+  /** The page that says why forward auth refuses a request; `undefined` without built pages. */
+  readonly refusal: ShowRefusal | undefined
   /** Their paths; `*` at the end stands for any continuation. */
   readonly places: readonly string[]
 }
+
+/** Makes the page of a refusal. */
+export type ShowRefusal = (status: number, refusal: Refusal) => ServedFile
 
 /** What the pages take of the settings. */
 export interface PageSettings {
@@ -95,7 +100,7 @@ interface PageRow {
  */
 export function createPages(settings: PageSettings, log: Logger, parts: PageParts): Pages {
   const { files, peekSession, isOwn = () => false } = parts
-  if (!settings.pages.served) return { find: () => undefined, answerUnknown() {}, places: [] }
+  if (!settings.pages.served) return { find: () => undefined, answerUnknown() {}, refusal: undefined, places: [] }
   if (files === undefined) log.warn(notBuilt.trim())
   const { appName, basePath, endpointPrefix, adapterIds, demoWallet, startsOrders, keepsUsers } = settings
   const { logoUrl, accentColor, textsFile, walletHelp } = settings.pages
@@ -125,6 +130,7 @@ export function createPages(settings: PageSettings, log: Logger, parts: PagePart
   const chosen = async ({ signedOut, maybeSignedIn }: typeof accounts, exchange: Exchange): Promise<ServedFile> =>
     (await mayBeSignedIn(exchange, peekSession)) ? maybeSignedIn : signedOut
   const unknown = files && page('not-found', common, { assetsPath: signInAssets, status: 404 })
+  const refusing = files?.answerPage('not-found', common, signInAssets)
 
   const rows = {
     demo: {
@@ -177,6 +183,7 @@ export function createPages(settings: PageSettings, log: Logger, parts: PagePart
     answerUnknown(exchange) {
       if (unknown !== undefined && opensPage(exchange)) serveFile(exchange, unknown)
     },
+    refusal: refusing && ((status, refusal) => refusing(status, { refusal })),
     places: [...pages.flatMap(({ places }) => places.map(({ path }) => path)), `${assetsPath}/*`, `${signInAssets}/*`],
   }
 }

@@ -25,7 +25,7 @@ export function issuerPage(settings: IssuerSettings, files: PageFiles | undefine
   const texts = issuerTextsIn(readPageTexts(textsFile))
   const looks = { appName, basePath, accountPath: account, logoUrl, accentColor, texts }
   // The assets are those of the sign-in page.
-  const page = files?.issuerPage(looks, signIn)
+  const page = files?.answerPage('issuer', looks, signIn)
   return (status, content) => {
     const locales = 'locales' in content ? content.locales : undefined
     if (page !== undefined) return page(status, { content, locales })

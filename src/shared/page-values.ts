@@ -43,7 +43,7 @@ export interface PageValues {
   readonly account: WalletValues & Starts & SignsIn & MaybeSignedIn & Pick<Paths, 'inboxPath'>
   readonly inbox: CommonValues & SignsIn & Paths
   readonly issuer: CommonValues & Pick<Paths, 'accountPath'> & { readonly content: IssuerContent }
-  readonly 'not-found': CommonValues
+  readonly 'not-found': CommonValues & { readonly refusal?: Refusal | undefined }
 }
 
 /** Where other pages are; empty where there is none. */
@@ -65,6 +65,18 @@ interface MaybeSignedIn {
 interface SignsIn {
   /** Path of the direct sign-in endpoints under `basePath`, such as /wallet. */
   readonly endpointPrefix: string
+}
+
+/** Why a page behind forward auth is not for its visitor. */
+export interface Refusal {
+  /** A reason such as GROUP_REQUIRED. */
+  readonly reason: string
+  /** Groups that may open the page, if that is the reason. */
+  readonly groups?: readonly string[] | undefined
+  /** The wallet of the visitor's session; absent without one. */
+  readonly wallet?: ShownWallet | undefined
+  /** The sign-in page, which leads back. */
+  readonly signIn: string
 }
 
 /** What the issuer's page shows. No text of the library is in it: the page speaks the user's language. */

@@ -1,11 +1,13 @@
 import { describe, expect, test } from 'vitest'
+import { fileWith } from '../oidc/support.ts'
 import { hasPart } from '../support/optional.ts'
 import { Application, linesForRemoteUser, proxies, runRadicale } from '../support/protected-application.ts'
 import { freePort } from '../support/redis-server.ts'
 import { startService } from '../support/service.ts'
+import { makeWallet } from '../support/wallet.ts'
 import { approvedHeading, expectHeading, reviewOnPhone, signIn } from './flows.ts'
 import { serveSite } from './other-site.ts'
-import { expectNoFaults, hasBrowser, provokes, useBrowser } from './support.ts'
+import { expectAccessible, expectNoFaults, hasBrowser, provokes, screenshot, useBrowser } from './support.ts'
 
 describe.skipIf(!hasBrowser)('an application without a line of code for signing in', () => {
   const browser = useBrowser()
@@ -76,6 +78,61 @@ describe.skipIf(!hasBrowser)('an application without a line of code for signing 
       expect((await answer.request().allHeaders()).cookie).toContain('countersign_session=')
       // The page of the refusal has no icon, and the browser looks for one.
       expect(application.asked.filter((asked) => asked !== 'GET /favicon.ico')).toEqual([])
+    },
+  )
+
+  const forStaff: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+    nginx: { '_question /api/auth/forward-auth;': '_question /api/auth/forward-auth?groups=staff,admins;' },
+    caddy: { 'redirect={countersign_redirect}': 'redirect={countersign_redirect}&groups=staff,admins' },
+  }
+
+  test.for(Object.entries(proxies))(
+    'behind %s: someone who is in none of the groups reads so, with the wallet; programs get JSON',
+    async ([name, startProxy], { skip }) => {
+      if (!hasPart(name)) skip()
+      const port = await freePort()
+      const origin = `http://127.0.0.1:${port}`
+      const wallet = makeWallet()
+      const people = { [`nimiq:${wallet.address}`]: { groups: ['guests'] } }
+      const service = await startService({ trustedOrigins: [origin], trustProxy: true, people: fileWith(people) })
+      const application = new Application()
+      const servicePort = Number(new URL(service.url).port)
+      await startProxy(port, servicePort, await application.listen(), forStaff[name])
+      const { page, trail } = await browser.open({
+        viewport: { width: 390, height: 844 },
+        permissions: ['clipboard-read', 'clipboard-write'],
+      })
+      provokes(/403/)
+      await signIn(page, origin, wallet)
+      await page.goto(`${origin}/report?year=2026`)
+      await page.getByRole('heading', { name: 'You can’t open this page' }).waitFor()
+      await page
+        .getByText('This page of Countersign is for members of staff or admins. You’re signed in with:')
+        .waitFor()
+      await expectAccessible(page, 'refused')
+      await screenshot(page, `refused-${name}`)
+      await page.getByRole('button', { name: 'Copy this wallet' }).click()
+      await page.getByRole('button', { name: 'Copied' }).waitFor()
+      expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(`nimiq:${wallet.address}`)
+      const program = await page.evaluate(async () => {
+        const answer = await fetch('/report?year=2026', { headers: { accept: 'text/html' } })
+        const { headers } = answer
+        return [answer.status, (await answer.json()).code, headers.get('cache-control'), headers.get('vary')]
+      })
+      expect(program).toEqual([403, 'GROUP_REQUIRED', 'no-store', 'Accept, Sec-Fetch-Mode'])
+      await page.getByRole('link', { name: 'Use another wallet' }).click()
+      await page.waitForURL(`${origin}/api/auth/sign-in?returnTo=%2Freport%3Fyear%3D2026&again=1`)
+      await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+      expectNoFaults(trail)
+
+      // A form of another site, which the browser sends without the cookie or with it.
+      const foreign = await serveSite(
+        `<!doctype html><title>Foreign</title><form method="post" action="${origin}/orders"><button>Go</button></form>`,
+      )
+      await page.goto(foreign.url)
+      await page.getByRole('button', { name: 'Go' }).click()
+      await page.getByText(/Another site sent this request. Open 127.0.0.1:\d+ yourself/).waitFor()
+      expect(application.asked).toEqual([])
     },
   )
 

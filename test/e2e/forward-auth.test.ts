@@ -95,7 +95,7 @@ describe.each(Object.entries(proxies))('behind %s, as docs/forward-auth.md confi
       const refused = [
         await send(origin + path),
         await send(origin + path, { accept: 'application/json' }),
-        await send(origin + path, page, 'POST', 'x'),
+        await send(origin + path, {}, 'POST', 'x'),
         await send(origin + path, { cookie: '__Host-countersign_session=css_x.y' }),
         await send(origin + path, { authorization: 'Bearer css_x.y' }),
       ]
@@ -103,6 +103,10 @@ describe.each(Object.entries(proxies))('behind %s, as docs/forward-auth.md confi
         expect(answer.statusCode).toBe(401)
         expect(JSON.parse(await text(answer)).code).toMatch(/^SESSION_(REQUIRED|INVALID)$/)
       }
+      // A form of the application, which a browser opens as a page.
+      const form = await send(origin + path, page, 'POST', 'x')
+      expect([form.statusCode, form.headers.location]).toEqual([401, undefined])
+      expect(await text(form)).toContain('SESSION_REQUIRED')
       expect(application.asked).toEqual([])
 
       const { cookie, session } = await signedIn(origin)
@@ -260,7 +264,12 @@ describe.each(Object.entries(proxies))('behind %s, as docs/forward-auth.md confi
           const call = await send(`${origin}/`, { cookie })
           expect([call.statusCode, call.headers['content-type']]).toEqual([503, 'application/json'])
           expect(JSON.parse(await text(call)).code).toBe('SERVICE_UNAVAILABLE')
-        } else expect(JSON.parse(shown).code).toBe('STORE_UNAVAILABLE')
+        } else {
+          expect([away.headers['content-type'], shown]).toEqual([
+            'text/html; charset=utf-8',
+            expect.stringContaining('STORE_UNAVAILABLE'),
+          ])
+        }
         // A token that this service did not sign needs no store to be refused.
         expect(await statusOf(send(`${origin}/`, { authorization: 'Bearer css_x.y' }))).toBe(401)
         await redis.start()

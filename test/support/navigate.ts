@@ -9,6 +9,8 @@ export interface Navigation {
   /** The target as it is sent, in place of the address's: `URL` has no fragment in it. */
   readonly path?: string
   readonly headers?: Readonly<Record<string, string>>
+  /** Whether the browser says what it does, as over TLS. Default: yes. */
+  readonly hasMetadata?: boolean
   readonly body?: string | URLSearchParams
 }
 
@@ -18,10 +20,10 @@ export interface Navigation {
  */
 export async function navigate(
   address: string | URL,
-  { method = 'GET', path, headers = {}, body }: Navigation = {},
+  { method = 'GET', path, headers = {}, hasMetadata = true, body }: Navigation = {},
 ): Promise<Response> {
   const form = body instanceof URLSearchParams ? { 'content-type': 'application/x-www-form-urlencoded' } : {}
-  const page = { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
+  const page = hasMetadata && { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
   const { request } = new URL(address).protocol === 'https:' ? https : http
   const target = path === undefined ? {} : { path }
   const sent = request(address, { method, ...target, headers: { ...page, ...form, ...headers } })

@@ -1,12 +1,77 @@
+import type { Refusal } from '../../shared/page-values.ts'
 import { notFoundTexts } from '../../shared/texts/pages.ts'
-import { byId, fill } from './dom.ts'
+import { byId, element, fill } from './dom.ts'
 import { openPage } from './open-page.ts'
+import { whoView } from './who.ts'
 
-/** The page at an address that the service has no page for. */
+/**
+ * The page at an address that has none for this visitor: the service has none there, or forward auth refuses the
+ * visitor, and then the page says why and what to do.
+ */
 
-const { words } = openPage<'not-found'>(notFoundTexts, { title: 'not-found.title', readsLocales: true })
+const { words, values } = openPage<'not-found'>(notFoundTexts, { title: 'not-found.title', readsLocales: true })
+const { appName: app, refusal } = values
 const section = byId('not-found')
 
-fill(section, 'text', words.say('not-found.text', { host: location.host }), location.host)
+if (refusal === undefined) {
+  fill(section, 'text', words.say('not-found.text', { host: location.host }), location.host)
+  offer(link(words.say('not-found.button'), '/'))
+} else {
+  showRefusal(refusal)
+}
 section.hidden = false
 document.body.toggleAttribute('data-waiting', false)
+
+function showRefusal({ reason, groups = [], wallet, signIn }: Refusal): void {
+  const isSignedOut = /^SESSION_/.test(reason)
+  const title = words.say(isSignedOut ? 'refused.signed-out.title' : 'refused.title')
+  document.title = `${title} · ${app}`
+  fill(section, 'title', title)
+  if (reason === 'GROUP_REQUIRED' && wallet !== undefined) {
+    const list = new Intl.ListFormat(words.language, { type: 'disjunction' }).format(groups)
+    fill(section, 'text', words.say('refused.group', { app, groups: list }), ...groups)
+    byId('who').replaceChildren(whoView(wallet, words))
+    byId('who').hidden = false
+    fill(section, 'hint', words.say('refused.group.hint', { app }))
+    offer(...copyOf(`${wallet.adapterId}:${wallet.address}`), link(words.say('refused.other-wallet'), signIn))
+  } else if (isSignedOut) {
+    fill(section, 'text', words.say('refused.signed-out'))
+    offer(link(words.say('refused.sign-in'), signIn))
+  } else if (reason === 'ORIGIN_NOT_TRUSTED') {
+    fill(section, 'text', words.say('refused.origin', { host: location.host }), location.host)
+    offer(link(words.say('not-found.button'), '/'))
+  } else {
+    fill(section, 'text', words.notice(reason))
+    offer(button(words.say('task.retry'), () => location.reload()))
+  }
+}
+
+/** Shows the ways on, the first one filled. */
+function offer(...ways: readonly HTMLElement[]): void {
+  for (const [index, way] of ways.entries()) way.className = `button wide ${index === 0 ? 'primary' : 'plain'}`
+  byId('ways').replaceChildren(...ways)
+}
+
+function link(text: string, href: string): HTMLElement {
+  return Object.assign(element('a', '', text), { href })
+}
+
+function button(text: string, act: () => void): HTMLElement {
+  const made = Object.assign(element('button', '', text), { type: 'button' })
+  made.addEventListener('click', act)
+  return made
+}
+
+/** A button that copies what the operator writes into the people file. Browsers have a clipboard on https only. */
+function copyOf(key: string): readonly HTMLElement[] {
+  if (!('clipboard' in navigator)) return []
+  const made = button(
+    words.say('refused.copy'),
+    () =>
+      void navigator.clipboard.writeText(key).then(
+        () => made.replaceChildren(words.say('refused.copied')),
+        () => {},
+      ),
+  )
+  return [made]
+}

@@ -6,6 +6,7 @@ import { device } from './english/device.ts'
 import { inbox } from './english/inbox.ts'
 import { issuer } from './english/issuer.ts'
 import { notFound } from './english/not-found.ts'
+import { refused } from './english/refused.ts'
 import { review } from './english/review.ts'
 import { signIn } from './english/sign-in.ts'
 
@@ -26,6 +27,7 @@ export const english = {
   ...demo,
   ...issuer,
   ...notFound,
+  ...refused,
   ...device,
   ...common,
 } as const

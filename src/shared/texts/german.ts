@@ -6,6 +6,7 @@ import { device } from './german/device.ts'
 import { inbox } from './german/inbox.ts'
 import { issuer } from './german/issuer.ts'
 import { notFound } from './german/not-found.ts'
+import { refused } from './german/refused.ts'
 import { review } from './german/review.ts'
 import { signIn } from './german/sign-in.ts'
 import type { Texts } from './page-texts.ts'
@@ -20,6 +21,7 @@ export const german: Texts = {
   ...demo,
   ...issuer,
   ...notFound,
+  ...refused,
   ...device,
   ...common,
 }

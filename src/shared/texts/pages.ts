@@ -6,6 +6,7 @@ import { device as enDevice } from './english/device.ts'
 import { inbox as enInbox } from './english/inbox.ts'
 import { issuer as enIssuer } from './english/issuer.ts'
 import { notFound as enNotFound } from './english/not-found.ts'
+import { refused as enRefused } from './english/refused.ts'
 import { review as enReview } from './english/review.ts'
 import { signIn as enSignIn } from './english/sign-in.ts'
 import { account as deAccount } from './german/account.ts'
@@ -16,6 +17,7 @@ import { device as deDevice } from './german/device.ts'
 import { inbox as deInbox } from './german/inbox.ts'
 import { issuer as deIssuer } from './german/issuer.ts'
 import { notFound as deNotFound } from './german/not-found.ts'
+import { refused as deRefused } from './german/refused.ts'
 import { review as deReview } from './german/review.ts'
 import { signIn as deSignIn } from './german/sign-in.ts'
 import type { PageTexts } from './page-texts.ts'
@@ -46,6 +48,6 @@ export const issuerTexts: PageTexts = {
   de: [deCommon, deDevice, deIssuer],
 }
 export const notFoundTexts: PageTexts = {
-  en: [enCommon, enNotFound],
-  de: [deCommon, deNotFound],
+  en: [enCommon, enNotFound, enRefused],
+  de: [deCommon, deNotFound, deRefused],
 }

@@ -38,7 +38,7 @@ const pages: Readonly<Record<string, States>> = {
   'account page': accountStates,
   inbox: inboxStates,
   'page of the issuer': issuerStates,
-  'page at an unknown path': notFoundStates,
+  'page of a refusal': notFoundStates,
 }
 
 interface Screen {

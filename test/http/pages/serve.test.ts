@@ -21,6 +21,7 @@ import {
 import { openStore } from '../../../src/store/open.ts'
 import type { Answer } from '../../../src/wire/output.ts'
 import { run } from '../../support/command.ts'
+import { navigate } from '../../support/navigate.ts'
 import { pageValues } from '../../support/page-values.ts'
 import { rest } from '../../support/rest.ts'
 import { startService } from '../../support/service.ts'
@@ -324,4 +325,28 @@ test('a service in the bundle of an application has its pages and its version wi
   ]) {
     expect(stdout).toContain(text)
   }
+})
+
+test.each([
+  ['a page that a browser opens', { accept: '*/*', 'sec-fetch-mode': 'navigate' }, true],
+  ['a page that a browser opens without TLS', { accept: 'text/html,*/*;q=0.8' }, true],
+  ['a page that a script fetches', { accept: 'text/html', 'sec-fetch-mode': 'cors' }, false],
+  ['JSON', { accept: 'application/json' }, false],
+])('whom forward auth refuses and who asked for %s gets what fits, for no cache', async (_, asked, isPage) => {
+  const { url } = await startService({ trustProxy: true })
+  const proof = proofOf(makeWallet(), (await rest(url, '/wallet/nonce', {})).json)
+  const { token, session } = (await rest(url, '/wallet/verify', proof)).json
+  const forwarded = { 'x-forwarded-method': 'GET', 'x-forwarded-uri': '/<b>&"' }
+  const headers = { ...forwarded, ...asked, authorization: `Bearer ${token}` }
+  const answer = await navigate(`${url}/api/auth/forward-auth?redirect=1&groups=admins`, {
+    headers,
+    hasMetadata: false,
+  })
+  expect([answer.status, answer.headers.get('content-type')?.includes('text/html')]).toEqual([403, isPage])
+  expect(answer.headers.get('cache-control')).toBe('no-store')
+  expect(answer.headers.get('vary')).toBe('Accept, Sec-Fetch-Mode')
+  expect(answer.headers.get('content-security-policy')?.includes("frame-ancestors 'none'")).toBe(isPage || undefined)
+  const body = await answer.text()
+  expect(body.includes(session.address)).toBe(isPage)
+  expect(body).not.toContain('<b>')
 })

@@ -38,7 +38,7 @@ const settings = resolveSettings({
 /** Pages, of which each is the values that its script reads. */
 const pageFiles: PageFiles = {
   page: (_name, values, { status = 200 }) => valuesPage(status, values),
-  issuerPage: () => valuesPage,
+  answerPage: () => valuesPage,
   assets: new Map(),
 }
 
