@@ -201,6 +201,9 @@ function readDocument(id: string, json: unknown): ReadDocument {
     client_id: id,
     client_name: isName && name !== '' ? name : host,
     client_uri: isOf(origin, home) ? (homeOf(home) ?? origin) : origin,
+    ...Object.fromEntries(
+      ['policy_uri', 'tos_uri'].map((key) => [key, fields[key]]).filter(([, uri]) => isOf(origin, uri)),
+    ),
     redirect_uris: usable.flatMap(spellings),
     grant_types: ['authorization_code', 'refresh_token'].filter((each) => grants.includes(each)),
     response_types: ['code'],

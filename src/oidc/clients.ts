@@ -4,6 +4,7 @@ import type { PastSession } from '../core/users/sessions.ts'
 import { areGroups, groupsExpected, isInAny } from '../shared/groups.ts'
 import { isLoopbackHost } from '../shared/origin.ts'
 import type { ShownClient } from '../shared/page-values.ts'
+import { isPlainLine } from '../shared/plain-line.ts'
 import { issuerScopes } from './claims.ts'
 
 /** A client of the clients file, or one that comes with a metadata document. */
@@ -41,9 +42,10 @@ export interface ClientMetadata {
 
 /** A client as people know it: by its own address if it names one, or by that of its first redirect URI. */
 export function shownClient(metadata: ClientMetadata): ShownClient {
-  const { client_id, client_name, client_uri, redirect_uris } = metadata
+  const { client_id, client_name, client_uri, redirect_uris, policy_uri, tos_uri } = metadata
   const redirect = isWeb(metadata) ? URL.parse(String(redirect_uris[0]))?.origin : undefined
-  return { name: String(client_name ?? client_id), home: homeOf(client_uri) ?? redirect }
+  const papers = { policy: homeOf(policy_uri), terms: homeOf(tos_uri) }
+  return { name: String(client_name ?? client_id), home: homeOf(client_uri) ?? redirect, ...papers }
 }
 
 /**
@@ -73,6 +75,8 @@ export interface FileResource {
   /** Its address, which is the audience of its tokens. */
   readonly resource: string
   readonly scopes: readonly string[]
+  /** What the page of consent says of scopes. A scope without words is shown by its name. */
+  readonly scopeWords?: Readonly<Record<string, string>> | undefined
   /** Algorithm of its tokens' signatures. */
   readonly algorithm: ResourceAlgorithm
   /** Ids of the clients that may name it. Absent: all of them. */
@@ -276,20 +280,35 @@ function readResource(entry: unknown, check: Check): FileResource {
     hasOnly(entry, ['resource', 'scopes', 'algorithm', 'clients']),
     'may have "resource", "scopes", "algorithm" and "clients" only',
   )
-  const { resource, scopes, algorithm = 'ES256', clients } = entry
+  const { resource, scopes: given, algorithm = 'ES256', clients } = entry
   check(
     typeof resource === 'string' && URL.parse(resource)?.hash === '' && /^[!-~]{1,200}$/.test(resource),
     'resource must be an address of 1 to 200 characters without a fragment, such as https://orders.example',
   )
+  const scopeWords = typeof given === 'object' && !Array.isArray(given) && given !== null ? given : undefined
+  const scopes = scopeWords === undefined ? given : Object.keys(scopeWords)
   const isScope = (each: unknown): boolean => typeof each === 'string' && /^[!#-[\]-~]{1,100}$/.test(each)
   check(
     Array.isArray(scopes) && scopes.length > 0 && scopes.every(isScope),
-    'scopes must be a list such as ["orders:read"]',
+    'scopes must be a list such as ["orders:read"], or an object such as {"orders:read": "See your orders"}',
   )
+  const areWords = Object.values(scopeWords ?? {}).every(
+    (each) => typeof each === 'string' && each.trim() !== '' && each.length <= longestShown && isPlainLine(each),
+  )
+  check(areWords, `words of scopes must be one line of 1 to ${longestShown} characters each`)
   check(algorithm === 'ES256' || algorithm === 'RS256', 'algorithm must be ES256 or RS256')
   const isList = Array.isArray(clients) && clients.length > 0 && clients.every((each) => typeof each === 'string')
   check(clients === undefined || isList, 'clients must be a list of client ids')
-  return { resource, scopes, algorithm, clients }
+  return { resource, scopes, scopeWords: scopeWords as FileResource['scopeWords'], algorithm, clients }
+}
+
+/** The words of what a client asks for, by its name with the address of its resource. */
+export function wordsOf(asked: Iterable<string>, resources: FileResources): Readonly<Record<string, string>> {
+  const entries = [...asked].map((each) => {
+    const [scope = '', resource = ''] = each.split(' ')
+    return [each, resources.get(resource)?.scopeWords?.[scope]]
+  })
+  return Object.fromEntries(entries.filter(([, words]) => words !== undefined))
 }
 
 /** Whether a user may use a client. */

@@ -6,7 +6,7 @@ import { CountersignError, refused } from '../shared/errors.ts'
 import { cookieName, cookieValue, setCookie } from '../shared/header-text.ts'
 import { typedCode } from '../shared/typed-code.ts'
 import { changed, readPageInput, readTicket, sendAnswer, sendPageJson, signTicket } from './answers.ts'
-import { type FileClient, mayUse, offeredTo, shownClient, usesDevices } from './clients.ts'
+import { type FileClient, mayUse, offeredTo, shownClient, usesDevices, wordsOf } from './clients.ts'
 import { GrantsFull } from './connected-apps.ts'
 import { DeviceCodes, devicePath, deviceSeconds, type PendingCode, type Terminal, userCodes } from './device-codes.ts'
 import { type Grants, type Permission, permissionsIn, scopesIn, sidOf } from './grants.ts'
@@ -125,6 +125,7 @@ export class DevicePage {
       ...shown,
       host: undefined,
       scopes: [...asked],
+      scopeWords: wordsOf(asked, this.#parts.loaded().resources),
       wallet: { adapterId, address },
       sessionId,
       device: {

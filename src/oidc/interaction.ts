@@ -8,7 +8,7 @@ import { changed, readTicket, signTicket } from './answers.ts'
 import { type BrowserCookie, browsersOf, isOfBrowser, mostCookies } from './browser-cookies.ts'
 import type { ClientDirectory } from './client-directory.ts'
 import { DocumentInvalid, documentHostOf } from './client-documents.ts'
-import { type FileClient, isWeb, mayUse, offeredTo, shownClient } from './clients.ts'
+import { type FileClient, isWeb, mayUse, offeredTo, shownClient, wordsOf } from './clients.ts'
 import { GrantsFull } from './connected-apps.ts'
 import { DocumentUnavailable } from './document-fetches.ts'
 import { type Grants, type Permission, permissionsIn } from './grants.ts'
@@ -222,7 +222,8 @@ export class Interactions {
     // Documents of strangers mix both kinds.
     const isElsewhere = isWeb(documentHost === undefined ? metadata : { redirect_uris: [redirectUri] })
     const host = isElsewhere ? URL.parse(redirectUri)?.host : undefined
-    return { host, documentHost, scopes: [...this.#asked(payload, client)] }
+    const scopes = [...this.#asked(payload, client)]
+    return { host, documentHost, scopes, scopeWords: wordsOf(scopes, this.#parts.loaded().resources) }
   }
 
   /** Whether the session's user is in one of the client's groups. */

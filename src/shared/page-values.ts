@@ -90,6 +90,8 @@ export type IssuerContent =
       readonly documentHost?: string | undefined
       /** What the client asks for: scopes, those of a resource with its address behind a space. */
       readonly scopes: readonly string[]
+      /** What the operator says of scopes of resources. */
+      readonly scopeWords?: Readonly<Record<string, string>>
       readonly wallet: ShownWallet
       readonly sessionId: string
       /** The sign-in page, which leads back. */
@@ -136,6 +138,10 @@ export interface ShownClient {
   readonly name: string
   /** Where people find it; absent if that is on their device. */
   readonly home: string | undefined
+  /** Its privacy policy. */
+  readonly policy?: string | undefined
+  /** Its terms of service. */
+  readonly terms?: string | undefined
 }
 
 /** A device, as far as people can recognise it. */

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import { describe, expect, test } from 'vitest'
 import { authorizeAddress } from '../oidc/documents.ts'
-import { clientsFile, discover, request, shop } from '../oidc/support.ts'
+import { clientsFile, discover, fileWith, request, shop } from '../oidc/support.ts'
 import { listen } from '../support/listening.ts'
 import { freePort } from '../support/redis-server.ts'
 import { rest } from '../support/rest.ts'
@@ -75,6 +75,33 @@ describe.skipIf(!hasBrowser)('the page of the issuer', () => {
     },
   )
 
+  test('shows on a computer all that is asked for, in the operator’s words, and the answers beside it', async () => {
+    const metadata = {
+      ...shop.metadata,
+      policy_uri: 'https://shop.example/privacy',
+      tos_uri: 'javascript:alert(1)',
+    }
+    const scopes = { 'orders:read': 'See your orders' }
+    const clients = fileWith({ clients: [{ metadata }], resources: [{ resource: 'https://orders.example', scopes }] })
+    const { url } = await startService({ oidc: { clients, email: '{user_id}@users.example' } })
+    const { page } = await browser.open({ viewport: { width: 1280, height: 720 } })
+    await signIn(page, url)
+    const { address } = await request(await discover(url, metadata), {
+      scope: 'openid profile wallet email groups offline_access orders:read',
+      resource: 'https://orders.example',
+      prompt: 'consent',
+    })
+    await page.goto(address)
+    await page.getByText('See your orders at https://orders.example').waitFor()
+    const box = await page.getByRole('button', { name: 'Allow' }).boundingBox()
+    expect((box?.y ?? 720) + (box?.height ?? 0)).toBeLessThan(720)
+    const links = page.getByRole('link', { name: /Privacy|Terms/ })
+    expect(await links.evaluateAll((all) => all.map((link) => link.getAttribute('href')))).toEqual([
+      'https://shop.example/privacy',
+    ])
+    await expectAccessible(page, 'consent on a computer')
+  })
+
   test('decides nothing by a click that comes as soon as it is in view', async () => {
     const { url } = await startService({ oidc: { clients: clientsFile(shop) } })
     const { page } = await browser.open()
@@ -88,10 +115,15 @@ describe.skipIf(!hasBrowser)('the page of the issuer', () => {
     await page.clock.runFor(1_000)
     expect(await live()).toEqual([true, true])
     // A window above it has closed.
+    const asked = page.url()
+    await buttons[0]?.focus()
     await page.evaluate(() => dispatchEvent(new Event('focus')))
     expect(await live()).toEqual([false, false])
+    await page.keyboard.press('Enter')
     await page.clock.runFor(1_000)
     expect(await live()).toEqual([true, true])
+    expect(await buttons[0]?.evaluate((button) => document.activeElement === button)).toBe(true)
+    expect(page.url()).toBe(asked)
   })
 
   test('stays for an application on the device, and opens it again', async () => {

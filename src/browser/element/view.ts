@@ -3,8 +3,8 @@ import type { StartedOrder } from '../../shared/orders.ts'
 import { isLoopbackHost } from '../../shared/origin.ts'
 import { shortAddress } from '../../shared/wallet-address.ts'
 import { attachStyledRoot, part } from '../client/custom-element.ts'
+import { CodeField } from './code-field.ts'
 import { minutesAndSeconds } from './countdown.ts'
-import { DigitField } from './digit-field.ts'
 import { elementStyle } from './style.ts'
 import type { SignInTexts } from './texts.ts'
 
@@ -63,7 +63,7 @@ export class SignInView {
   readonly #codeBox = part('div', 'code-box')
   readonly #codeLabel = part('p', 'code-label')
   readonly #code = part('p', 'code')
-  readonly #digits: DigitField
+  readonly #digits: CodeField
   readonly #submit = part('button', 'submit')
   readonly #countdown = part('p', 'countdown')
   /** What is said of the code that is large. */
@@ -93,7 +93,7 @@ export class SignInView {
     this.#countdown.setAttribute('role', 'timer')
     for (const exact of [this.#code, this.#account]) exact.translate = false
     this.#codeBox.append(this.#codeLabel, this.#code)
-    this.#digits = new DigitField({ describedBy: this.#status.id, onCode: actions.submitCode })
+    this.#digits = new CodeField({ describedBy: this.#status.id, onCode: actions.submitCode })
     this.#submit.setAttribute('form', this.#digits.form.id)
     this.#actions.append(this.#copy, this.#submit, this.#cancel, this.#renew, this.#otherDevice)
     for (const button of [this.#copy, this.#cancel, this.#renew, this.#otherDevice, this.#thisDevice]) {

@@ -1,10 +1,11 @@
 import { signInPath } from '../../shared/page-names.ts'
 import type { IssuerContent, ShownDevice, ShownWallet } from '../../shared/page-values.ts'
 import { issuerTexts } from '../../shared/texts/pages.ts'
-import { shortAddress } from '../../shared/wallet-address.ts'
+import { CodeField } from '../element/code-field.ts'
 import { describeDevice } from './device.ts'
 import { byId, element, fill, showOnly, withExact } from './dom.ts'
 import { openPage } from './open-page.ts'
+import { type Who, whoView } from './who.ts'
 
 /**
  * The page of the OpenID Connect issuer: consent, a code of a device, sign-out, or an ending. A script sends the
@@ -18,6 +19,8 @@ interface Ending {
   readonly text: string
   /** The part of the text that a translation of the page must not change. */
   readonly exact?: string
+  /** Whose account it is about. */
+  readonly who?: Who
   /** For the developers of an application that sent a wrong request. */
   readonly detail?: string
   readonly ways: readonly HTMLElement[]
@@ -68,9 +71,9 @@ function endingOf(content: Exclude<IssuerContent, { kind: 'consent' | 'logout' |
 }
 
 function showConsent(content: IssuerContent & { kind: 'consent' }): void {
-  const { client, host, documentHost, scopes, wallet, sessionId, signIn, device } = content
+  const { client, host, documentHost, scopes, scopeWords, wallet, sessionId, signIn, device } = content
   const section = byId('consent')
-  const { name } = client
+  const { name, policy, terms } = client
   const title = words.say(device === undefined ? 'issuer.title' : 'issuer.code.consent', { client: name })
   // Letters of any alphabet.
   fill(section, 'letter', /[\p{L}\p{N}]/u.exec(name)?.[0].toLocaleUpperCase(words.language))
@@ -89,13 +92,21 @@ function showConsent(content: IssuerContent & { kind: 'consent' }): void {
   const items = atResources.map((each) => {
     const [scope = '', resource = ''] = each.split(' ')
     // English on a page from right to left keeps its order.
-    const text = withExact(words.say('issuer.scope.at', { scope, resource }), [scope, resource])
+    const said = words.say('issuer.scope.at', { scope: scopeWords?.[each] ?? scope, resource })
+    const text = withExact(said, [scope, resource])
     return element('li', '', element('bdi', '', ...text))
   })
   list.lastElementChild?.before(...items)
+  const papers = [policy && paper('issuer.policy', policy), terms && paper('issuer.terms', terms)]
+  byId('papers').append(...papers.filter((each) => each !== undefined))
   open(section, title)
   const shown = { sessionId, scopes, code: device?.code }
   decideBy({ 'allow-button': { allow: true, ...shown }, 'decline-button': { allow: false, ...shown } })
+}
+
+/** A link to read before the decision, which stays open. */
+function paper(text: 'issuer.policy' | 'issuer.terms', href: string): HTMLElement {
+  return Object.assign(element('a', 'quiet', words.say(text)), { href, target: '_blank', rel: 'noopener noreferrer' })
 }
 
 /** The device, in place of where a redirect leads. */
@@ -106,18 +117,31 @@ function showDevice(section: HTMLElement, { code, ip, userAgent, sameNetwork }: 
   fill(section, 'ip', ip)
   const network = sameNetwork === undefined ? '' : words.say(sameNetwork ? 'issuer.code.near' : 'issuer.code.far')
   fill(section, 'network', network)
+  section.toggleAttribute('data-far', sameNetwork === false)
   for (const id of ['device', 'question']) byId(id).hidden = false
 }
 
 function showCodeForm(): void {
+  const [error, button] = [byId('code-error'), byId('code-button')]
+  const field = new CodeField({ describedBy: error.id, isOfDevice: true, onCode: (code) => void enter(code) })
+  field.label.textContent = words.say('issuer.code.label')
+  error.before(field.form)
   open(byId('device-code'), words.say('issuer.code.title'))
-  const input = byId<HTMLInputElement>('code-input')
-  const button = byId<HTMLButtonElement>('code-button')
-  input.focus()
-  byId('code-form').addEventListener('submit', (event) => {
-    event.preventDefault()
-    if (button.ariaBusy !== 'true') void answer({ code: input.value }, button)
-  })
+  field.focus()
+
+  async function enter(typed: string): Promise<void> {
+    field.isReadOnly = true
+    button.ariaBusy = 'true'
+    error.textContent = ''
+    const { redirectTo, code } = await send({ code: typed })
+    if (code === undefined) return location.replace(redirectTo)
+    field.isReadOnly = false
+    button.ariaBusy = 'false'
+    const isWrong = code === 'INVALID_REQUEST'
+    if (isWrong) field.empty(true)
+    error.textContent = isWrong ? words.say('issuer.code.wrong') : complaint(code)
+    field.focus()
+  }
 }
 
 function showLogout({ wallet, ticket }: IssuerContent & { kind: 'logout' }): void {
@@ -136,8 +160,9 @@ function notForAccount(content: IssuerContent & { kind: 'not-for-account' }): En
     words.say('issuer.back-to', { client: client.name }),
     () => void answer({ allow: false, sessionId, code }, back),
   )
-  const ways = [wayOn(words.say('issuer.other-wallet'), signIn), ...copyOf(wallet), back]
-  return { sign: 'no', title, text, detail: wallet, ways }
+  const ways = [...copyOf(wallet), wayOn(words.say('issuer.other-wallet'), signIn), back]
+  const [adapterId = '', address] = wallet.split(/:(.*)/s)
+  return { sign: 'no', title, text, who: { adapterId, address }, ways }
 }
 
 /** A sign-in with another device does not sign in a third one. */
@@ -148,26 +173,23 @@ function direct({ client, signIn }: IssuerContent & { kind: 'device-direct' }): 
 }
 
 /**
- * A button that copies the wallet's address, which the page shows too, for the operator. Browsers have the clipboard on
- * https and localhost only.
+ * A button that copies the wallet as the people file has it, for the operator. Browsers have the clipboard on https and
+ * localhost only.
  */
 function copyOf(wallet: string): readonly HTMLElement[] {
   if (!('clipboard' in navigator)) return []
   const copied = () => {
-    button.textContent = words.say('task.address-copied')
+    button.textContent = words.say('issuer.copied')
   }
   const button = wayOn(
-    words.say('task.copy-address'),
+    words.say('issuer.copy'),
     () => void navigator.clipboard.writeText(wallet).then(copied, () => {}),
   )
   return [button]
 }
 
-function showWallet(section: HTMLElement, { adapterId, address }: ShownWallet): void {
-  const kind = section.querySelector<HTMLElement>('.kind')
-  // Those that have no mark have a letter.
-  if (kind !== null) Object.assign(kind, { textContent: adapterId.slice(0, 1).toUpperCase() }).dataset.kind = adapterId
-  fill(section, 'wallet', shortAddress(address)).title = address
+function showWallet(section: HTMLElement, wallet: ShownWallet): void {
+  section.querySelector('[data-slot=wallet]')?.replaceWith(whoView(wallet, words))
 }
 
 function signedOut(): Ending {
@@ -177,12 +199,14 @@ function signedOut(): Ending {
   return { sign: 'yes', title, text: words.say('issuer.signed-out.text', { site }), ways }
 }
 
-function showEnding({ sign, title, text, exact = '', detail, ways }: Ending): void {
+function showEnding({ sign, title, text, exact = '', who, detail, ways }: Ending): void {
   const section = byId('ending')
   section.dataset.sign = sign
   fill(section, 'title', title)
   fill(section, 'text', text, exact)
   fill(section, 'detail', detail)
+  byId('who').hidden = who === undefined
+  if (who !== undefined) byId('who').replaceChildren(whoView(who, words))
   fill(section, 'place', words.join(location.host, words.time(Date.now())))
   for (const [index, way] of ways.entries()) way.className = `button wide ${index === 0 ? 'primary' : 'plain'}`
   byId('ways').replaceChildren(...ways)
@@ -218,9 +242,10 @@ function open(section: HTMLElement, title: string): void {
  * another page, or in a window that has just closed above this one, decides nothing.
  */
 function decideBy(inputs: Readonly<Record<string, object>>): void {
-  const buttons = Object.entries(inputs).map(([id, input]) => ({ button: byId<HTMLButtonElement>(id), input }))
+  const buttons = Object.entries(inputs).map(([id, input]) => ({ button: byId(id), input }))
+  // Not `disabled`, which would take the focus off a button each time that the window comes back.
   const enable = (isLive: boolean): void => {
-    for (const { button } of buttons) button.disabled = !isLive
+    for (const { button } of buttons) button.ariaDisabled = String(!isLive)
   }
   let timer: ReturnType<typeof setTimeout> | undefined
   const wait = (): void => {
@@ -233,6 +258,7 @@ function decideBy(inputs: Readonly<Record<string, object>>): void {
   wait()
   for (const { button, input } of buttons) {
     button.addEventListener('click', () => {
+      if (button.ariaDisabled === 'true') return
       isAnswered = true
       enable(false)
       void answer(input, button)
@@ -270,18 +296,14 @@ async function send(input: object): Promise<{ readonly redirectTo: string; reado
 
 /** Says why an answer did not arrive. An outdated answer is not sent again: the page is loaded anew. */
 function complain(code: string, again: () => void): void {
-  const isRefused = code === 'INVALID_REQUEST'
-  const isOld = isRefused && content.kind !== 'device-code'
-  if (isOld) retry = () => location.reload()
-  else retry = isRefused ? () => byId('code-input').focus() : again
+  const isOld = code === 'INVALID_REQUEST'
+  retry = isOld ? () => location.reload() : again
   fill(notice, 'notice', isOld ? words.say('issuer.old') : complaint(code))
   notice.hidden = false
 }
 
-/** Text for a refused device code, or for any other error. */
 function complaint(code: string): string {
-  if (code === 'NETWORK_MISMATCH') return words.say('issuer.code.elsewhere')
-  return code === 'INVALID_REQUEST' ? words.say('issuer.code.wrong') : words.notice(code)
+  return code === 'NETWORK_MISMATCH' ? words.say('issuer.code.elsewhere') : words.notice(code)
 }
 
 /** A decision on a code, which its device learns by itself. */

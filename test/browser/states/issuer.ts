@@ -13,9 +13,10 @@ const internet = await startInternet()
 async function asked(
   { serve, open }: StateParts,
   parameters: Record<string, string>,
-  metadata: typeof shop.metadata = shop.metadata,
+  metadata: typeof shop.metadata & { policy_uri?: string; tos_uri?: string } = shop.metadata,
 ): Promise<Page> {
-  const resources = [{ resource: 'https://orders.example', scopes: ['orders:read'] }]
+  const scopes = { 'orders:read': 'See your orders' }
+  const resources = [{ resource: 'https://orders.example', scopes }]
   const clients = fileWith({ clients: [{ metadata }], resources })
   const [url, page] = [await serve({ oidc: { clients, email: '{user_id}@users.example' } }), await open()]
   await signIn(page, url)
@@ -37,7 +38,7 @@ async function askedByDocument({ serve, open }: StateParts, redirectUri: string)
 /** Waits for a card whose buttons are live. */
 async function shown(page: Page): Promise<Page> {
   await page.locator('section.card:not(#shell)').filter({ visible: true }).waitFor()
-  await page.waitForFunction(() => document.querySelector('section:not([hidden]) button:disabled') === null)
+  await page.waitForFunction(() => document.querySelector('section:not([hidden]) [aria-disabled=true]') === null)
   return page
 }
 
@@ -58,8 +59,7 @@ async function typing({ serve, open }: StateParts) {
   const { userCode } = await askCode(url, { scope: 'openid profile wallet offline_access' }, terminalAt)
   await page.goto(`${url}/device`)
   const type = async (code: string) => {
-    await page.locator('#code-input').fill(code)
-    await page.locator('#code-button').click()
+    await page.locator('#return-code').fill(code)
   }
   return { url, page, userCode, type }
 }
@@ -162,11 +162,19 @@ export const issuerEndings: States = {
 export const issuerStates: States = {
   consent: async (parts) => await asked(parts, {}),
   'consent to all': async (parts) =>
-    await asked(parts, {
-      scope: 'openid profile wallet email groups offline_access orders:read',
-      resource: 'https://orders.example',
-      prompt: 'consent',
-    }),
+    await asked(
+      parts,
+      {
+        scope: 'openid profile wallet email groups offline_access orders:read',
+        resource: 'https://orders.example',
+        prompt: 'consent',
+      },
+      {
+        ...shop.metadata,
+        policy_uri: 'https://shop.example/privacy',
+        tos_uri: 'https://shop.example/terms',
+      },
+    ),
   'consent for an application on this device': async (parts) =>
     await asked(parts, { redirect_uri: 'http://127.0.0.1:4000/callback' }, onDevice),
   'consent for a client with a document, on this device': async (parts) => await askedByDocument(parts, loopback.used),

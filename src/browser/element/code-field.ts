@@ -1,35 +1,37 @@
 import { typedCode } from '../../shared/typed-code.ts'
 import { part } from '../client/custom-element.ts'
 
-/** Number of digits of a return code. */
-const length = 6
-
-/** Options of {@link DigitField}. */
-export interface DigitFieldOptions {
+/** Options of {@link CodeField}. */
+interface CodeFieldOptions {
   /** Id of the element that says what is wrong with the code. */
   readonly describedBy: string
-  /** Called with the code at its last digit, and each time that it is submitted. */
+  /** Whether it takes the eight letters that a device shows, in place of a return code's six digits. */
+  readonly isOfDevice?: boolean
+  /** Called with the code at its last character, and each time that it is submitted. */
   readonly onCode: (code: string) => void
 }
 
 /**
- * A field for a return code: one input, which people paste into and browsers fill in, below six boxes that show its
- * digits.
+ * A field for a code: one input, which people paste into and browsers fill in, below boxes that show its characters.
  */
-export class DigitField {
+export class CodeField {
   readonly form = part('form', 'return-code')
   readonly label = part('label', 'return-code-label')
   readonly #field = part('input', 'return-code-field')
-  readonly #boxes = Array.from({ length }, () => part('span', 'return-code-digit'))
+  readonly #boxes: readonly HTMLElement[]
   readonly #onCode: (code: string) => void
 
-  constructor({ describedBy, onCode }: DigitFieldOptions) {
+  constructor({ describedBy, isOfDevice = false, onCode }: CodeFieldOptions) {
+    const length = isOfDevice ? 8 : 6
+    this.#boxes = Array.from({ length }, () => part('span', 'return-code-digit'))
     this.#onCode = onCode
     const field = this.#field
     this.form.id = 'form'
     field.id = 'return-code'
-    field.inputMode = 'numeric'
-    field.autocomplete = 'one-time-code'
+    field.inputMode = isOfDevice ? 'text' : 'numeric'
+    field.autocomplete = isOfDevice ? 'off' : 'one-time-code'
+    field.autocapitalize = 'characters'
+    field.spellcheck = false
     field.setAttribute('aria-describedby', describedBy)
     this.label.htmlFor = field.id
     const boxes = document.createElement('div')
@@ -44,7 +46,8 @@ export class DigitField {
     })
     field.addEventListener('input', () => {
       // Codes are pasted with words around them, spoken in groups, and typed in the digits of the keyboard's script.
-      field.value = typedCode(field.value).replace(/\D/g, '').slice(0, length)
+      const typed = typedCode(field.value).toUpperCase()
+      field.value = (isOfDevice ? typed : typed.replace(/\D/g, '')).slice(0, length)
       field.ariaInvalid = null
       this.#show()
       this.#submit()
@@ -70,14 +73,14 @@ export class DigitField {
 
   #submit(): void {
     const { value, readOnly } = this.#field
-    if (value.length === length && !readOnly) this.#onCode(value)
+    if (value.length === this.#boxes.length && !readOnly) this.#onCode(value)
   }
 
   #show(): void {
     const { value } = this.#field
     for (const [index, box] of this.#boxes.entries()) {
       box.textContent = value[index] ?? ''
-      box.classList.toggle('next', index === Math.min(value.length, length - 1))
+      box.classList.toggle('next', index === Math.min(value.length, this.#boxes.length - 1))
     }
   }
 }
