@@ -336,6 +336,14 @@ describe('the public address', () => {
     expectOneProblem(report, 'public url', /cannot be reached from here: .*ECONNREFUSED/, /Start the proxy/)
   })
 
+  test.each(['http', 'https'])('has a name without an address, by %s', async (scheme) => {
+    const report = await doctor({
+      COUNTERSIGN_PUBLIC_URL: `${scheme}://auth.exmaple.invalid`,
+      COUNTERSIGN_SECRET: secret,
+    })
+    expectOneProblem(report, 'public url', /^auth\.exmaple\.invalid has no address in the DNS$/, /Check the spelling/)
+  })
+
   test('leads to a service with another base path', async () => {
     const port = await freePort()
     await startService({ port, host: 'localhost', basePath: '/auth' })

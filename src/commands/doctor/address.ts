@@ -56,6 +56,10 @@ async function checkAddress(setup: Setup, url: string): Promise<Finding> {
         `Let the proxy pass requests on to ${setup.localUrl ?? 'the port of the service'}.`,
       )
     case 'no answer': {
+      if (look.error.code === 'ENOTFOUND') {
+        const fix = `Check the spelling of ${setting}, or give the name an address.`
+        return problem(`${new URL(url).hostname} has no address in the DNS`, fix)
+      }
       const why = `${url} cannot be reached from here: ${look.error.message}`
       if (!runsHere) return skipped(`${why}; start the service and run doctor again`)
       return problem(why, `Start the proxy, let this machine's name service know its name, or correct ${setting}.`)
