@@ -29,6 +29,26 @@ export function counted(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`
 }
 
+/** Most columns of a line of help. */
+const helpColumns = 78
+
+/** Names with what is said of each, as lines of help: beside the names, which have `width` columns, in words that fit. */
+export function helpRows(rows: readonly (readonly [name: string, about: string])[], width: number): string {
+  const lines = rows.flatMap(([name, about]) => {
+    const parts: string[] = []
+    for (const word of about.split(' ')) {
+      const line = parts.at(-1)
+      const fits = line !== undefined && width + 4 + line.length + word.length < helpColumns
+      if (fits) parts[parts.length - 1] = `${line} ${word}`
+      else parts.push(word)
+    }
+    // A name that is wider has a line of its own.
+    const beside = name.length > width ? ['', ...parts] : parts
+    return beside.map((part, index) => `  ${(index === 0 ? name : '').padEnd(width)}  ${part}`.trimEnd())
+  })
+  return lines.join('\n')
+}
+
 /** Options of a command by name. A `boolean` takes no value; `multiple` may stand several times. */
 type OptionTable = Readonly<
   Record<string, { readonly type: 'boolean' | 'string'; readonly short?: string; readonly multiple?: true }>

@@ -1,5 +1,5 @@
 import { commit, version } from '../base/version.ts'
-import { readCommandLine, SettingsError, type Streams, UsageError, usageHint } from './command-line.ts'
+import { helpRows, readCommandLine, SettingsError, type Streams, UsageError, usageHint } from './command-line.ts'
 
 /** A command that is named by the first argument, such as `verify`. */
 interface Subcommand {
@@ -42,31 +42,41 @@ const subcommands: readonly Subcommand[] = [
   },
 ]
 
-const helpText = `Countersign ${version}: wallet sign-in and cross-device approval
+/** The options of the service. */
+const optionRows = [
+  ['--port PORT', 'port to listen on; 0 picks a free one (variable PORT, default 8080)'],
+  ['--host HOST', 'host name or address to listen on (variable HOST, default localhost)'],
+  [
+    '--store STORE',
+    'where state is kept, such as sqlite:./countersign.db or redis://localhost:6379 (variable COUNTERSIGN_STORE); ' +
+      'set the variable instead if it has a password: other users of the machine can see arguments',
+  ],
+  [
+    '--lan',
+    'for trying it out with a phone: listens on all interfaces, makes the address of this machine in the local ' +
+      'network the address of the service if COUNTERSIGN_PUBLIC_URL is not set, and offers the demo wallet',
+  ],
+  ['--version', 'prints the version, and the commit that it was built from'],
+  ['--help, -h', 'shows this text'],
+] as const
 
-Usage: countersign [options]              starts the service; in a checkout: npm start -- [options]
+const helpText = `To begin, run countersign (in a checkout: npm start) and open its address.
+
+Countersign ${version}: wallet sign-in and cross-device approval
+
+Usage: countersign [options]              starts the service
        countersign COMMAND [arguments]    runs another command
 
 Options:
-  --port PORT    port to listen on; 0 picks a free one (variable PORT, default 8080)
-  --host HOST    host name or address to listen on (variable HOST, default localhost)
-  --store STORE  where state is kept, such as sqlite:./countersign.db or redis://localhost:6379
-                 (variable COUNTERSIGN_STORE); set the variable instead if it has a password: other users of
-                 the machine can see arguments
-  --lan          for trying it out with a phone: listens on all interfaces, makes the address of this machine
-                 in the local network the address of the service if COUNTERSIGN_PUBLIC_URL is not set, and
-                 offers the demo wallet
-  --version      prints the version, and the commit that it was built from
-  --help, -h     shows this text
+${helpRows(optionRows, 13)}
 
 Commands:
-${subcommands.map(({ name, about }) => `  ${name.padEnd(13)}  ${about}`).join('\n')}
-  help COMMAND   shows the help of a command
+${helpRows([...subcommands.map(({ name, about }) => [name, about] as const), ['help COMMAND', 'shows the help of a command']], 13)}
 
-All settings are environment variables, such as COUNTERSIGN_PUBLIC_URL and COUNTERSIGN_SECRET;
-docs/settings.md lists them. Options take precedence over them. LOG_LEVEL is debug, info (the
-default), warn or error. The exit code is 2 for wrong usage, 78 for wrong settings, and 1 for other
-failures.
+All settings are environment variables, such as COUNTERSIGN_PUBLIC_URL and
+COUNTERSIGN_SECRET; docs/settings.md lists them. Options take precedence over
+them. LOG_LEVEL is debug, info (the default), warn or error. The exit code is
+2 for wrong usage, 78 for wrong settings, and 1 for other failures.
 `
 
 /** EX_CONFIG of BSD's sysexits.h. */

@@ -375,6 +375,7 @@ test('the help names every command and option', async () => {
   expect(code).toBe(0)
   for (const { name, takes } of adminCommands) expect(stdout).toContain(`  ${[name, ...takes].join(' ')} `)
   for (const name of ['--store', '--json', '--yes', '--help']) expect(stdout).toContain(`  ${name}`)
+  expect(stdout.split('\n').filter((line) => line.length > 78)).toEqual([])
 })
 
 describe('the usage is wrong', () => {

@@ -23,6 +23,8 @@ test('the help names every argument and command, and the variables and defaults 
     expect(stdout).toContain(String(row.default))
   }
   expect(await run(['help'])).toEqual({ code, stdout, stderr })
+  expect(stdout).toMatch(/^To begin, run countersign /)
+  expect(stdout.split('\n').filter((line) => line.length > 78)).toEqual([])
 })
 
 test('help and the name of a command show the help of that command', async () => {

@@ -19,6 +19,7 @@ import type { Store } from '../../store/store.ts'
 import {
   type Arguments,
   counted,
+  helpRows,
   oneLine,
   readArguments,
   type Streams,
@@ -243,31 +244,44 @@ export const adminCommands: readonly (Command | StoresCommand)[] = [
   },
 ]
 
-const helpText = `Usage: countersign admin COMMAND [arguments] [options]
+const optionRows = [
+  [
+    '--store STORE',
+    'the store, such as sqlite:./countersign.db, in place of COUNTERSIGN_STORE; set the variable if it has a password',
+  ],
+  ['--limit N', 'most users of a list, 1 to 1000; default 100'],
+  ['--after CURSOR', 'shows the users behind those of the list that ended with this cursor'],
+  ['--keep-sessions', 'keeps sessions after a restore, those included that were ended since the copy was made'],
+  ['--add', 'lets import give wallets to users who exist, and says which they had'],
+  ['--from STORE', 'what copy reads, in place of COUNTERSIGN_STORE; @FILE has the address in a file'],
+  ['--to STORE', 'what copy fills, which must be empty'],
+  ['--secret-file FILE', 'is made by copy, with the secret that an embedded store keeps'],
+  ['--again', 'begins a copy anew that broke off'],
+  ['--undo', 'lets services start again on a store that was copied'],
+  ['--json', 'prints JSON; times are epoch milliseconds'],
+  ['--yes', 'deletes without asking'],
+  ['--help, -h', 'shows this text'],
+] as const
 
-Works on the store of the service, beside running services. The settings of the service say where
-that is: COUNTERSIGN_STORE, COUNTERSIGN_KEY_PREFIX and COUNTERSIGN_REDIS_TLS_*. No secret is needed.
-The exit code is 0 if it is done, 1 if it could not be done, and 2 for wrong usage. docs/admin.md
-says what each command does.
+const helpText = `Begin with: countersign admin find WALLET, which shows the user of a wallet.
 
-${adminCommands.map((command) => `  ${usageOf(command).padEnd(30)}  ${command.about}`).join('\n')}
+Usage: countersign admin COMMAND [arguments] [options]
 
-WALLET is an address, or a public key in hex, alone or behind the id of its adapter: nimiq:NQ…, ethereum:0x…
+Works on the store of the service, beside running services. The settings of
+the service say where that is: COUNTERSIGN_STORE, COUNTERSIGN_KEY_PREFIX and
+COUNTERSIGN_REDIS_TLS_*. No secret is needed. The exit code is 0 if it is
+done, 1 if it could not be done, and 2 for wrong usage. docs/admin.md says
+what each command does.
 
-  --store STORE  the store, such as sqlite:./countersign.db, in place of COUNTERSIGN_STORE; set the
-                 variable if it has a password
-  --limit N      most users of a list, 1 to 1000; default 100
-  --after CURSOR shows the users behind those of the list that ended with this cursor
-  --keep-sessions  keeps sessions after a restore, those included that were ended since the copy was made
-  --add          lets import give wallets to users who exist, and says which they had
-  --from STORE   what copy reads, in place of COUNTERSIGN_STORE; @FILE has the address in a file
-  --to STORE     what copy fills, which must be empty
-  --secret-file FILE  is made by copy, with the secret that an embedded store keeps
-  --again        begins a copy anew that broke off
-  --undo         lets services start again on a store that was copied
-  --json         prints JSON; times are epoch milliseconds
-  --yes          deletes without asking
-  --help, -h     shows this text
+${helpRows(
+  adminCommands.map((command) => [usageOf(command), command.about] as const),
+  30,
+)}
+
+WALLET is an address, or a public key in hex, alone or behind the id of its
+adapter: nimiq:NQ…, ethereum:0x…
+
+${helpRows(optionRows, 18)}
 `
 
 /** Options of single commands. */
