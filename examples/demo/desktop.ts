@@ -9,9 +9,9 @@ import {
   OrderStatus,
   OrderStatusSchema,
 } from '../../gen/client/countersign/v1/order_service_pb.ts'
-import { indented, say, short } from './print.ts'
+import { done, indented, short } from './print.ts'
 
-const [url, kind] = process.argv.slice(2) as [string, 'login' | 'sign']
+const [url, kind, shows] = process.argv.slice(2) as [string, 'login' | 'sign', 'code' | undefined]
 const orders = createClient(OrderService, createGrpcTransport({ baseUrl: url }))
 
 const order = await orders.startOrder(
@@ -24,35 +24,31 @@ const order = await orders.startOrder(
         payload: JSON.stringify({ order: 1042, items: { tulips: 3 }, delivery: 'Friday' }),
       },
 )
-say(`StartOrder: the order ${order.orderId}, kind ${kind}. Its claim URL, for the phone to scan:`)
-indented(renderUnicodeCompact(order.claimUrl))
-indented(order.claimUrl)
-if (order.confirmationCode !== '') {
-  say(`the desktop shows the code ${order.confirmationCode}, for the user to compare with the phone`)
-}
+const compared = order.confirmationCode === '' ? '' : `, and ${order.confirmationCode} to compare`
+done(`computer: StartOrder; it shows a code to scan${compared}`)
+if (shows === 'code') indented(renderUnicodeCompact(order.claimUrl, { ecc: 'L', border: 1 }))
 // The parent hands the claim URL to the phone, in place of the camera, and the return code back, in place of the user.
 const typed: Promise<{ returnCode: string }[]> = once(process, 'message')
 process.send?.({ claimUrl: order.claimUrl })
 
 const holder = { orderId: order.orderId, desktopToken: order.desktopToken }
+const seen: (string | undefined)[] = []
 for await (const event of orders.watchOrder(holder)) {
   if (event.heartbeat) continue
-  say(`event ${event.sequence}: ${OrderStatusSchema.value[event.status]?.localName.toLowerCase()}`)
+  seen.push(OrderStatusSchema.value[event.status]?.localName.toLowerCase())
   if (event.status !== OrderStatus.APPROVED) continue
   let returnCode: string | undefined
   if (event.returnCodeRequired) {
     returnCode = (await typed)[0]?.returnCode
-    say(`the user types the code of the phone: ${returnCode}`)
+    done(`computer: its user enters ${returnCode}`)
   }
   const result = await orders.finalizeOrder({ ...holder, ...(returnCode === undefined ? {} : { returnCode }) })
   if (result.proofArtifact === undefined) {
-    say(`FinalizeOrder: a session for ${result.session?.address}, token ${short(result.token ?? '')}`)
-    say(`               the desktop goes to ${result.redirectTo}`)
+    done(`computer: FinalizeOrder; signed in as ${result.session?.address}, goes to ${result.redirectTo}`)
   } else {
-    const { publicKeyHex, signatureHex, message, payload } = result.proofArtifact
-    say('FinalizeOrder: a proof artifact, which anyone can check offline:')
-    indented(`publicKeyHex  ${publicKeyHex}\nsignatureHex  ${short(signatureHex)}\npayload       ${payload}\nmessage`)
-    indented(message.replaceAll(/^/gm, '  '))
+    const { signatureHex, payload } = result.proofArtifact
+    done(`computer: FinalizeOrder; a proof that anyone can check offline: ${short(signatureHex)} of ${payload}`)
   }
 }
+done(`computer: saw ${seen.join(', ')}`)
 process.disconnect?.()

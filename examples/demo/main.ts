@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { createCountersign } from '../../src/index.ts'
 import { signInDirectly } from './direct.ts'
-import { say, step } from './print.ts'
+import { title } from './print.ts'
 import { makeWallet } from './wallet.ts'
 
 const options = { store: 'sqlite::memory:', port: 0, appName: 'Tulip Shop' } as const
@@ -14,22 +14,15 @@ try {
   await service.listen()
   await withReturnCodes.listen()
   const url = service.publicUrl
-  step('Countersign signs people in with a wallet signature')
-  say(`a server on an embedded store listens at ${url}`)
-  const wallet = makeWallet()
-  say(`a fresh Nimiq wallet has the address ${wallet.address}`)
-
-  await signInDirectly(url, wallet)
-
-  step('The wallet is on the phone: a desktop starts a login order, the phone approves it')
-  await runOrder(url, 'login')
-  step('The same for a signature: the desktop gets a proof artifact in place of a session')
+  title(`A wallet signs in on its own device, at ${url}`)
+  await signInDirectly(url, makeWallet())
+  title('A phone signs a computer in')
+  await runOrder(url, 'login', 'code')
+  title('A phone signs for a computer')
   await runOrder(url, 'sign')
-
-  step('A login order on a server with confirmationCode=return: the code goes from the phone to the desktop')
+  title('A phone signs a computer in, with a code to enter (confirmationCode=return)')
   await runOrder(withReturnCodes.publicUrl, 'login')
-
-  step('Done. npm start runs the server; docs/protocol.md has the calls.')
+  title('Now with your own browser: npm start, then open http://localhost:8080')
 } finally {
   await service.close(1000)
   await withReturnCodes.close(1000)
@@ -38,8 +31,8 @@ try {
 /**
  * Desktop and phone as two processes. What a QR code and the user carry from one to the other goes through this one.
  */
-async function runOrder(url: string, kind: 'login' | 'sign'): Promise<void> {
-  const desktop = start('desktop', [url, kind])
+async function runOrder(url: string, kind: 'login' | 'sign', ...shows: readonly 'code'[]): Promise<void> {
+  const desktop = start('desktop', [url, kind, ...shows])
   const [{ claimUrl }] = (await once(desktop, 'message')) as [{ claimUrl: string }]
   const phone = start('phone', [url, claimUrl])
   phone.on('message', (shown: { returnCode: string }) => desktop.send(shown))
@@ -49,7 +42,7 @@ async function runOrder(url: string, kind: 'login' | 'sign'): Promise<void> {
 function start(role: 'desktop' | 'phone', args: string[]): ChildProcess {
   const child = fork(new URL(`./${role}.ts`, import.meta.url), args, { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] })
   if (child.stdout !== null) {
-    createInterface(child.stdout).on('line', (line) => process.stdout.write(`${role.padStart(9)} │${line}\n`))
+    createInterface(child.stdout).on('line', (line) => process.stdout.write(`${line}\n`))
   }
   return child
 }

@@ -2,7 +2,7 @@
 import { createClient } from '@connectrpc/connect'
 import { createConnectTransport } from '@connectrpc/connect-node'
 import { OrderService } from '../../gen/client/countersign/v1/order_service_pb.ts'
-import { say } from './print.ts'
+import { done } from './print.ts'
 import { makeWallet } from './wallet.ts'
 
 const [url, claimUrl] = process.argv.slice(2) as [string, string]
@@ -13,16 +13,12 @@ const claimToken = new URLSearchParams(hash.slice(1)).get('token') as string
 const wallet = makeWallet()
 
 const { challengeToken } = await orders.claimOrder({ orderId, claimToken })
-say('ClaimOrder: this phone was first, and holds the order now')
 const challenge = await orders.getOrderChallenge({ orderId, challengeToken })
-say(`GetOrderChallenge: "${challenge.displayTitle}", asked by ${challenge.requester?.origin}`)
-if (challenge.confirmationCode !== undefined) {
-  say(`the phone shows the code ${challenge.confirmationCode}; it is the same, so its user approves`)
-}
+const same = challenge.confirmationCode === undefined ? '' : `, with the same ${challenge.confirmationCode}`
+done(`phone: ClaimOrder; it shows "${challenge.displayTitle}" of ${challenge.requester?.origin}${same}`)
 const proof = { publicKeyHex: wallet.publicKeyHex, signatureHex: wallet.sign(challenge.message) }
 const { returnCode } = await orders.approveOrder({ orderId, challengeToken, proof })
-say(`ApproveOrder: the wallet ${wallet.address} has signed`)
+done(`phone: ApproveOrder; its wallet has signed${returnCode === undefined ? '' : `, and it shows ${returnCode}`}`)
 if (returnCode !== undefined) {
-  say(`the phone shows the code ${returnCode}, to be typed at ${challenge.requester?.origin} and nowhere else`)
   process.send?.({ returnCode })
 }

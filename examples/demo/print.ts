@@ -2,19 +2,19 @@ const bold = process.stdout.isTTY
   ? (text: string): string => `\u001b[1m${text}\u001b[0m`
   : (text: string): string => text
 
-/** Announces a step. */
-export function step(title: string): void {
-  process.stdout.write(`\n${bold(title)}\n`)
+/** Announces what the next steps show. */
+export function title(text: string): void {
+  process.stdout.write(`\n${bold(text)}\n`)
 }
 
-/** Tells what happens. */
-export function say(text: string): void {
-  process.stdout.write(`  ${text}\n`)
+/** A step that is done. */
+export function done(text: string): void {
+  process.stdout.write(`  ✓ ${text}\n`)
 }
 
 /** Shows a text of several lines. */
 export function indented(text: string): void {
-  process.stdout.write(`${text.replaceAll(/^/gm, '      ')}\n`)
+  process.stdout.write(`${text.replaceAll(/^/gm, '    ')}\n`)
 }
 
 /** The beginning of a long value: enough to tell two apart. */
