@@ -107,8 +107,16 @@ describe.skipIf(!hasBrowser)('a new user', { timeout: 60_000 }, () => {
     const { url } = await startService()
     const { page } = await open()
     await page.goto(url)
-    await signCard(page).getByRole('button', { name: 'Ask the phone' }).click()
-    await signCard(page).getByText(thisComputerOnly).waitFor()
+    const [signing, asking] = [signInCard(page), signCard(page)]
+    await signing.waitFor()
+    // What works at once comes first, in the window, with the whole width; the other says what it needs.
+    const [first, second] = await Promise.all([signing.boundingBox(), asking.boundingBox()])
+    expect([first?.x, first?.width]).toEqual([second?.x, second?.width])
+    const button = await signing.getByRole('button').first().boundingBox()
+    expect(button?.y).toBeLessThan(600)
+    await asking.getByText('To try it with a phone, start with npm start -- --lan').waitFor()
+    await asking.getByRole('button', { name: 'Ask the phone' }).click()
+    await asking.getByText(thisComputerOnly).waitFor()
   })
 
   test('on a phone gets a code for another device on request, and can open its link on the phone itself', async () => {

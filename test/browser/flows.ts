@@ -105,7 +105,7 @@ export async function codeOnPhone(page: Page): Promise<string> {
 export async function expectSignedIn(desktop: Page, address?: string): Promise<void> {
   const session = desktop.getByRole('region', { name: 'You’re signed in', exact: true })
   await session.waitFor()
-  if (address !== undefined) expect(await session.textContent()).toContain(address)
+  if (address !== undefined) expect(await session.locator('.who bdi').getAttribute('title')).toBe(address)
 }
 
 /** The address of the wallet that the phone is about to sign with. */

@@ -53,7 +53,8 @@ interface OrderToShow {
 /** Shows an order and notes on its code in a place of the page. An order that was there is cancelled. */
 function showOrder(place: HTMLElement, { client, words, order }: OrderToShow): CountersignSignIn {
   const element = new CountersignSignIn()
-  const notes = new ClaimNotes(words, lanCommand)
+  // The card says by itself how phones reach it.
+  const notes = new ClaimNotes(words)
   const isPhone = isSmallTouchScreen()
   element.client = client
   element.startOrder = async ({ signal }) => {

@@ -1,8 +1,9 @@
 import { createConnectTransport } from '@connectrpc/connect-web'
-import { builtInAdapters, isBuiltIn } from '../../shared/adapters.ts'
+import { isLoopbackHost } from '../../shared/origin.ts'
 import { demoTexts } from '../../shared/texts/pages.ts'
 import { CountersignClientError, createCountersignClient, type Session } from '../client/connect.ts'
 import { isPhone } from '../client/page.ts'
+import { howToReach } from './claim-notes.ts'
 import { lanCommand, prepareSignOrders } from './demo-sign.ts'
 import { byId, fill } from './dom.ts'
 import { openPage } from './open-page.ts'
@@ -10,6 +11,7 @@ import { clearUnavailableWallet } from './page-wallet.ts'
 import { SessionLists } from './session-lists.ts'
 import { SignInWays } from './sign-in-ways.ts'
 import { Tasks } from './tasks.ts'
+import { whoView } from './who.ts'
 
 /** The demo page: the ways to sign in, the session, and a signature order. The session is in the cookie only. */
 
@@ -47,6 +49,10 @@ accountLink.href = values.accountPath
 accountLink.hidden = values.accountPath === ''
 // With start keys, only a backend starts orders of other kinds.
 for (const id of ['sign-section', 'intro-text']) byId(id).hidden = !values.startsOrders
+if (isLoopbackHost(location.hostname) && !isPhone()) {
+  byId('lan-note').replaceChildren(...howToReach(lanCommand, words))
+  byId('lan-note').hidden = false
+}
 clearUnavailableWallet(values)
 prepareSignOrders(client, words)
 showCodeButton.addEventListener('click', () => {
@@ -106,14 +112,11 @@ function showEnded(): void {
 
 async function showSignedIn(session: Session): Promise<void> {
   own = session
-  const { adapterId, createdAt, expiresAt, orderId } = session
-  const since = { time: words.moment(createdAt) }
+  const since = { time: words.moment(session.createdAt) }
   ways.close()
-  fill(views.in, 'address', session.address)
-  fill(views.in, 'adapter', isBuiltIn(adapterId) ? builtInAdapters[adapterId].name : adapterId)
-  fill(views.in, 'user', session.userId)
-  fill(views.in, 'since', words.say(orderId === undefined ? 'demo.session.device' : 'demo.session.phone', since))
-  fill(views.in, 'until', words.say('demo.session.while-used', { time: words.moment(expiresAt) }))
+  byId('who').replaceChildren(whoView(session, words))
+  const how = session.orderId === undefined ? 'demo.session.device' : 'demo.session.phone'
+  fill(views.in, 'since', words.say(how, since))
   byId('ended').hidden = true
   views.out.hidden = true
   views.in.hidden = false

@@ -4,7 +4,6 @@ export const demo = {
   'demo.text': 'Two things to try. Each works the same way in your own application.',
   'demo.ended':
     'You’re signed out: this session was ended on the phone that approved it, or from another session of yours.',
-  'demo.wallet': 'Wallet',
   'demo.phone.button': 'Show the code',
   'demo.phone.created.here': 'Open the request on this phone.',
   'demo.sign.title': 'Request a signature',
@@ -25,12 +24,8 @@ export const demo = {
   'demo.proof.key': 'Public key',
   'demo.proof.signature': 'Signature',
   'demo.proof.payload': 'Content',
-  'demo.session.user': 'User',
-  'demo.session.since': 'Signed in',
-  'demo.session.until': 'Valid until',
-  'demo.session.phone': '{time}, with a phone',
-  'demo.session.device': '{time}, on this device',
-  'demo.session.while-used': '{time}, or later if you keep using it',
+  'demo.session.phone': 'Signed in {time}, with a phone.',
+  'demo.session.device': 'Signed in {time}, on this device.',
   'demo.session.text':
     'The session is in a cookie that scripts can’t read. If you reload the page, you’re still signed in.',
   'demo.footer':

@@ -5,7 +5,6 @@ export const demo: Readonly<Record<keyof typeof english, string>> = {
   'demo.text': 'Zwei Dinge zum Ausprobieren. Jedes geht in deiner eigenen Anwendung genauso.',
   'demo.ended':
     'Du bist abgemeldet: Diese Sitzung wurde auf dem Handy beendet, das sie bestätigt hat, oder von einer anderen deiner Sitzungen aus.',
-  'demo.wallet': 'Deine Wallet',
   'demo.phone.button': 'Code anzeigen',
   'demo.phone.created.here': 'Öffne die Anfrage auf diesem Handy.',
   'demo.sign.title': 'Eine Signatur anfordern',
@@ -26,12 +25,8 @@ export const demo: Readonly<Record<keyof typeof english, string>> = {
   'demo.proof.key': 'Öffentlicher Schlüssel',
   'demo.proof.signature': 'Signatur',
   'demo.proof.payload': 'Inhalt',
-  'demo.session.user': 'Nutzer',
-  'demo.session.since': 'Angemeldet',
-  'demo.session.until': 'Gültig bis',
-  'demo.session.phone': '{time}, mit einem Handy',
-  'demo.session.device': '{time}, auf diesem Gerät',
-  'demo.session.while-used': '{time}, oder länger, solange du sie verwendest',
+  'demo.session.phone': 'Angemeldet {time}, mit einem Handy.',
+  'demo.session.device': 'Angemeldet {time}, auf diesem Gerät.',
   'demo.session.text':
     'Die Sitzung steht in einem Cookie, das Skripte nicht lesen können. Lädst du die Seite neu, bist du noch angemeldet.',
   'demo.footer':
