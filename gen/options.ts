@@ -118,6 +118,11 @@ export interface PageOptions {
    */
   logoUrl?: string
   /**
+   * Whether the logo has the name in it, which then does not stand beside it. Default: off. Variable:
+   * COUNTERSIGN_LOGO_HAS_NAME.
+   */
+  logoHasName?: boolean
+  /**
    * Colour of buttons and accents on the pages, such as `#1f6feb`. Default: Countersign's own. Variable:
    * COUNTERSIGN_ACCENT_COLOR.
    */

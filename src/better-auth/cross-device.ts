@@ -94,7 +94,7 @@ export interface CrossDeviceOptions
    * Whether the plugin serves its approval page, at `/cross-device/claim/{orderId}` under Better Auth's base path; or
    * the options of that page. Default true.
    */
-  pages?: boolean | Pick<PageOptions, 'logoUrl' | 'accentColor' | 'textsFile'>
+  pages?: boolean | Pick<PageOptions, 'logoUrl' | 'logoHasName' | 'accentColor' | 'textsFile'>
   /**
    * Opened store of Countersign (see `openStore`) that keeps the orders and the known computers. With it, changes reach
    * watchers on other instances at once. Its keys begin with `keyPrefix`, unless that is countersign. The plugin does
@@ -327,8 +327,8 @@ function withoutTickets(rateLimit: AuthContext['rateLimit']): AuthContext['rateL
   return { ...rateLimit, customRules: { [`${continuePath}/*`]: false, ...rateLimit.customRules } }
 }
 
-function pageLookOf({ adapterIds, pages: { logoUrl, accentColor, textsFile } }: WalletSettings): PageLook {
-  return { adapterIds: [...adapterIds], logoUrl, accentColor, texts: readPageTexts(textsFile) }
+function pageLookOf({ adapterIds, pages: { logoUrl, logoHasName, accentColor, textsFile } }: WalletSettings): PageLook {
+  return { adapterIds: [...adapterIds], logoUrl, logoHasName, accentColor, texts: readPageTexts(textsFile) }
 }
 
 /** The page, unless it is off. */

@@ -26,7 +26,7 @@ export function ownHandOverUrl({ context }: GenericEndpointContext, ticket: stri
 }
 
 /** What of the page's values the plugin's options decide: the accepted adapters, and how the page looks and speaks. */
-export type PageLook = Pick<WalletValues, 'adapterIds' | 'logoUrl' | 'accentColor' | 'texts'>
+export type PageLook = Pick<WalletValues, 'adapterIds' | 'logoUrl' | 'logoHasName' | 'accentColor' | 'texts'>
 
 /**
  * Serves the approval page under Better Auth's base path, with the headers that it has in the service. Opening it reads

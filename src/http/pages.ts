@@ -46,6 +46,7 @@ export interface PageSettings {
   readonly pages: {
     readonly served: boolean
     readonly logoUrl: string | undefined
+    readonly logoHasName?: boolean | undefined
     readonly accentColor: string | undefined
     readonly textsFile: string | undefined
     readonly walletHelp: boolean
@@ -103,8 +104,8 @@ export function createPages(settings: PageSettings, log: Logger, parts: PagePart
   if (!settings.pages.served) return { find: () => undefined, answerUnknown() {}, refusal: undefined, places: [] }
   if (files === undefined) log.warn(notBuilt.trim())
   const { appName, basePath, endpointPrefix, adapterIds, demoWallet, startsOrders, keepsUsers } = settings
-  const { logoUrl, accentColor, textsFile, walletHelp } = settings.pages
-  const common = { appName, basePath, logoUrl, accentColor, texts: readPageTexts(textsFile) }
+  const { logoUrl, logoHasName, accentColor, textsFile, walletHelp } = settings.pages
+  const common = { appName, basePath, logoUrl, logoHasName, accentColor, texts: readPageTexts(textsFile) }
   const ofWallets = { ...common, adapterIds, demoWallet }
   const paths = {
     accountPath: keepsUsers ? basePath + accountPath : '',

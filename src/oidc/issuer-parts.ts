@@ -18,6 +18,7 @@ export interface IssuerSettings {
   readonly basePath: string
   readonly pages: {
     readonly logoUrl?: string | undefined
+    readonly logoHasName?: boolean | undefined
     readonly accentColor?: string | undefined
     readonly textsFile?: string | undefined
   }

@@ -18,12 +18,12 @@ export type ShowPage = (status: number, content: IssuerContent) => LibraryAnswer
 /** Makes the issuer's page of the built pages; without them, the answer says so. */
 export function issuerPage(settings: IssuerSettings, files: PageFiles | undefined): ShowPage {
   const { appName, basePath, pages, resolveLogin } = settings
-  const { logoUrl, accentColor, textsFile } = pages
+  const { logoUrl, logoHasName, accentColor, textsFile } = pages
   const signIn = basePath + signInPath
   // Users of the application's own have no account page.
   const account = resolveLogin === undefined ? basePath + accountPath : signIn
   const texts = issuerTextsIn(readPageTexts(textsFile))
-  const looks = { appName, basePath, accountPath: account, logoUrl, accentColor, texts }
+  const looks = { appName, basePath, accountPath: account, logoUrl, logoHasName, accentColor, texts }
   // The assets are those of the sign-in page.
   const page = files?.answerPage('issuer', looks, signIn)
   return (status, content) => {

@@ -9,6 +9,8 @@ export interface CommonValues {
   readonly basePath: string
   /** Address of the operator's logo. Default: none. */
   readonly logoUrl?: string | undefined
+  /** Whether the logo has the application's name in it. Default: no. */
+  readonly logoHasName?: boolean | undefined
   /** The operator's accent colour, such as #1f6feb. Default: the page's own. */
   readonly accentColor?: string | undefined
   /** The operator's texts. Default: none. */

@@ -404,6 +404,7 @@ describe.skipIf(!hasBrowser)('on the sign-in page,', () => {
     await page.goto(host.signInUrl('/welcome'))
     await codeOf(page).waitFor()
     await page.locator('img.logo').waitFor()
+    expect((await page.locator('.brand bdi').boundingBox())?.width).toBeGreaterThan(20)
     const button = page.getByRole('button', { name: 'wallet on this device' })
     const [red, green, blue] = (await button.evaluate((one) => getComputedStyle(one).backgroundColor))
       .match(/\d+/g)!
@@ -412,6 +413,15 @@ describe.skipIf(!hasBrowser)('on the sign-in page,', () => {
     expect(await page.title()).toBe(`Sign in · ${appName}`)
     await look(page, 'sign-in-brand')
     expect(troubles).toEqual([])
+  })
+
+  test('a logo that has the name in it stands alone, and the name is there for screen readers', async () => {
+    const { host, page } = await opened({ appName: 'Bakery', pages: { logoUrl, logoHasName: true } })
+    await serveLogo(page)
+    await page.goto(host.signInUrl('/welcome'))
+    await page.locator('img.logo').waitFor()
+    expect(await page.locator('.brand').ariaSnapshot()).toContain('Bakery')
+    expect((await page.locator('.brand bdi').boundingBox())?.width).toBeLessThan(2)
   })
 
   test('on a phone, the wallets that are on it come first, and nothing moves', async () => {

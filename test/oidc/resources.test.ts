@@ -299,8 +299,16 @@ test('connected applications show the scopes of a resource', async () => {
 
 test.each<[string, readonly object[], RegExp, CountersignOptions?]>([
   ['without scopes', [{ resource: 'https://a.example' }], /resource 1: scopes must be/],
-  ['without words of a scope', [{ resource: 'https://a.example', scopes: { read: ' ' } }], /resource 1: words of scopes/],
-  ['with words of two lines', [{ resource: 'https://a.example', scopes: { read: 'a\nb' } }], /resource 1: words of scopes/],
+  [
+    'without words of a scope',
+    [{ resource: 'https://a.example', scopes: { read: ' ' } }],
+    /resource 1: words of scopes/,
+  ],
+  [
+    'with words of two lines',
+    [{ resource: 'https://a.example', scopes: { read: 'a\nb' } }],
+    /resource 1: words of scopes/,
+  ],
   ['that is no address', [{ ...orders, resource: 'orders' }], /resource 1: resource must be an address/],
   ['with a fragment', [{ ...orders, resource: 'https://a.example/#b' }], /without a fragment/],
   ['with an algorithm that needs the client’s secret', [{ ...orders, algorithm: 'HS256' }], /ES256 or RS256/],

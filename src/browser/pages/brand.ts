@@ -15,6 +15,8 @@ function showLogo(address: string): void {
   // The name of the application is next to it.
   logo.alt = ''
   logo.addEventListener('load', () => document.querySelector('.mark')?.replaceWith(logo))
+  // The name is seen then, also if it is in the logo.
+  logo.addEventListener('error', () => document.documentElement.toggleAttribute('data-no-logo', true))
   logo.src = address
 }
 

@@ -78,7 +78,12 @@ function showConsent(content: IssuerContent & { kind: 'consent' }): void {
   // Letters of any alphabet.
   fill(section, 'letter', /[\p{L}\p{N}]/u.exec(name)?.[0].toLocaleUpperCase(words.language))
   fill(section, 'title', title)
-  fill(section, 'document', documentHost && words.say('issuer.document', { host: documentHost }), documentHost ?? '')
+  fill(
+    section,
+    'document',
+    documentHost && words.say('issuer.document', { host: documentHost, site }),
+    documentHost ?? '',
+  )
   const place = host === undefined ? words.say('issuer.device') : words.say('issuer.host', { host })
   fill(section, 'place', place, host ?? '')
   if (device !== undefined) showDevice(section, device)
@@ -169,7 +174,7 @@ function notForAccount(content: IssuerContent & { kind: 'not-for-account' }): En
 function direct({ client, signIn }: IssuerContent & { kind: 'device-direct' }): Ending {
   const title = words.say('issuer.code.direct.title')
   const text = words.say('issuer.code.direct.text', { client: client.name })
-  return { sign: 'no', title, text, ways: [wayOn(words.say('issuer.sign-in'), signIn)] }
+  return { sign: 'no', title, text, ways: [wayOn(words.say('issuer.code.direct.button'), signIn)] }
 }
 
 /**
@@ -324,8 +329,10 @@ function declined(client: string, way: HTMLElement): Ending {
 /** An answer that an application on the device gets. */
 function opened(input: object, address: string): Ending {
   const name = client?.name ?? site
+  if ('allow' in input && input.allow === false) {
+    return declined(name, wayOn(words.say('issuer.back-to', { client: name }), address))
+  }
   const way = wayOn(words.say('issuer.opened.link', { client: name }), address)
-  if ('allow' in input && input.allow === false) return declined(name, way)
   const title = words.say('issuer.opened.title', { client: name })
   return { sign: 'yes', title, text: words.say('issuer.opened.text'), ways: [way] }
 }

@@ -411,6 +411,12 @@ const pages = {
       kind: imageAddress,
       otherwise: 'none',
     }),
+    logoHasName: optional({
+      about: 'Whether the logo has the name in it, which then does not stand beside it.',
+      variable: 'COUNTERSIGN_LOGO_HAS_NAME',
+      kind: flag,
+      otherwise: 'off',
+    }),
     accentColor: optional({
       about: 'Colour of buttons and accents on the pages, such as `#1f6feb`.',
       variable: 'COUNTERSIGN_ACCENT_COLOR',

@@ -145,6 +145,7 @@ const promised: Readonly<Record<string, Promised>> = {
     inside: ['/logo.svg', 'https://a.example/logo.png?v=2'],
     outside: ['', 'logo.svg', '//a.example/x', 'http://a.example/x', 'https://a.example/x y', 'https://a.example/;x'],
   },
+  'pages.logoHasName': { variable: 'COUNTERSIGN_LOGO_HAS_NAME', flag: true },
   'pages.accentColor': {
     variable: 'COUNTERSIGN_ACCENT_COLOR',
     inside: ['#abc', '#A1b2C3'],

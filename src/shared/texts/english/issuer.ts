@@ -1,7 +1,7 @@
 /** Texts of the issuer’s page. */
 export const issuer = {
   'issuer.title': 'Sign in to {client}?',
-  'issuer.document': 'It comes from {host} (not verified).',
+  'issuer.document': '{host} published this application. {site} hasn’t checked it.',
   'issuer.host': 'You’ll continue to {host}.',
   'issuer.device': 'You’ll continue to an application on this device.',
   'issuer.other-wallet': 'Use another wallet',
@@ -37,18 +37,18 @@ export const issuer = {
   'issuer.over.text':
     'It took too long, was used already, or began in another browser. Go back to the application and sign in again.',
   'issuer.error.title': 'Something went wrong',
-  'issuer.error.text': '{client} sent a request that doesn’t work anymore. Go back and try again.',
-  'issuer.error.unknown': 'The application sent a request that doesn’t work. Go back and try again.',
+  'issuer.error.text': '{client} is set up wrongly. Tell its operator.',
+  'issuer.error.unknown': 'The application is set up wrongly. Tell its operator.',
   'issuer.unreachable.text': 'Can’t reach {host}, where this application comes from.',
   'issuer.back-to': 'Back to {client}',
   'issuer.back': 'Go back',
   'issuer.sign-in': 'Sign in again',
   'issuer.account': 'Go to your account',
   'issuer.code.title': 'Sign in on a device',
-  'issuer.code.text': 'Type the code that your terminal or device shows.',
+  'issuer.code.text': 'Enter the code on your terminal or device.',
   'issuer.code.label': 'Code on the device',
   'issuer.code.button': 'Continue',
-  'issuer.code.hint': 'Only type a code that you see on a device of your own, never one that you were sent.',
+  'issuer.code.hint': 'Only enter a code that you see on a device of your own, never one that you were sent.',
   'issuer.code.wrong': 'No device is waiting with this code. Check it, or start again on the device.',
   'issuer.code.elsewhere': 'This browser isn’t on the device’s network. Connect both to the same one, then try again.',
   'issuer.code.consent': 'Sign in to {client} on a device?',
@@ -59,10 +59,11 @@ export const issuer = {
   'issuer.code.far': 'not on this browser’s network',
   'issuer.code.question': 'Did you start this on a device of yours?',
   'issuer.code.warning':
-    'If you were sent this code or told to type it, decline. The sender would be signed in as you.',
+    'If you were sent this code or told to enter it, decline. The sender would be signed in as you.',
   'issuer.code.direct.title': 'Sign in on this device',
   'issuer.code.direct.text':
     'You used another device to sign in here. For {client}, sign in with a wallet on this one.',
+  'issuer.code.direct.button': 'Use a wallet on this device',
   'issuer.code.done.title': 'Your device is signed in',
   'issuer.code.done.text': '{client} goes on by itself. You can close this page.',
 } as const

@@ -2,7 +2,7 @@ import type { issuer as english } from '../english/issuer.ts'
 
 export const issuer: Readonly<Record<keyof typeof english, string>> = {
   'issuer.title': 'Bei {client} anmelden?',
-  'issuer.document': 'Sie kommt von {host} (nicht überprüft).',
+  'issuer.document': 'Herausgeber laut eigener Angabe: {host}. {site} hat das nicht geprüft.',
   'issuer.host': 'Danach geht es weiter zu {host}.',
   'issuer.device': 'Danach geht es weiter zu einer Anwendung auf diesem Gerät.',
   'issuer.other-wallet': 'Andere Wallet verwenden',
@@ -39,15 +39,14 @@ export const issuer: Readonly<Record<keyof typeof english, string>> = {
   'issuer.over.text':
     'Sie hat zu lange gedauert, wurde schon verwendet oder begann in einem anderen Browser. Geh zurück zur Anwendung und melde dich noch einmal an.',
   'issuer.error.title': 'Das hat nicht geklappt',
-  'issuer.error.text': 'Die Anfrage von {client} ist ungültig oder abgelaufen. Geh zurück und versuche es noch einmal.',
-  'issuer.error.unknown':
-    'Die Anfrage der Anwendung ist ungültig oder abgelaufen. Geh zurück und versuche es noch einmal.',
+  'issuer.error.text': '{client} ist falsch eingerichtet. Sag dem Betreiber Bescheid.',
+  'issuer.error.unknown': 'Die Anwendung ist falsch eingerichtet. Sag dem Betreiber Bescheid.',
   'issuer.unreachable.text': '{host} ist nicht erreichbar. Von dort kommt diese Anwendung.',
   'issuer.back-to': 'Zurück zu {client}',
   'issuer.back': 'Zurück',
   'issuer.sign-in': 'Wieder anmelden',
   'issuer.account': 'Zu deinem Konto',
-  'issuer.code.title': 'An einem Gerät anmelden',
+  'issuer.code.title': 'Auf einem Gerät anmelden',
   'issuer.code.text': 'Gib den Code ein, den dein Terminal oder Gerät anzeigt.',
   'issuer.code.label': 'Code auf dem Gerät',
   'issuer.code.button': 'Weiter',
@@ -56,7 +55,7 @@ export const issuer: Readonly<Record<keyof typeof english, string>> = {
   'issuer.code.wrong': 'Kein Gerät wartet mit diesem Code. Prüfe ihn oder beginne am Gerät von vorn.',
   'issuer.code.elsewhere':
     'Dieser Browser ist nicht im Netz des Geräts. Verbinde beide mit demselben und versuche es noch einmal.',
-  'issuer.code.consent': 'Bei {client} an einem Gerät anmelden?',
+  'issuer.code.consent': 'Ein Gerät bei {client} anmelden?',
   'issuer.code.place': 'Das Gerät, das diesen Code anzeigt, wird in deinem Namen angemeldet.',
   'issuer.code.program': 'Gestartet von',
   'issuer.code.network': 'Aus',
@@ -65,9 +64,10 @@ export const issuer: Readonly<Record<keyof typeof english, string>> = {
   'issuer.code.question': 'Hast du das an einem eigenen Gerät gestartet?',
   'issuer.code.warning':
     'Wenn dir jemand diesen Code geschickt oder genannt hat, lehne ab. Sonst ist diese Person als du angemeldet.',
-  'issuer.code.direct.title': 'Melde dich an diesem Gerät an',
+  'issuer.code.direct.title': 'Melde dich auf diesem Gerät an',
   'issuer.code.direct.text':
-    'Du hast dich hier mit einem anderen Gerät angemeldet. Für {client} brauchst du eine Wallet an diesem.',
+    'Du hast dich hier mit einem anderen Gerät angemeldet. Für {client} brauchst du eine Wallet auf diesem.',
+  'issuer.code.direct.button': 'Wallet auf diesem Gerät verwenden',
   'issuer.code.done.title': 'Dein Gerät ist angemeldet',
   'issuer.code.done.text': '{client} macht von selbst weiter. Du kannst diese Seite schließen.',
 }
