@@ -99,6 +99,9 @@ test('a store that a service fills in the minute of the mark is not copied to', 
   const { url } = await startService({ store: to, secret })
   const say = (): void => void signIn(url, makeWallet())
   await expect(copyAtOnce(store, to, { say, waitMs: 500 })).rejects.toThrow(/is not empty/)
+  // Nor is it emptied at the next try.
+  await expect(copyAtOnce(store, to, { again: true })).rejects.toThrow(/is not empty/)
+  await startService({ store, secret })
 })
 
 test('what is written to the old store meanwhile is an error', async () => {

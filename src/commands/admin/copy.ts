@@ -55,7 +55,14 @@ export async function copyStore(request: CopyRequest): Promise<Counts> {
   say(`both stores are marked; running services stop within ${waitMs / 1000} seconds`)
   await sleep(waitMs)
   if (right?.side === 'to') await empty(to)
-  else await requireEmpty(to)
+  else {
+    // A service wrote there after all. Without the mark, --again does not empty what is its.
+    await requireEmpty(to).catch(async (error) => {
+      await setMark(to, undefined)
+      await setMark(from, left)
+      throw error
+    })
+  }
   say(`copying ${from.description} to ${to.description}`)
   const counts = await copyValues(from, to)
   await setMark(to, proofs.length === 0 ? undefined : { side: 'done', other: from.kind ?? 'other', proofs })
