@@ -1,7 +1,7 @@
 """requests-oauthlib 1.3: writes the address of a request, reads the answer, and writes a refresh as JSON.
 
-The redirect URI is your own. No PKCE: the client has "pkce": "optional". OAUTHLIB_RELAX_TOKEN_SCOPE=1 is for a request of which
-the issuer may leave a scope out.
+The redirect URI is your own. No PKCE: the client has "pkce": "optional". OAUTHLIB_RELAX_TOKEN_SCOPE=1 is for a request
+of which the issuer may leave a scope out.
 """
 import json
 import sys
