@@ -3,11 +3,12 @@ import { createConnectTransport } from '@connectrpc/connect-node'
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { SignInService } from '../../gen/server/countersign/v1/sign_in_service_pb.ts'
 import { WalletService } from '../../gen/server/countersign/v1/wallet_service_pb.ts'
-import type { Host } from '../../src/index.ts'
+import type { Store } from '../../src/index.ts'
 import type { CountersignOptions } from '../../src/service/config.ts'
-import { openOnOurClock, passTime } from '../core/order/support.ts'
+import { makeInstance, openOnOurClock, passTime } from '../core/order/support.ts'
 import { makeComputer } from '../support/computer.ts'
 import { approveOrder, signIn } from '../support/flows.ts'
+import { memoryStore } from '../support/memory-store.ts'
 import { bearer, okay, type RestAnswer, refusal, rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet, proofOf, type TestWallet } from '../support/wallet.ts'
@@ -398,28 +399,12 @@ test('with syncAddressToUser and syncPublicKeyToUser, a user has those of the wa
 })
 
 describe('if the application keeps users or sessions itself, there are no wallets to list, link or unlink', () => {
-  const methods = [
-    'resolveUser',
-    'createSession',
-    'orderSessionId',
-    'endOrderSession',
-    'currentSession',
-    'signOut',
-    'listSessions',
-    'revokeSession',
-    'introspect',
-  ] as const satisfies readonly (keyof Host)[]
-  const notReached = async (): Promise<never> => {
-    throw new Error('not reached')
-  }
-  const host = Object.fromEntries(methods.map((name) => [name, notReached])) as unknown as Host
-  test.each<[name: string, options: CountersignOptions]>([
-    ['resolveLogin', { resolveLogin: ({ subject }) => ({ id: subject }) }],
-    ['sessionHost', { sessionHost: host }],
+  test.each<[name: string, options: (store: Store) => CountersignOptions]>([
+    ['resolveLogin', () => ({ resolveLogin: ({ subject }) => ({ id: subject }) })],
+    ['sessionHost', (store) => ({ store, sessionHost: makeInstance(store).host })],
   ])('%s', async (_name, options) => {
-    const { url } = await startService(options)
-    const users = new Users(url)
-    const token = 'resolveLogin' in options ? (await users.signIn(makeWallet())).token : 'css_any'
+    const { url } = await startService(options(await memoryStore()))
+    const { token } = await signIn(url)
     const proof = { publicKeyHex: 'ab'.repeat(32), signatureHex: 'cd'.repeat(64) }
     for (const headers of [{}, bearer(token)]) {
       const answers = [
