@@ -24,7 +24,7 @@ const rooms: Readonly<Record<string, Room>> = {
   shared: { may: ['@noble/hashes'], types: ['@bufbuild/protobuf'] },
   base: { may: ['shared', '@noble/curves', 'node:'] },
   // A store knows its contract only, and nothing of nonces, orders or sessions.
-  store: { may: ['shared', 'base', '@redis/client', 'pg', 'node:'] },
+  store: { may: ['shared', 'base', 'redis', 'pg', 'node:'] },
   limits: { may: ['shared', 'base', 'node:'], types: ['store'] },
   // The rules hold for every protocol, store and host, so they name none of them.
   core: {

@@ -3,7 +3,7 @@
  * five in three trips. bench/README.md says what it leaves out.
  */
 import { createPublicKey, hash, randomBytes, verify } from 'node:crypto'
-import { createClient } from '@redis/client'
+import { createClient } from 'redis'
 import { nimiq } from '../../src/core/wallet/nimiq.ts'
 import { scripts } from '../../src/store/redis/scripts.ts'
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as pause } from 'node:timers/promises'
-import { createClient } from '@redis/client'
+import { createClient } from 'redis'
 import { RedisServer } from '../../test/support/redis-server.ts'
 import type { Finding } from './findings.ts'
 

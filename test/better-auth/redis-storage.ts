@@ -1,5 +1,5 @@
-import { createClient } from '@redis/client'
 import type { SecondaryStorage } from 'better-auth'
+import { createClient } from 'redis'
 
 /** A Redis, and the beginning of the keys of one storage in it. */
 export interface RedisKeys {

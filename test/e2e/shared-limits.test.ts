@@ -1,4 +1,4 @@
-import { createClient } from '@redis/client'
+import { createClient } from 'redis'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { newToken } from '../../src/base/token.ts'
 import type { AuditEvent } from '../../src/index.ts'

@@ -54,10 +54,10 @@ test('a release has a tarball of its commit, its parts as npm ls has them, check
   const project = temporaryFolder()
   await run('npm', ['install', '--no-audit', '--no-fund', '--prefix', project, join(folder, name)])
   const installed = await run('npm', ['ls', '--all', '--parseable', '--prefix', project])
-  // Without the project itself.
-  expect(installed.stdout.trim().split('\n').length - 1).toBeLessThanOrEqual(23)
+  // Without the project itself. Five are modules of the package redis that are of no use here.
+  expect(installed.stdout.trim().split('\n').length - 1).toBeLessThanOrEqual(28)
   const [kib] = (await run('du', ['-sk', join(project, 'node_modules')])).stdout.split('\t')
-  expect(Number(kib) * 1024).toBeLessThanOrEqual(38e6)
+  expect(Number(kib) * 1024).toBeLessThanOrEqual(42.5e6)
   // Nothing but the folder that git ignores.
   expect(await git('status', '--porcelain')).toBe('')
   expect(await git('tag')).toBe(await run('git', ['tag'], { cwd: root }).then((here) => here.stdout.trim()))

@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite'
-import { createClient } from '@redis/client'
 import { Client } from 'pg'
+import { createClient } from 'redis'
 
 /** Everything that a store has under one key. */
 export interface DumpedKey {

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { ErrorReply } from '@redis/client'
+import { ErrorReply } from 'redis'
 import { ReconnectingLink } from '../reconnecting-link.ts'
 import {
   type Attempt,

@@ -1,4 +1,4 @@
-import { createClient, ErrorReply } from '@redis/client'
+import { createClient, ErrorReply } from 'redis'
 import { ReconnectingLink, timeLimitMs } from '../reconnecting-link.ts'
 import { scripts } from './scripts.ts'
 import { readTls, type TlsMaterial } from './tls.ts'

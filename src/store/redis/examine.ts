@@ -1,4 +1,4 @@
-import { ErrorReply } from '@redis/client'
+import { ErrorReply } from 'redis'
 import { withinTimeLimit } from '../reconnecting-link.ts'
 import { connectTo, keyOfEachServer } from './cluster.ts'
 import type { RedisClient } from './connection.ts'

@@ -1,4 +1,4 @@
-import { type CommandParser, defineScript } from '@redis/client'
+import { type CommandParser, defineScript } from 'redis'
 
 // Each script touches one key, and the channel of the same name, so it runs on one node of a cluster. A life is a
 // number of milliseconds from now on the server's clock; an empty one means forever.

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { ErrorReply } from '@redis/client'
+import { ErrorReply } from 'redis'
 import type { Logger } from '../../base/log.ts'
 import { TimeLimit } from '../../base/timing/time-limit.ts'
 import { type CountersignError, refused } from '../../shared/errors.ts'

@@ -1,7 +1,7 @@
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createClient } from '@redis/client'
+import { createClient } from 'redis'
 import { atFileEnd } from '../../support/file-end.ts'
 import { redisUrl } from '../../support/stores.ts'
 
