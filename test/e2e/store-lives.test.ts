@@ -3,11 +3,13 @@ import { DatabaseSync } from 'node:sqlite'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { CountersignOptions } from '../../src/service/config.ts'
 import { Signer } from '../core/order/support.ts'
+import { approveOrder, signIn } from '../support/flows.ts'
 import { hasPart } from '../support/optional.ts'
 import { killServers, RedisServer } from '../support/redis-server.ts'
-import { bearer, rest } from '../support/rest.ts'
+import { bearer, okay, rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
+import { makeWallet } from '../support/wallet.ts'
 
 afterAll(killServers)
 
@@ -80,23 +82,13 @@ describe.each(kinds)('in %s', (_name, open) => {
     const { options, lives } = await open()
     const startedAt = performance.now()
     const { url } = await startService({ ...options, ...ttls })
-    const okay = async (path: string, body?: object, headers?: Record<string, string>) => {
-      const { status, json } = await rest(url, path, body, headers)
-      expect([status, json?.code]).toEqual([200, undefined])
-      return json
-    }
-    const signer = new Signer()
-    const signIn = async () => {
-      const { nonceId, message } = await okay('/wallet/nonce', {})
-      return await okay('/wallet/verify', { nonceId, ...signer.prove(message) })
-    }
-    const start = () => okay('/cross-device/start', { kind: 'login' })
+    const call = async (...given: Parameters<typeof rest> extends [string, ...infer Rest] ? Rest : never) =>
+      okay(await rest(url, ...given))
+    const wallet = makeWallet()
+    const start = () => call('/cross-device/start', { kind: 'login' })
     const approved = async () => {
       const order = await start()
-      const { orderId, claimToken } = order
-      const { challengeToken } = await okay('/cross-device/claim', { orderId, claimToken })
-      const { message } = await okay(`/cross-device/challenge?orderId=${orderId}`, undefined, bearer(challengeToken))
-      await okay('/cross-device/approve', { orderId, challengeToken, proof: signer.prove(message) })
+      await approveOrder(url, order, { wallet })
       return order
     }
     const desktop = ({ orderId, desktopToken }: { orderId: string; desktopToken: string }) => ({
@@ -104,16 +96,15 @@ describe.each(kinds)('in %s', (_name, open) => {
       desktopToken,
     })
 
-    const { nonceId } = await okay('/wallet/nonce', {})
+    const { nonceId } = await call('/wallet/nonce', {})
     const created = await start()
     const waiting = await approved()
     const finalized = await approved()
-    const fromOrder = await okay('/cross-device/finalize', desktop(finalized))
+    const fromOrder = await call('/cross-device/finalize', desktop(finalized))
     const cancelled = await start()
-    await okay('/cross-device/cancel', desktop(cancelled))
-    const kept = await signIn()
-    const ended = await signIn()
-    await okay('/sign-out', {}, { authorization: `Bearer ${ended.token}` })
+    await call('/cross-device/cancel', desktop(cancelled))
+    const [kept, ended] = [await signIn(url, wallet), await signIn(url, wallet)]
+    await call('/sign-out', {}, bearer(ended.token))
 
     const found = await lives()
     const elapsedMs = performance.now() - startedAt
