@@ -96,14 +96,25 @@ export function solanaWallet(wallet: StandardWallet): SwitchingWallet {
     return account
   }
 
+  /** Nothing from Mobile Wallet Adapter (0.6.0) that is connected already: it signs in only as it connects. */
+  const signIn = async (input: SolanaSignInInput) => {
+    try {
+      return (await features['solana:signIn']?.signIn(input)) ?? []
+    } catch (error) {
+      if (!(error instanceof Error) || !error.message.includes('no sign in result')) throw error
+      rewritesForms = true
+      return []
+    }
+  }
+
   const signForm = async (text: string, input: SolanaSignInInput): Promise<unknown> => {
     // Before the wallet shows anything: it may sign in with any account that is selected.
     if (watch.asked !== undefined) await askedAccount()
-    const [output] = (await features['solana:signIn']?.signIn(input)) ?? []
+    const [output] = await signIn(input)
     if (output === undefined) return undefined
     const { account } = output
     if (account.address !== (input.address ?? watch.asked?.address ?? account.address)) throw switched()
-    if (holds(output.signedMessage, withAddress(text, account.address))) return answer(output, account)
+    if (holds(output, withAddress(text, account.address))) return answer(output, account)
     rewritesForms = true
     return undefined
   }
@@ -112,7 +123,7 @@ export function solanaWallet(wallet: StandardWallet): SwitchingWallet {
     const account = await askedAccount()
     const text = textFor(account.address)
     const output = await signText(account, text)
-    if (output === undefined || !holds(output.signedMessage, text)) {
+    if (output === undefined || !holds(output, text)) {
       throw new CountersignClientError('WALLET_FAILED', 'The wallet signed another text than asked for')
     }
     // The user may have switched while the wallet asked.
@@ -166,10 +177,16 @@ function described({ address, chains }: StandardAccount): Account {
   return { address, ...given({ chainId: cluster }) }
 }
 
-/** Whether signed bytes are a text, or an off-chain envelope of Solana around it, in which hardware wallets sign. */
-function holds(signed: unknown, text: string): boolean {
-  const bytes = bytesOf(signed)
-  if (bytes === undefined) return false
+/**
+ * Whether signed bytes are a text, or an off-chain envelope of Solana around it, in which hardware wallets sign. Mobile
+ * Wallet Adapter returns them with the signature behind them.
+ */
+function holds({ signedMessage, signature }: Signed, text: string): boolean {
+  const [whole, end] = [bytesOf(signedMessage), bytesOf(signature)]
+  if (whole === undefined || end === undefined) return false
+  const length = whole.length - end.length
+  const bytes =
+    length > 0 && end.every((byte, index) => whole[length + index] === byte) ? whole.slice(0, length) : whole
   const [wanted, envelope] = [[...utf8.encode(text)], [0xff, ...utf8.encode('solana offchain')]]
   const header = bytes.length - wanted.length
   const isEnvelope = header > envelope.length && envelope.every((byte, index) => bytes[index] === byte)

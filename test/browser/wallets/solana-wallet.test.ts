@@ -143,6 +143,22 @@ describe('a wallet of Solana', () => {
     }
   })
 
+  test('whose answers have the signature behind the text signs the form and an order', async () => {
+    const provider = new TestSolana()
+    const [pair] = provider.keys
+    const sign = (message: Uint8Array) => {
+      const signature = nacl.sign.detached(message, pair!.secretKey)
+      return { signature, signedMessage: Uint8Array.of(...message, ...signature) }
+    }
+    // As Mobile Wallet Adapter answers once it is connected.
+    const signIn = () => Promise.reject(new Error('Sign in failed, no sign in result returned by wallet'))
+    const signMessage = async ({ message }: { message: Uint8Array }) => [sign(message)]
+    const own = { 'solana:signIn': { signIn }, 'solana:signMessage': { signMessage } }
+    const wallet = solanaWallet({ ...provider, accounts: [], features: { ...provider.features, ...own } })
+    const { address } = await wallet.getAccount()
+    for (const text of [formFor(address), order]) expectSignature(await signed(wallet, text), text)
+  })
+
   test.each([
     ['something before it', (message: Uint8Array) => Uint8Array.of(0x20, ...message)],
     ['something after it', (message: Uint8Array) => Uint8Array.of(...message, 0x0a)],
