@@ -100,6 +100,11 @@ const steps: readonly Step[] = [
     limitMinutes: 10,
   },
   {
+    name: "the code of wallets' vendors",
+    command: 'vitest run test/vendors/wallets.test.ts',
+    limitMinutes: 20,
+  },
+  {
     name: 'test wallets and proofs in vitest with jsdom',
     command: 'vitest run test/integrations/proof/jsdom.test.ts',
     limitMinutes: 10,

@@ -12,6 +12,8 @@ export const nightly: readonly string[] = [
   'test/browser/webkit.test.ts',
   // Installs workerd.
   'test/browser/client/workerd.test.ts',
+  // Installs the code of wallets' vendors.
+  'test/vendors/wallets.test.ts',
   // Builds the image: installs the packages twice.
   'test/deploy/image.test.ts',
   // Installs Bun.
