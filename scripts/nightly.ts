@@ -261,7 +261,7 @@ const steps: readonly Step[] = [
   },
   {
     name: 'examples of approvals with MCP and the AI SDK',
-    command: 'vitest run test/examples/approvals-agents.test.ts',
+    command: 'vitest run test/examples/approvals-agents.test.ts test/examples/agents.test.ts',
     limitMinutes: 20,
   },
   {

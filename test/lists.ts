@@ -27,6 +27,7 @@ export const nightly: readonly string[] = [
   // Install and build an application each.
   'test/examples/frameworks.test.ts',
   'test/examples/approvals-agents.test.ts',
+  'test/examples/agents.test.ts',
   'test/examples/wagmi.test.ts',
   'test/examples/next.test.ts',
   'test/examples/runtimes.test.ts',
