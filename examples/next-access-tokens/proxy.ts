@@ -1,3 +1,4 @@
+// countersign/backend needs nothing of Node.js, so this runs on the edge runtime as well.
 // Next.js 16 runs this before its routes. It verifies access tokens without a call for each request. Before Next.js 16,
 // the file is middleware.ts and the function `middleware` (not run).
 import { AccessTokenError, verifyAccessToken } from 'countersign/backend'

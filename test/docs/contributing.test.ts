@@ -8,7 +8,7 @@ test('CONTRIBUTING.md explains every script of package.json', async () => {
   const guide = await read('CONTRIBUTING.md')
   const lines = guide.split('\n').filter((line) => line.startsWith('- `npm '))
   const table = lines.flatMap((line) =>
-    [...(line.split(': ')[0] ?? '').matchAll(/`npm (?:run )?([\w:-]+)`/g)].map(([, name]) => name),
+    [...(line.split(': ')[0] ?? '').matchAll(/`npm (?:run )?([\w:-]+)/g)].map(([, name]) => name),
   )
   const automatic = ['prestart', 'prepack']
   for (const name of automatic) expect(guide).toContain(`\`${name}\``)
