@@ -71,24 +71,28 @@ async function packClone(commit: string, folder: string, version: string): Promi
   return await readFile(join(folder, `countersign-${version}.tgz`))
 }
 
-/** The packages that an installation brings, as CycloneDX, from the lock file; with nothing of the moment in it. */
-async function sbomOf(commit: string): Promise<object> {
-  const omitted = ['dev', 'optional', 'peer'].map((kind) => `--omit=${kind}`)
-  const {
-    serialNumber: _,
-    metadata,
-    ...sbom
-  } = JSON.parse(await run('npm', ['sbom', '--sbom-format=cyclonedx', '--package-lock-only', ...omitted]))
-  const timestamp = new Date(await run('git', ['show', '-s', '--format=%cI', commit])).toISOString()
-  return { ...sbom, metadata: { ...metadata, timestamp } }
+/** Installs the tarball in an empty project. */
+async function install(tarball: string, project: string): Promise<void> {
+  await mkdir(project)
+  await writeFile(join(project, 'package.json'), '{ "name": "project", "version": "1.0.0", "private": true }')
+  await run('npm', ['install', '--no-audit', '--no-fund', tarball], project)
 }
 
-/** What the installed tarball says of its version. */
-async function versionOf(tarball: string, folder: string): Promise<string> {
-  await mkdir(folder)
-  await writeFile(join(folder, 'package.json'), '{ "private": true }')
-  await run('npm', ['install', '--no-audit', '--no-fund', tarball], folder)
-  return await run('npx', ['countersign', '--version'], folder)
+/**
+ * The packages that an installation brings, as CycloneDX, with nothing of the moment and the machine in it. Not from the
+ * lock file: without its development part, `npm sbom` leaves out what tests import, too.
+ */
+async function sbomOf(project: string, commit: string): Promise<object> {
+  const { serialNumber: _, ...sbom } = JSON.parse(await run('npm', ['sbom', '--sbom-format=cyclonedx'], project))
+  const timestamp = new Date(await run('git', ['show', '-s', '--format=%cI', commit])).toISOString()
+  const isOwn = ({ name }: { readonly name: string }): boolean => name === 'countersign'
+  const component = { ...sbom.components.find(isOwn), externalReferences: [] }
+  return {
+    ...sbom,
+    metadata: { ...sbom.metadata, timestamp, component },
+    components: sbom.components.filter((each: { readonly name: string }) => !isOwn(each)),
+    dependencies: sbom.dependencies.filter(({ ref }: { readonly ref: string }) => ref !== 'project@1.0.0'),
+  }
 }
 
 /** The first program that can build images here. */
@@ -124,9 +128,11 @@ async function release(version: string): Promise<string> {
     ])
     if (!tarball.equals(other)) throw new ReleaseError('two clones of this commit make tarballs that differ')
     await writeFile(join(out, name), tarball)
-    const says = await versionOf(join(out, name), join(folder, 'project'))
+    const project = join(folder, 'project')
+    await install(join(out, name), project)
+    const says = await run('npx', ['countersign', '--version'], project)
     if (says !== `${version} (commit ${commit})`) throw new ReleaseError(`countersign --version says ${says}`)
-    await writeFile(join(out, 'sbom.cdx.json'), `${JSON.stringify(await sbomOf(commit), undefined, 2)}\n`)
+    await writeFile(join(out, 'sbom.cdx.json'), `${JSON.stringify(await sbomOf(project, commit), undefined, 2)}\n`)
     await writeFile(join(out, 'notes.md'), notes)
     const image = `countersign:${version}`
     const builder = await builderHere()
