@@ -99,6 +99,7 @@ export const slow: readonly string[] = [
   'test/browser/private-applications.test.ts',
   'test/browser/react.test.ts',
   'test/browser/return-code.test.ts',
+  'test/browser/right-to-left.test.ts',
   'test/browser/session-ends.test.ts',
   'test/browser/sign-in-page.test.ts',
   'test/browser/sign-in.test.ts',

@@ -59,6 +59,22 @@ export function attachStyledRoot(host: HTMLElement, style: string): ShadowRoot {
   return root
 }
 
+/** Texts that are English: elements add their own, and pages those that stand in for another language's. */
+export const english = new Set<string>()
+
+/** Writes a text if it is another one, because screen readers read each text that is written into a status. */
+export function write(place: HTMLElement, text: string, host: Element): void {
+  if (place.textContent !== text) place.textContent = text
+  markLanguage(place, text, host)
+}
+
+/** Names the language of a text where English stands in for that of the page around `host`. */
+export function markLanguage(place: HTMLElement, text: string, host: Element): void {
+  const language = host.closest('[lang]')?.getAttribute('lang') || 'en'
+  if (english.has(text) && !/^en\b/i.test(language)) place.lang = 'en'
+  else place.removeAttribute('lang')
+}
+
 /** An element that pages can style by the name of its part. */
 export function part<Name extends keyof HTMLElementTagNameMap>(name: Name, label: string): HTMLElementTagNameMap[Name] {
   const element = document.createElement(name)

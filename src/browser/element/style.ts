@@ -24,7 +24,9 @@ export const elementStyle = `
 :host([hidden]), [hidden] { display: none !important; }
 p { margin: 0; }
 /* The element may lack the language of a page that is written from right to left. */
+:host(:dir(rtl)) { --start: right; }
 :host(:dir(rtl)) :is(p, label, button, li) { unicode-bidi: plaintext; }
+:host(:dir(rtl)) [part='code'] { direction: ltr; unicode-bidi: isolate; }
 svg { display: block; }
 [part='stage'] { display: grid; justify-items: center; gap: 0.25rem; margin-bottom: 0.75rem; }
 [part='qr'] {
@@ -58,7 +60,7 @@ svg { display: block; }
   padding: 0;
   list-style: none;
   counter-reset: step;
-  text-align: start;
+  text-align: var(--start, start);
 }
 [part='steps'] li { display: flex; align-items: center; gap: 0.75rem; counter-increment: step; line-height: 1.35; }
 [part='steps'] li::before {
@@ -160,6 +162,6 @@ button:focus-visible { outline: 3px solid var(--countersign-accent, Highlight); 
 [part='device']:not(:first-child) { margin-top: 1.25rem; padding-top: 1.25rem; border-top: 1px solid var(--cs-line); }
 [part='device']:first-child { margin-bottom: 1.25rem; padding-bottom: 1.25rem; border-bottom: 1px solid var(--cs-line); }
 [part='this-device'] { width: 100%; min-height: 3rem; font-size: 1rem; text-wrap: balance; }
-[part='device-status'] { text-align: start; }
+[part='device-status'] { text-align: var(--start, start); }
 [part='device-status']:empty { display: none; }
 `

@@ -1,12 +1,15 @@
 import { encode } from 'uqr'
 import type { StartedOrder } from '../../shared/orders.ts'
 import { isLoopbackHost } from '../../shared/origin.ts'
+import { englishTexts } from '../../shared/texts/english-element.ts'
 import { shortAddress } from '../../shared/wallet-address.ts'
-import { attachStyledRoot, part } from '../client/custom-element.ts'
+import { attachStyledRoot, english, part, write } from '../client/custom-element.ts'
 import { CodeField } from './code-field.ts'
 import { minutesAndSeconds } from './countdown.ts'
 import { elementStyle } from './style.ts'
 import type { SignInTexts } from './texts.ts'
+
+for (const text of Object.values(englishTexts)) english.add(text)
 
 /** Actions of the view's buttons. */
 export interface ViewActions {
@@ -121,23 +124,29 @@ export class SignInView {
 
   setTexts(texts: SignInTexts): void {
     this.#texts = texts
-    this.#codeLabel.textContent = texts.codeLabel
-    this.#digits.label.textContent = texts.returnCodeLabel
-    const steps = [texts.stepCamera, texts.stepOpen, texts.stepApprove]
-    this.#steps.replaceChildren(
-      ...steps.map((textContent) => Object.assign(document.createElement('li'), { textContent })),
-    )
-    this.#submit.textContent = texts.submit
-    this.#copy.textContent = texts.copy
-    this.#cancel.textContent = texts.cancel
+    const steps = [texts.stepCamera, texts.stepOpen, texts.stepApprove].map((text) => {
+      const step = document.createElement('li')
+      this.#write(step, text)
+      return step
+    })
+    this.#steps.replaceChildren(...steps)
+    this.#write(this.#codeLabel, texts.codeLabel)
+    this.#write(this.#digits.label, texts.returnCodeLabel)
+    this.#write(this.#submit, texts.submit)
+    this.#write(this.#copy, texts.copy)
+    this.#write(this.#cancel, texts.cancel)
     this.#sayRenew()
-    this.#otherDevice.textContent = texts.otherDevice
-    this.#thisDevice.textContent = texts.thisDevice
+    this.#write(this.#otherDevice, texts.otherDevice)
+    this.#write(this.#thisDevice, texts.thisDevice)
   }
 
   #sayRenew(): void {
     const isRetry = this.#mode === 'retry' || this.#mode === 'away'
-    this.#renew.textContent = isRetry ? this.#texts.tryAgain : this.#texts.renew
+    this.#write(this.#renew, isRetry ? this.#texts.tryAgain : this.#texts.renew)
+  }
+
+  #write(place: HTMLElement, text: string): void {
+    write(place, text, this.#root.host)
   }
 
   /** Shows or hides the sign-in with a wallet on this device. */
@@ -162,7 +171,7 @@ export class SignInView {
   }
 
   sayOfWallet(text: string): void {
-    if (this.#deviceStatus.textContent !== text) this.#deviceStatus.textContent = text
+    this.#write(this.#deviceStatus, text)
   }
 
   #showDevice(): void {
@@ -267,7 +276,7 @@ export class SignInView {
   }
 
   say(text: string): void {
-    if (this.#status.textContent !== text) this.#status.textContent = text
+    this.#write(this.#status, text)
   }
 
   /** Shows the time left; without it, keeps its place. */

@@ -5,7 +5,7 @@ import type { ConnectedApp, InboxOrder, Session, UserWallet } from '../client/in
 import { loadOnDemand } from '../client/page.ts'
 import { findWallets } from '../wallets/index.ts'
 import { cookieClient, signInAddress } from './cookie-client.ts'
-import { byId, element, fill } from './dom.ts'
+import { byId, element, fill, write } from './dom.ts'
 import { openPage } from './open-page.ts'
 import { clearUnavailableWallet, wantedWallets } from './page-wallet.ts'
 import { type Row, showRows } from './rows.ts'
@@ -85,7 +85,7 @@ async function show(focused?: string, done = ''): Promise<void> {
   if (focused === undefined) return
   const section = byId(focused)
   const heading = section.hidden ? byId('account').querySelector('h1') : section.querySelector('h2')
-  said.textContent = done
+  write(said, done)
   // Read with the heading, which has the focus.
   heading?.setAttribute('aria-describedby', said.id)
   if (section.hidden) byId('account').append(said)

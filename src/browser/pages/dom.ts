@@ -1,3 +1,5 @@
+import { markLanguage, write as writeText } from '../client/custom-element.ts'
+
 /** Access to the page's document. Text is inserted as text only, so that no order and no server can add markup. */
 
 /** The element with this id. Throws if the page has none. */
@@ -15,6 +17,7 @@ export function fill(root: ParentNode, name: string, text: string | undefined, .
   const slot = root.querySelector<HTMLElement>(`[data-slot="${name}"]`)
   if (slot === null) throw new Error(`the page has no slot ${name}`)
   slot.replaceChildren(...withExact(text ?? '', exact))
+  markLanguage(slot, text ?? '', document.documentElement)
   slot.hidden = slot.textContent === ''
   const row = slot.closest<HTMLElement>('.facts > div')
   if (row !== null) row.hidden = [...row.querySelectorAll<HTMLElement>('[data-slot]')].every(({ hidden }) => hidden)
@@ -31,10 +34,15 @@ export function withExact(text: string, exact: readonly string[]): (string | HTM
   return [...withExact(text.slice(0, at), exact), kept, ...withExact(text.slice(at + part.length), exact)]
 }
 
+/** Writes a text, with its language if English stands in for that of the page. */
+export function write(place: HTMLElement, text: string): void {
+  writeText(place, text, document.documentElement)
+}
+
 /** Writes the text that each element with `data-text` names. */
 export function fillTexts(textOf: (key: string) => string): void {
   for (const place of document.querySelectorAll<HTMLElement>('[data-text]')) {
-    place.textContent = textOf(place.dataset.text ?? '')
+    write(place, textOf(place.dataset.text ?? ''))
   }
 }
 
@@ -53,6 +61,7 @@ export function element<K extends keyof HTMLElementTagNameMap>(
   const made = document.createElement(name)
   if (className !== '') made.className = className
   made.append(...content)
+  if (typeof content[0] === 'string' && content.length === 1) markLanguage(made, content[0], document.documentElement)
   return made
 }
 

@@ -1,6 +1,6 @@
 import { isPassing } from '../client/errors.ts'
 import { CountersignClientError } from '../client/index.ts'
-import { byId, element, fill, noteForOperator } from './dom.ts'
+import { byId, element, fill, noteForOperator, write } from './dom.ts'
 import type { Page } from './open-page.ts'
 import type { Words } from './words.ts'
 
@@ -186,9 +186,9 @@ export class Tasks {
     this.#notice.hidden = text === ''
     fill(this.#notice, 'notice', text)
     this.#retryButton.hidden = remedy === undefined
-    if (remedy !== undefined) this.#retryButton.textContent = remedy.text
+    if (remedy !== undefined) write(this.#retryButton, remedy.text)
     this.#otherButton.hidden = other === undefined
-    this.#otherButton.textContent = other?.text ?? ''
+    write(this.#otherButton, other?.text ?? '')
     this.#notice.scrollIntoView({ block: 'nearest' })
   }
 }

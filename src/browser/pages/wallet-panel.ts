@@ -10,7 +10,7 @@ import {
   isPhone,
   type WalletFinder,
 } from '../wallets/index.ts'
-import { byId, fill } from './dom.ts'
+import { byId, fill, write } from './dom.ts'
 import type { Page } from './open-page.ts'
 import { appsFor, asksFirst, obviousWallet, wantedWallets } from './page-wallet.ts'
 import { walletList } from './wallet-list.ts'
@@ -179,7 +179,7 @@ export class WalletPanel {
     chooser.hidden = shown !== undefined && !this.#isOpen
     const hasApps = (this.#list?.apps.length ?? 0) > 0
     const hasOwn = this.#finder?.wallets.some(({ kind }) => kind === 'page') === true
-    chooserTitle.textContent = words.say(hasApps && !hasOwn ? 'wallet.apps' : 'wallet.choose')
+    write(chooserTitle, words.say(hasApps && !hasOwn ? 'wallet.apps' : 'wallet.choose'))
     this.#options.onApps(hasApps && !chooser.hidden)
     byId('other-wallet-button').ariaExpanded = String(!chooser.hidden)
     if (this.#list !== undefined) this.#list.selected = this.#choice?.found.id
@@ -189,8 +189,8 @@ export class WalletPanel {
       'walletHint',
       isChosen && shown?.kind === 'window' ? words.say('wallet.window', { wallet: shown.name }) : '',
     )
-    byId('demo-note').hidden = this.#choice?.found.kind !== 'demo'
     const isForAnother = wanted !== undefined
+    byId('demo-note').hidden = this.#choice?.found.kind !== 'demo' || isForAnother
     const expected = shortAddress(wanted ?? '')
     const warning = words.say('wallet.for-another', { address: expected, wallet: shown?.name ?? '' })
     fill(root, 'walletWarning', isForAnother ? warning : '', expected)
@@ -198,6 +198,6 @@ export class WalletPanel {
     // The button leads to the list, and is hidden while the list is visible.
     useButton.hidden = isChosen ? !isForAnother : next === undefined && this.#isSeen
     const choose = words.say(isForAnother ? 'wallet.another' : 'wallet.choose')
-    useButton.textContent = next === undefined ? choose : words.say('wallet.use', { wallet: next.name })
+    write(useButton, next === undefined ? choose : words.say('wallet.use', { wallet: next.name }))
   }
 }

@@ -1,5 +1,6 @@
 import type { Language } from '../../shared/texts/languages.ts'
 import type { OperatorTexts, PageTexts, TextKey, Texts, ValuesFor } from '../../shared/texts/page-texts.ts'
+import { english } from '../client/custom-element.ts'
 import type { DeviceTexts, SignInTexts } from '../element/texts.ts'
 
 /** Categories of numbers that languages tell apart, in the order of the forms of a text. */
@@ -11,11 +12,14 @@ export class Words {
   /** Language tag (BCP 47). */
   readonly language: string
   readonly texts: Partial<Texts>
+  readonly #own: Partial<Texts>
   readonly #times: Intl.RelativeTimeFormat
 
-  constructor(language: string, texts: Partial<Texts>) {
+  /** `own` are the texts that the language has; English stands in for the others. */
+  constructor(language: string, texts: Partial<Texts>, own: Partial<Texts> = texts) {
     this.language = language
     this.texts = texts
+    this.#own = own
     this.#times = new Intl.RelativeTimeFormat(language, { numeric: 'always', style: 'short' })
   }
 
@@ -30,13 +34,15 @@ export class Words {
     ...[values]: [keyof ValuesFor<Key>] extends [never] ? [] : [ValuesFor<Key>]
   ): string {
     const filled: Readonly<Record<string, string>> = values ?? {}
-    return this.#formOf(this.text(key), filled.count).replace(/\{([^{}]*)\}/g, (placeholder, name: string) => {
+    const said = this.#formOf(this.text(key), filled.count).replace(/\{([^{}]*)\}/g, (placeholder, name: string) => {
       const value = filled[name]
       if (value === undefined) return placeholder
       // Names of sites and times are written from left to right. Without isolation they would reorder a right-to-left
       // sentence.
       return this.direction === 'rtl' ? `\u2068${value}\u2069` : value
     })
+    if (!Object.hasOwn(this.#own, key)) english.add(said)
+    return said
   }
 
   /** The form of a text for a number: forms are separated by " | ", in the order of {@link pluralCategories}. */
@@ -52,6 +58,7 @@ export class Words {
   text(key: string): string {
     const text = this.texts[key as TextKey]
     if (text === undefined) throw new Error(`there is no text ${key}`)
+    if (!Object.hasOwn(this.#own, key)) english.add(text)
     return text
   }
 
@@ -125,7 +132,8 @@ export function chooseWords(own: PageTexts, languages: readonly string[], operat
   for (const language of languages) {
     // The widest first, so that a narrower one replaces its texts.
     const texts = widerTags(language).reverse().flatMap(textsOf)
-    if (texts.length > 0) return new Words(language, Object.assign({}, ...textsOf('en'), ...texts))
+    if (texts.length === 0) continue
+    return new Words(language, Object.assign({}, ...textsOf('en'), ...texts), Object.assign({}, ...texts))
   }
   return new Words('en', Object.assign({}, ...textsOf('en')))
 }

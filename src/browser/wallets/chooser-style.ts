@@ -7,9 +7,11 @@ export const chooserStyle = `
   display: block;
   color: var(--countersign-color, CanvasText);
   font: 1rem/1.4 system-ui, sans-serif;
-  text-align: start;
+  text-align: var(--start, start);
 }
 :host([hidden]), [hidden] { display: none !important; }
+:host(:dir(rtl)) { --start: right; }
+:host(:dir(rtl)) :is(p, bdi, summary, .about) { unicode-bidi: plaintext; }
 ul { list-style: none; margin: 0.5rem 0 0; padding: 0; display: grid; gap: 0.5rem; }
 p { margin: 0; }
 [part='status'] { font-size: 0.9375rem; }
@@ -27,7 +29,7 @@ button, a {
   padding: 0.5rem 0.75rem;
   font: inherit;
   color: inherit;
-  text-align: start;
+  text-align: var(--start, start);
   text-decoration: none;
   background: var(--countersign-background, transparent);
   border: 1px solid var(--countersign-border, color-mix(in srgb, currentcolor 35%, transparent));

@@ -1,13 +1,15 @@
 import { builtInAdapters, isBuiltIn } from '../../shared/adapters.ts'
-import { type ChooserTexts, textsIn } from '../../shared/texts/chooser.ts'
+import { type ChooserTexts, englishTexts, textsIn } from '../../shared/texts/chooser.ts'
 import {
   adoptProperties,
   attachStyledRoot,
   Base,
   define,
   dispatch,
+  english,
   part,
   watchProperties,
+  write,
 } from '../client/custom-element.ts'
 import { isPhone } from '../client/page.ts'
 import { AppLink, iconPlace, setFlag, showIcon, storeLink, walletApps } from './apps.ts'
@@ -137,8 +139,7 @@ export class CountersignWallets extends Base {
   }
 
   #showApps(view: View, apps: readonly WalletApp[], texts: ChooserTexts): void {
-    view.appsTitle.textContent = texts.apps
-    view.appsTitle.hidden = texts.apps === ''
+    say(view.appsTitle, texts.apps)
     view.apps.hidden = apps.length === 0
     const links = apps.map((app) => {
       const link = this.#links.get(app.id) ?? new AppLink(this)
@@ -153,8 +154,8 @@ export class CountersignWallets extends Base {
     const apps = this.walletHelp && isWanted ? this.apps.filter((app) => app.store && this.#takes(app)).slice(0, 3) : []
     view.help.hidden = apps.length === 0
     if (view.help.hidden) return
-    view.helpTitle.textContent = texts.noWallet
-    view.helpText.textContent = texts.getWallet
+    say(view.helpTitle, texts.noWallet)
+    say(view.helpText, texts.getWallet)
     if (view.helpList.childElementCount === 0) view.helpList.append(...apps.map(storeLink))
   }
 
@@ -202,9 +203,11 @@ function makeView(host: HTMLElement) {
   return view
 }
 
-/** Writes a text if it is another one: screen readers read each text that is written into a status. */
+for (const text of Object.values(englishTexts)) english.add(text)
+
+/** Writes a text, and hides the place of an empty one. */
 function say(place: HTMLElement, text: string): void {
-  if (place.textContent !== text) place.textContent = text
+  write(place, text, (place.getRootNode() as ShadowRoot).host)
   place.hidden = text === ''
 }
 
