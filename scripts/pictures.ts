@@ -85,7 +85,7 @@ async function openAccount(camera: Camera): Promise<Page> {
   const { nonceId, message } = await post('nonce', {})
   await post('verify', { nonceId, publicKeyHex: wallet.publicKeyHex, signatureHex: wallet.sign(message) })
   await page.goto(`${site}/api/auth/account`)
-  await page.getByRole('button', { name: 'Add a wallet of another device' }).click()
+  await page.getByRole('button', { name: 'Add a wallet from another device' }).click()
   await page.getByRole('img', { name: /QR code/ }).waitFor()
   return page
 }

@@ -74,7 +74,7 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
     await request.getByText('Chrome on Windows').waitFor()
     expect(await codeOnPhone(page)).toBe(desktop.order.confirmationCode)
     expect(await page.getByRole('button').filter({ visible: true }).allTextContents()).toEqual(['Not me', 'Continue'])
-    await page.getByText(/^Expires in (2:00|1:5\d)$/).waitFor()
+    await page.getByText(/^Expires in (2:00|1:5\d)\. Then get a new code on your computer\.$/).waitFor()
     expect(new Set(previews(trail))).toEqual(new Set(['GET /api/auth/cross-device/preview']))
     await screenshot(page, 'approve-first')
   })

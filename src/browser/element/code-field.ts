@@ -17,6 +17,8 @@ interface CodeFieldOptions {
 export class CodeField {
   readonly form = part('form', 'return-code')
   readonly label = part('label', 'return-code-label')
+  /** What is wrong with the last return code. The page of the device has a place of its own for that. */
+  readonly problem = part('p', 'return-code-error')
   readonly #field = part('input', 'return-code-field')
   readonly #boxes: readonly HTMLElement[]
   readonly #onCode: (code: string) => void
@@ -32,14 +34,16 @@ export class CodeField {
     field.autocomplete = isOfDevice ? 'off' : 'one-time-code'
     field.autocapitalize = 'characters'
     field.spellcheck = false
-    field.setAttribute('aria-describedby', describedBy)
+    this.problem.id = 'problem'
+    this.problem.setAttribute('role', 'status')
+    field.setAttribute('aria-describedby', isOfDevice ? describedBy : `${describedBy} ${this.problem.id}`)
     this.label.htmlFor = field.id
     const boxes = document.createElement('div')
     boxes.className = 'digits'
     boxes.translate = false
     for (const box of this.#boxes) box.ariaHidden = 'true'
     boxes.append(field, ...this.#boxes)
-    this.form.append(this.label, boxes)
+    this.form.append(this.label, boxes, ...(isOfDevice ? [] : [this.problem]))
     this.form.addEventListener('submit', (event) => {
       event.preventDefault()
       this.#submit()

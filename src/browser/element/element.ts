@@ -244,7 +244,7 @@ export class CountersignSignIn extends Base {
   async cancel(): Promise<void> {
     if (this.#running === undefined) return
     const { order, client } = this.#running
-    this.#say(this.#texts.starting)
+    this.#say(this.#texts.loading)
     try {
       await client.cancelOrder(order)
     } catch (thrown) {
@@ -344,6 +344,7 @@ export class CountersignSignIn extends Base {
   async #enter(running: RunningOrder, returnCode: string): Promise<void> {
     running.isChecking = true
     this.#view?.setChecking(true)
+    this.#view?.sayOfCode('')
     this.#say(this.#texts.checking)
     try {
       await this.#finalize(running, returnCode)
@@ -359,8 +360,9 @@ export class CountersignSignIn extends Base {
     const { code, triesLeft } = error
     if (code === 'RETURN_CODE_WRONG') {
       if (triesLeft !== 0) {
-        this.#view?.askForCode(true)
-        this.#say(triesLeft === 1 ? this.#texts.lastTry : this.#texts.wrongCode.replace('{tries}', String(triesLeft)))
+        const { lastTry, wrongCode, returnCode } = this.#texts
+        this.#view?.askForCode(triesLeft === 1 ? lastTry : wrongCode.replace('{tries}', String(triesLeft)))
+        this.#say(returnCode)
         return
       }
       if (running.status !== 'rejected') {
@@ -372,7 +374,8 @@ export class CountersignSignIn extends Base {
     } else if (isPassing(error)) {
       // The digits stay in the field.
       this.#view?.setChecking(false)
-      this.#say(errorText(error, this.#texts))
+      this.#view?.sayOfCode(errorText(error, this.#texts))
+      this.#say(this.#texts.returnCode)
     } else this.#fail(error)
   }
 
@@ -395,7 +398,9 @@ export class CountersignSignIn extends Base {
     }
     if (status === 'created') {
       const host = this.#isDeviceFirst ? undefined : this.#view?.localHost
-      const text = this.#texts[this.#isDeviceFirst ? 'scanElsewhere' : status]
+      // That the digits are others is said aloud, too.
+      const name = this.#renewals > 0 ? 'renewed' : this.#isDeviceFirst ? 'scanElsewhere' : status
+      const text = this.#texts[name]
       this.#show('scan', host === undefined ? text : this.#texts.localOnly.replace('{host}', host))
       return
     }
@@ -453,7 +458,7 @@ export class CountersignSignIn extends Base {
     const opened: { signIn?: DeviceSignIn } = {}
     this.#device = opened
     const place = view.openWallets()
-    view.sayOfWallet(this.#texts.starting)
+    view.sayOfWallet(this.#texts.loading)
     try {
       const { DeviceSignIn, offeredDemoWallet, englishDeviceTexts } = await loadOnDemand(
         () => import('./device-sign-in.ts'),

@@ -99,6 +99,10 @@ svg { display: block; }
   clip-path: inset(50%);
   white-space: nowrap;
 }
+.entering { display: flex; flex-direction: column; }
+.entering [part='status'] { order: -1; margin-bottom: 0.75rem; }
+[part='return-code-error'] { color: var(--countersign-error, #c5303c); font-weight: 600; }
+[part='return-code-error']:empty { margin-top: -0.5rem; }
 [part='return-code'] { display: grid; gap: 0.5rem; width: 100%; }
 .digits {
   position: relative;

@@ -7,7 +7,11 @@ import type { ClientErrorCode, CountersignClientError } from '../client/errors.t
 export interface SignInTexts extends Record<OrderStatus, string> {
   /** In place of `finalized`, if the order was for a signature. */
   readonly signed: string
+  /** While a code is being made, and while anything else is. */
   readonly starting: string
+  readonly loading: string
+  /** In place of `created`, for a code in place of one that has expired. */
+  readonly renewed: string
   readonly reconnecting: string
   readonly failed: string
   readonly offline: string

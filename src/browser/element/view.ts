@@ -231,6 +231,7 @@ export class SignInView {
     if (mode === 'answer') this.#stage.prepend(this.#codeBox)
     else this.#caption.prepend(this.#codeBox)
     this.#digits.form.hidden = mode !== 'enter-code'
+    this.#card.classList.toggle('entering', mode === 'enter-code')
     const picture = hasCode ? undefined : pictureOf[mode]
     this.#picture.hidden = picture === undefined
     this.#picture.replaceChildren(...(picture === undefined ? [] : [icon(picture)]))
@@ -260,12 +261,17 @@ export class SignInView {
     this.#account.hidden = false
   }
 
-  /** Empties the field for the return code. `isWrong` says whether the last code was wrong. */
-  askForCode(isWrong = false): void {
-    this.#digits.empty(isWrong)
+  /** Empties the field for the return code. `problem` says what was wrong with the last one. */
+  askForCode(problem = ''): void {
+    this.#digits.empty(problem !== '')
+    this.sayOfCode(problem)
     this.setChecking(false)
     this.#submit.hidden = true
     if (this.#root.activeElement !== null || !isControlFocused()) this.#digits.focus()
+  }
+
+  sayOfCode(problem: string): void {
+    this.#write(this.#digits.problem, problem)
   }
 
   /** Whether a return code is being checked: meanwhile it cannot be changed. */

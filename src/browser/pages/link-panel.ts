@@ -1,6 +1,7 @@
 import type { CountersignClient, StartedOrder } from '../client/index.ts'
 import { CountersignSignIn, type SignInClient } from '../element/element.ts'
 import { element, noteForOperator } from './dom.ts'
+import { whoView } from './who.ts'
 import { elementTexts, textsUnder, type Words } from './words.ts'
 
 /** Options of {@link linkPanel}. */
@@ -20,19 +21,18 @@ export interface LinkPanelOptions {
 export function linkPanel({ client, words, order: first, onEnd }: LinkPanelOptions): HTMLElement[] {
   const panel = new CountersignSignIn()
   const problem = element('p', 'error')
-  const texts = { ...elementTexts(words), ...textsUnder('account.link.', words) }
+  const who = element('div', '')
   let order: StartedOrder | undefined
   const share = shareButton(words, () => order?.claimUrl)
   problem.setAttribute('role', 'alert')
-  panel.texts = texts
+  panel.texts = { ...elementTexts(words), ...textsUnder('account.link.', words) }
   panel.startOrder = async ({ signal }) => {
     problem.textContent = ''
+    who.replaceChildren()
     order = order === undefined ? first : await client.startOrder({ kind: 'link', signal })
     return order
   }
-  panel.client = namingWallet(client, (address) => {
-    panel.texts = { ...texts, returnCode: words.say('account.link.returnCode', { address }) }
-  })
+  panel.client = namingWallet(client, (address) => who.replaceChildren(whoView({ address }, words)))
   panel.addEventListener('countersign:status', ({ detail: { status } }) => {
     share.hidden = status !== 'created' || !('share' in navigator)
     if (status === 'finalized' || status === 'cancelled') onEnd(status === 'finalized')
@@ -43,7 +43,7 @@ export function linkPanel({ client, words, order: first, onEnd }: LinkPanelOptio
     noteForOperator(error)
   })
   share.hidden = true
-  return [panel, share, problem]
+  return [who, panel, share, problem]
 }
 
 /** A client that reports the wallet of an approval before the page gets the event. */

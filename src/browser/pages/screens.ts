@@ -31,6 +31,8 @@ export class RequestScreen {
   readonly #words: Words
   readonly #clock: ServiceClock
   #issuedAt = 0
+  /** Whether the order began with a code on a computer, where there is another one once this has expired. */
+  #hasCode = false
   /** Number of values to sign that the user has not seen; 0 if there are none. */
   #unread = 0
 
@@ -59,6 +61,7 @@ export class RequestScreen {
     const host = siteName(origin)
     let title = this.#fillTop(kind, requester, confirmationCode)
     if (fromInbox) {
+      this.#hasCode = false
       // Who asks stands above the title.
       const { startedBy: _, ...others } = requester
       fillRequester(others, this.#words)
@@ -129,12 +132,14 @@ export class RequestScreen {
   refresh(secondsLeft: number | undefined, isWalletAwaited: boolean): void {
     const words = this.#words
     fill(root, 'ago', words.ago(Math.max(0, this.#clock.now() - this.#issuedAt)))
-    const text = isWalletAwaited ? 'review.expires.signing' : 'review.expires'
+    const ends = this.#hasCode ? 'review.expires.code' : 'review.expires'
+    const text = isWalletAwaited ? 'review.expires.signing' : ends
     byId('countdown').textContent = secondsLeft ? words.say(text, { time: timeLeft(secondsLeft, words) }) : ''
   }
 
   #fillTop(kind: OrderKind, requester: ShownRequester, confirmationCode: string | undefined): string {
     const words = this.#words
+    this.#hasCode = kind !== 'link'
     const site = siteName(requester.origin)
     const title = words.say(`review.${kind}.title`, { site })
     fill(root, 'title', title, site)

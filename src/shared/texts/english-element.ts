@@ -1,6 +1,8 @@
 /** Texts of `<countersign-sign-in>` in English; `SignInTexts` says what each is for. */
 export const englishTexts = {
-  starting: 'One moment.',
+  starting: 'Making a code …',
+  loading: 'One moment.',
+  renewed: 'Here’s a new code. Scan it with your phone.',
   created: 'Scan the code with your phone.',
   claimed: 'A phone has opened the request.',
   waiting_user: 'Check that both codes match, then approve on your phone.',

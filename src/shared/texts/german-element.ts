@@ -23,7 +23,9 @@ const wallets: ElementTexts['wallets'] = {
 
 /** The element's texts in German, loaded on a page in that language. */
 export const germanTexts: ElementTexts = {
-  starting: 'Einen Moment.',
+  starting: 'Ein Code wird erstellt …',
+  loading: 'Einen Moment.',
+  renewed: 'Hier ist ein neuer Code. Scanne ihn mit deinem Handy.',
   created: 'Scanne den Code mit deinem Handy.',
   claimed: 'Ein Handy hat die Anfrage geöffnet.',
   waiting_user: 'Prüfe, ob beide Codes gleich sind, und bestätige dann auf deinem Handy.',
@@ -45,7 +47,7 @@ export const germanTexts: ElementTexts = {
   stepOpen: 'Scanne den Code und öffne die Seite',
   stepApprove: 'Bestätige mit deiner Wallet',
   localOnly: 'Ein Handy kann diesen Code nicht öffnen: Er führt zu {host}, also zu diesem Computer.',
-  answer: 'Mach auf dem Handy weiter. Zeigt es einen Code, gib ihn hier ein.',
+  answer: 'Weiter auf dem Handy. Zeigt es einen Code, gib ihn hier ein.',
   returnCode: 'Bestätigt. Gib den Code ein, den dein Handy zeigt.',
   returnCodeLabel: 'Code auf deinem Handy',
   submit: 'Weiter',

@@ -5,6 +5,7 @@ import {
   type CountersignClient,
   createCountersignClient,
 } from '../../../src/browser/client/index.ts'
+import { freePort } from '../../support/redis-server.ts'
 import { CuttableProxy } from '../client/proxy.ts'
 import { fetchFrom } from '../client/support.ts'
 import { expectAccessible, hasBrowser, inFirefox, provokes, scan, screenshot, useBrowser } from '../support.ts'
@@ -119,6 +120,20 @@ describe.runIf(hasBrowser)('<countersign-sign-in> in Chromium', () => {
     await screenshot(hidden, 'element-expired')
     expect(await code(hidden).count()).toBe(0)
     expect(await renew(hidden).isVisible()).toBe(true)
+  })
+
+  test('a code in place of an expired one is said to be new, because its digits are others', async () => {
+    const port = await freePort()
+    const publicUrl = `http://auth.localhost:${port}`
+    const { show } = await setUp({ port, publicUrl, orderTtlSeconds: 10 })
+    const { page } = await browser.open()
+    await show(
+      page,
+      `<countersign-sign-in base-url="http://localhost:${port}"></countersign-sign-in>`,
+      `http://localhost:${port}`,
+    )
+    await status(page).filter({ hasText: 'Scan the code with your phone.' }).waitFor()
+    await status(page).filter({ hasText: 'Here’s a new code.' }).waitFor()
   })
 
   test('a stream that died unseen is opened again when the network returns', async () => {
@@ -293,6 +308,15 @@ describe.runIf(hasBrowser)('<countersign-sign-in> in Chromium', () => {
       await status(page).filter({ hasText: '2 attempts left.' }).waitFor()
       expect(await field(page).inputValue()).toBe('')
       expect(await field(page).getAttribute('aria-invalid')).toBe('true')
+      // Instruction, boxes, what was wrong, time.
+      const places = [
+        page.getByText('Approved. Enter the code that your phone shows.'),
+        page.locator('.digits'),
+        page.getByText('2 attempts left.'),
+        page.getByRole('timer'),
+      ].map(async (one) => (await one.boundingBox())!.y)
+      const tops = await Promise.all(places)
+      expect(tops).toEqual(tops.toSorted((a, b) => a - b))
       await expectAccessible(page, 'wrong return code')
       await screenshot(page, 'element-return-code-wrong')
       await page.keyboard.type('12')

@@ -17,7 +17,7 @@ export const account = {
   'account.link.stepApprove': 'Approve with the wallet there',
   'account.link.claimed': 'The other device has opened the request.',
   'account.link.answer': 'Continue on the other device. It then shows a code to enter here.',
-  'account.link.returnCode': '{address} has answered. If that’s your wallet, enter the code that its device shows.',
+  'account.link.returnCode': 'This wallet has answered. If it’s yours, enter the code that its device shows.',
   'account.link.returnCodeLabel': 'Code on the other device',
   'account.link.rejected': 'Declined on the other device.',
   'account.link.stopped': 'Cancelled on the other device.',

@@ -29,5 +29,6 @@ export const review = {
   'review.approve': 'Approve',
   'review.decline': 'Decline',
   'review.expires': 'Expires in {time}',
+  'review.expires.code': 'Expires in {time}. Then get a new code on your computer.',
   'review.expires.signing': 'Your wallet has {time} left',
 } as const

@@ -17,9 +17,8 @@ export const account: Readonly<Record<keyof typeof english, string>> = {
   'account.link.stepOpen': 'Dort prüfen, welches Konto angezeigt wird',
   'account.link.stepApprove': 'Dort mit der Wallet bestätigen',
   'account.link.claimed': 'Das andere Gerät hat die Anfrage geöffnet.',
-  'account.link.answer': 'Mach auf dem anderen Gerät weiter. Es zeigt dann einen Code, den du hier eingibst.',
-  'account.link.returnCode':
-    '{address} hat geantwortet. Ist das deine Wallet, dann gib den Code ein, den ihr Gerät zeigt.',
+  'account.link.answer': 'Weiter auf dem anderen Gerät. Es zeigt dann einen Code, den du hier eingibst.',
+  'account.link.returnCode': 'Diese Wallet hat geantwortet. Ist es deine, dann gib den Code ein, den ihr Gerät zeigt.',
   'account.link.returnCodeLabel': 'Code auf dem anderen Gerät',
   'account.link.rejected': 'Auf dem anderen Gerät abgelehnt.',
   'account.link.stopped': 'Auf dem anderen Gerät abgebrochen.',

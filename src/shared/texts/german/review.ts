@@ -29,5 +29,6 @@ export const review: Readonly<Record<keyof typeof english, string>> = {
   'review.approve': 'Bestätigen',
   'review.decline': 'Ablehnen',
   'review.expires': 'Läuft in {time} ab',
+  'review.expires.code': 'Läuft in {time} ab. Danach brauchst du einen neuen Code am Computer.',
   'review.expires.signing': 'Noch {time} zum Signieren',
 }
