@@ -54,7 +54,8 @@ describe.skipIf(!hasBrowser)('<countersign-sign-in> with a wallet on this device
       pages: { demoWallet: false },
       ...options,
     }
-    const { url } = await startService({ trustedOrigins: [site.origin], ...settings })
+    const trustedOrigins = [site.origin, ...(options.trustedOrigins ?? [])]
+    const { url } = await startService({ ...settings, trustedOrigins })
     const { page, trail } = await browser.open(screen)
     const loaded = (): string[] =>
       trail.requests.map((request) => request.url).filter((one) => /device-sign-in/.test(one))
@@ -261,7 +262,11 @@ describe.skipIf(!hasBrowser)('<countersign-sign-in> with a wallet on this device
       provokes(/Access to fetch|net::ERR_FAILED/)
       const pageHost = 'http://tally.tunnel.example'
       const serviceHost = 'http://auth.tunnel.example'
-      const { site, url, page, trail, context } = await setUp({ pages: { demoWallet: true } })
+      const { site, url, page, trail, context } = await setUp({
+        pages: { demoWallet: true },
+        // Where it is not trusted, it offers no wallets at all.
+        trustedOrigins: [pageHost],
+      })
       const forward = async (host: string, to: string): Promise<void> => {
         await context.route(`${host}/**`, async (route) => {
           const asked = route.request().url()

@@ -188,6 +188,8 @@ export function storeLink(app: WalletApp): HTMLElement {
   })
   names.append(Object.assign(part('bdi', 'store'), { textContent: name }), about)
   const icon = iconPlace()
+  // The part is for wallets and apps that are here.
+  icon.removeAttribute('part')
   showIcon(icon, app)
   link.append(icon, names)
   const item = document.createElement('li')
