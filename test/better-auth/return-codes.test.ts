@@ -133,18 +133,22 @@ test('a sign order shows its payload, and only the wallet that it names approves
 
 const addresses = { ipAddress: { ipAddressHeaders: ['x-client'] } }
 
+/** What a phone is told of the network, with the headers of the desktop's proxy and of its own. */
+async function sameNetworkIn(auth: Auth, ofDesktop: Record<string, string>, ofPhone: Record<string, string>) {
+  const { orderId, claimToken } = (await call(auth, '/cross-device/start', { kind: 'login' }, ofDesktop)).json
+  const { challengeToken } = await answered(call(auth, '/cross-device/claim', { orderId, claimToken }))
+  const headers = { ...ofPhone, authorization: `Bearer ${challengeToken}` }
+  const challenge = await answered(call(auth, `/cross-device/challenge?orderId=${orderId}`, undefined, headers))
+  return challenge.requester.sameNetwork
+}
+
 test.each([
   ['the same network', '198.51.100.9', true],
   ['another network', '203.0.113.9', false],
   ['an unknown network', '10.0.0.1', undefined],
 ])('a phone on %s is told so', async (_name, ip, sameNetwork) => {
   const auth = await makeAuth({ auth: { advanced: addresses } })
-  const { json } = await call(auth, '/cross-device/start', { kind: 'login' }, { 'x-client': '198.51.100.7' })
-  const { orderId, claimToken } = json
-  const { challengeToken } = await answered(call(auth, '/cross-device/claim', { orderId, claimToken }))
-  const headers = { authorization: `Bearer ${challengeToken}`, 'x-client': ip }
-  const challenge = await answered(call(auth, `/cross-device/challenge?orderId=${orderId}`, undefined, headers))
-  expect(challenge.requester.sameNetwork).toBe(sameNetwork)
+  expect(await sameNetworkIn(auth, { 'x-client': '198.51.100.7' }, { 'x-client': ip })).toBe(sameNetwork)
 })
 
 test.each([
@@ -153,12 +157,7 @@ test.each([
 ])('networks are not compared if %s', async (_name, advanced) => {
   const auth = await makeAuth({ auth: { ...(advanced === undefined ? {} : { advanced }) } })
   const client = { 'x-forwarded-for': '198.51.100.7', 'x-client': '2001:db8:1:2::1' }
-  const { json } = await call(auth, '/cross-device/start', { kind: 'login' }, client)
-  const { orderId, claimToken } = json
-  const { challengeToken } = await answered(call(auth, '/cross-device/claim', { orderId, claimToken }))
-  const headers = { ...client, authorization: `Bearer ${challengeToken}` }
-  const challenge = await answered(call(auth, `/cross-device/challenge?orderId=${orderId}`, undefined, headers))
-  expect(challenge.requester.sameNetwork).toBeUndefined()
+  expect(await sameNetworkIn(auth, client, client)).toBeUndefined()
 })
 
 test('with proximity enforced, a phone on another network is refused; and Better Auth has to know the addresses', async () => {

@@ -1,11 +1,15 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { silentLogger } from '../../src/base/log.ts'
+import { createCountersign } from '../../src/index.ts'
 import { authorizeAddress, publish } from '../oidc/documents.ts'
-import { clientsFile, redirectUri, shop } from '../oidc/support.ts'
+import { redirectUri, shop } from '../oidc/support.ts'
+import { onePerFile } from '../support/file-end.ts'
+import { signIn } from '../support/flows.ts'
 import { startInternet } from '../support/internet.ts'
 import { type RawRequest, sendRaw } from '../support/raw-http.ts'
-import { rest } from '../support/rest.ts'
-import { startService } from '../support/service.ts'
-import { makeWallet, proofOf } from '../support/wallet.ts'
+import { folderOfFile } from '../support/temporary-folder.ts'
 
 /**
  * Every list and text that a caller can make long, at its bound and at a quarter of it: the CPU time of four times as
@@ -14,10 +18,12 @@ import { makeWallet, proofOf } from '../support/wallet.ts'
  */
 
 interface Row {
+  /** Default: POST with a body, GET without. */
   readonly method?: 'GET' | 'POST' | 'OPTIONS'
   readonly path: string
-  /** Largest size that the port lets through, in bytes. */
-  readonly bound: number
+  /** Largest size that the port lets through, in bytes. Default: that of headers. */
+  readonly bound?: number
+  /** Default: those of JSON, with a body. */
   readonly headers?: Readonly<Record<string, string>>
   /** Whether it is sent with a user's session, from the service's own pages. */
   readonly asUser?: true
@@ -53,202 +59,156 @@ const code = `grant_type=authorization_code&code=none&redirect_uri=${encodeURICo
 const rows: Readonly<Record<string, Row>> = {
   'cookies of the issuer': {
     path: `${authorize}?${asked}&scope=openid`,
-    bound: headerBytes,
     header: ['cookie', (size) => list(size, 'countersign_oidc_browser_#=s', '; ')],
   },
   'session cookies': {
     path: `${base}/session`,
-    bound: headerBytes,
     header: ['cookie', (size) => list(size, 'countersign_session=#', '; ')],
   },
   'cookies of others': {
     path: `${base}/session`,
-    bound: headerBytes,
     header: ['cookie', (size) => list(size, 'c#=', '; ')],
   },
   'cookies of one quoted value': {
     path: `${base}/session`,
-    bound: headerBytes,
     header: ['cookie', (size) => `countersign_session="${'\\"'.repeat(size / 2)}`],
   },
   'a bearer token of dots': {
     path: `${base}/session`,
-    bound: headerBytes,
     header: ['authorization', (size) => `Bearer ${'.'.repeat(size)}`],
   },
   'spaces before a bearer token': {
     path: `${base}/session`,
-    bound: headerBytes,
     header: ['authorization', (size) => `Bearer${' '.repeat(size)}x`],
   },
   'addresses of proxies': {
-    method: 'POST',
     path: `${base}/wallet/nonce`,
-    bound: headerBytes,
-    headers: json,
     header: ['x-forwarded-for', (size) => list(size, '2001:db8::#', ', ')],
     body: () => '{}',
   },
   'an address of colons': {
-    method: 'POST',
     path: `${base}/wallet/nonce`,
-    bound: headerBytes,
-    headers: json,
     header: ['x-forwarded-for', (size) => ':'.repeat(size)],
     body: () => '{}',
   },
   'hosts of proxies': {
     path: `${base}/session`,
-    bound: headerBytes,
-    headers: json,
     header: ['x-forwarded-host', (size) => list(size, 'h#', ',')],
-    body: () => '{}',
   },
   'an origin': {
     path: `${base}/session`,
-    bound: headerBytes,
-    headers: json,
     header: ['origin', (size) => `https://${list(size, 'a#', '.')}`],
-    body: () => '{}',
   },
   'media types': {
     path: `${base}/cross-device/events?orderId=none`,
-    bound: headerBytes,
     header: ['accept', (size) => list(size, 'text/#;q=0.1', ' , ')],
   },
   'media types that are white space': {
     path: `${base}/cross-device/events?orderId=none`,
-    bound: headerBytes,
     header: ['accept', (size) => `${' \t'.repeat(size / 2)}x`],
   },
   'a content type': {
-    method: 'POST',
     path: `${base}/wallet/nonce`,
-    bound: headerBytes,
+    headers: {},
     header: ['content-type', (size) => `application/json;${list(size, ' p=#', ';')}`],
     body: () => '{}',
   },
   'tags of a page': {
     path: '/',
-    bound: headerBytes,
     header: ['if-none-match', (size) => list(size, 'W/"#"', ', ')],
   },
   languages: {
     path: `${base}/sign-in`,
-    bound: headerBytes,
     header: ['accept-language', (size) => list(size, 'x#;q=0.1', ', ')],
   },
   'encodings of an RPC': {
-    method: 'POST',
     path: '/countersign.v1.SignInService/IssueNonce',
-    bound: headerBytes,
-    headers: json,
     header: ['accept-encoding', (size) => list(size, 'e#', ', ')],
     body: () => '{}',
   },
   'headers that a page asks to send': {
     method: 'OPTIONS',
     path: `${base}/session`,
-    bound: headerBytes,
     headers: { origin: 'https://other.example', 'access-control-request-method': 'POST' },
     header: ['access-control-request-headers', (size) => list(size, 'h#', ',')],
   },
   'a proof of possession': {
-    method: 'POST',
     path: `${base}/oidc/token`,
-    bound: headerBytes,
     headers: form,
     header: ['dpop', (size) => list(size, 'e#', '.')],
     body: () => code,
   },
   'groups of forward auth': {
     path: `${base}/forward-auth`,
-    bound: headerBytes,
     query: (size) => `groups=${list(size, 'g#', ',')}`,
   },
   'parameters of forward auth': {
     path: `${base}/forward-auth`,
-    bound: headerBytes,
     query: (size) => list(size, 'groups=g#', '&'),
   },
   'the path of a proxied request': {
     path: `${base}/forward-auth?redirect=1`,
-    bound: headerBytes,
     header: ['x-forwarded-uri', (size) => `/${list(size, '#', '/../')}`],
   },
   'wallets of the sign-in page': {
     path: `${base}/sign-in`,
-    bound: headerBytes,
     query: (size) => list(size, 'wallet=nimiq:#', '&'),
   },
   'the way back of the sign-in page': {
     path: `${base}/sign-in`,
-    bound: headerBytes,
     query: (size) => `returnTo=/${list(size, '#', '/../')}`,
   },
   'parameters of a challenge': {
     path: `${base}/cross-device/challenge`,
-    bound: headerBytes,
     query: (size) => list(size, 'orderId=#', '&'),
   },
   scopes: {
     path: authorize,
-    bound: headerBytes,
     query: (size) => `${asked}&scope=openid+${list(size, 's#', '+')}`,
   },
   resources: {
     path: authorize,
-    bound: headerBytes,
     query: (size) => `${asked}&scope=openid&${list(size, 'resource=https://r#.example', '&')}`,
   },
   prompts: {
     path: authorize,
-    bound: headerBytes,
     query: (size) => `${asked}&scope=openid&prompt=${list(size, 'p#', '+')}`,
   },
   'languages of a request': {
     path: authorize,
-    bound: headerBytes,
     query: (size) => `${asked}&scope=openid&ui_locales=${list(size, 'l#', '+')}`,
   },
   'claims of a request': {
     path: authorize,
-    bound: headerBytes,
     query: (size) => `${asked}&scope=openid&claims={"id_token":{${list(size - 30, '"c#":null', ',')}}}`,
   },
   'unknown parameters of a request': {
     path: authorize,
-    bound: headerBytes,
     query: (size) => `${asked}&scope=openid&${list(size, 'p#=', '&')}`,
   },
   'a hint of a user': {
     path: authorize,
-    bound: headerBytes,
     query: (size) => `${asked}&scope=openid&prompt=none&login_hint=${list(size, '#', '+')}`,
   },
   'scopes at the token endpoint': {
-    method: 'POST',
     path: `${base}/oidc/token`,
     bound: formBytes,
     headers: form,
     body: (size) => `${code}&scope=${list(size - 200, 's#', '+')}`,
   },
   'resources at the token endpoint': {
-    method: 'POST',
     path: `${base}/oidc/token`,
     bound: formBytes,
     headers: form,
     body: (size) => `${code}&${list(size - 200, 'resource=https://r#.example', '&')}`,
   },
   'parameters at the token endpoint': {
-    method: 'POST',
     path: `${base}/oidc/token`,
     bound: formBytes,
     headers: form,
     body: (size) => `${code}&${list(size - 200, 'p#', '&')}`,
   },
   'an assertion of a client': {
-    method: 'POST',
     path: `${base}/oidc/token`,
     bound: formBytes,
     headers: form,
@@ -261,93 +221,69 @@ const rows: Readonly<Record<string, Row>> = {
     },
   },
   'a pushed request': {
-    method: 'POST',
     path: `${base}/oidc/par`,
     bound: formBytes,
     headers: form,
     body: (size) => `${asked}&${credentials}&scope=openid&${list(size - 500, 'resource=https://r#.example', '&')}`,
   },
   'a code of a device': {
-    method: 'POST',
     path: '/device',
     bound: formBytes,
-    headers: json,
     asUser: true,
     body: (size) => JSON.stringify({ code: '\u0301\u0327'.repeat(size / 4) }),
   },
   'fields of a message': {
-    method: 'POST',
     path: `${base}/wallet/verify`,
     bound: bodyBytes,
-    headers: json,
     body: (size) => `{${list(size, '"f#":0', ',')}}`,
   },
   'a message in lists': {
-    method: 'POST',
     path: `${base}/wallet/verify`,
     bound: bodyBytes,
-    headers: json,
     body: (size) => `{"nonceId":${'['.repeat(size / 2)}${']'.repeat(size / 2)}}`,
   },
   'a list in a message': {
-    method: 'POST',
     path: `${base}/wallet/verify`,
     bound: bodyBytes,
-    headers: json,
     body: (size) => `{"nonceId":[${list(size, '"#"', ',')}]}`,
   },
   'a signature': {
-    method: 'POST',
     path: `${base}/wallet/verify`,
     bound: bodyBytes,
-    headers: json,
     body: (size) =>
       `{"nonceId":"${'n'.repeat(43)}","publicKeyHex":"${'ab'.repeat(32)}","signatureHex":"${'ab'.repeat(size / 2 - 100)}"}`,
   },
   'a token of a backend': {
-    method: 'POST',
     path: '/countersign.v1.SessionService/IntrospectSession',
     bound: bodyBytes,
-    headers: json,
     body: (size) => `{"token":"${'.'.repeat(size)}"}`,
   },
   'a return code': {
-    method: 'POST',
     path: `${base}/cross-device/finalize`,
     bound: bodyBytes,
-    headers: json,
     body: (size) => JSON.stringify({ orderId: 'o', desktopToken: 't', returnCode: '\u0301\u0327'.repeat(size / 4) }),
   },
   'a title': {
-    method: 'POST',
     path: `${base}/cross-device/start`,
     bound: bodyBytes,
-    headers: json,
     body: (size) => `{"kind":"sign","displayTitle":"${' \u200e'.repeat(size / 4)}"}`,
   },
   'names of a payload': {
-    method: 'POST',
     path: `${base}/cross-device/start`,
     bound: 8_000,
-    headers: json,
     body: (size) => JSON.stringify({ kind: 'sign', payload: `{${list(size, '"n#":0', ',')}}` }),
   },
   'escapes of a payload': {
-    method: 'POST',
     path: `${base}/cross-device/start`,
     bound: 8_000,
-    headers: json,
     body: (size) => JSON.stringify({ kind: 'sign', payload: `["${'\\u00e4'.repeat(size / 6)}"]` }),
   },
   'numbers of a payload': {
-    method: 'POST',
     path: `${base}/cross-device/start`,
     bound: 8_000,
-    headers: json,
     body: (size) => JSON.stringify({ kind: 'sign', payload: `[${'1'.repeat(size / 2)}.${'0'.repeat(size / 2)}]` }),
   },
   'unknown fields of a binary message': {
-    method: 'POST',
     path: '/countersign.v1.SignInService/IssueNonce',
     bound: bodyBytes,
     headers: { 'content-type': 'application/proto' },
@@ -355,7 +291,6 @@ const rows: Readonly<Record<string, Row>> = {
     body: (size) => Buffer.alloc(Math.floor(size / 3) * 3, Buffer.from([0xc0, 0x3e, 0x00])),
   },
   'envelopes of a call': {
-    method: 'POST',
     path: '/countersign.v1.OrderService/WatchOrder',
     bound: bodyBytes,
     headers: { 'content-type': 'application/connect+json' },
@@ -364,7 +299,14 @@ const rows: Readonly<Record<string, Row>> = {
 }
 
 function requestOf(
-  { method = 'GET', path, headers = {}, header, query, body }: Row,
+  {
+    path,
+    body,
+    method = body === undefined ? 'GET' : 'POST',
+    headers = body === undefined ? {} : json,
+    header,
+    query,
+  }: Row,
   size: number,
   own: Readonly<Record<string, string>>,
 ): RawRequest {
@@ -414,16 +356,17 @@ async function expectInProportion(
 const calls = 8
 
 /** A service with all its parts, and the session cookie of a user. */
-async function startWhole(): Promise<{ readonly url: string; readonly cookie: string }> {
-  const { url } = await startService({
-    trustProxy: 1,
-    oidc: { clients: clientsFile(shop), device: true, clientDocuments: ['*'] },
-    store: 'sqlite::memory:',
+const whole = onePerFile(async () => {
+  const clients = join(folderOfFile(), 'clients.json')
+  writeFileSync(clients, JSON.stringify({ clients: [shop] }))
+  const service = await createCountersign({
+    ...{ store: 'sqlite::memory:', port: 0, host: '127.0.0.1', rateLimit: false, trustProxy: 1, logger: silentLogger },
+    oidc: { clients, device: true, clientDocuments: ['*'] },
   })
-  const { json: challenge } = await rest(url, '/wallet/nonce', {})
-  const { headers } = await rest(url, '/wallet/verify', proofOf(makeWallet(), challenge))
-  return { url, cookie: headers.getSetCookie()[0]?.split(';', 1)[0] ?? '' }
-}
+  const url = `http://localhost:${await service.listen()}`
+  const { cookie } = await signIn(url)
+  return { url, cookie, [Symbol.asyncDispose]: () => service.close(500) }
+})
 
 const internet = await startInternet()
 
@@ -446,21 +389,25 @@ const lists: Readonly<Record<string, (size: number) => Readonly<Record<string, u
 
 describe('what a caller makes long takes no more than its share of time:', () => {
   test.for(Object.entries(rows))('%s', async ([name, row]) => {
-    const { url, cookie } = await startWhole()
+    const { url, cookie } = await whole()
     const { host, port } = new URL(url)
     const own = { host, ...(row.asUser === true ? { cookie, origin: url } : {}) }
-    await expectInProportion(Number(port), { name, bound: row.bound, make: (size) => requestOf(row, size, own) })
+    await expectInProportion(Number(port), {
+      name,
+      bound: row.bound ?? headerBytes,
+      make: (size) => requestOf(row, size, own),
+    })
   })
 
   test.for(Object.entries(lists))('%s', async ([name, changes]) => {
-    const { url } = await startWhole()
+    const { url } = await whole()
     const { host, port } = new URL(url)
     let made = 0
     // A document of its own for each request: it is fetched once.
     const make = (size: number): RawRequest => {
       const id = publish(internet, `of-${name.split(' ')[0]}-${made++}`, changes(size))
       const { pathname, search } = new URL(authorizeAddress(url, id))
-      return requestOf({ path: pathname + search, bound: 0 }, 0, { host })
+      return requestOf({ path: pathname + search }, 0, { host })
     }
     await expectInProportion(Number(port), { name, bound: documentBytes, make })
   })
