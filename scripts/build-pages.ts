@@ -1,10 +1,13 @@
 import { glob, mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
-import { basename, dirname } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Metafile, OutputFile } from 'esbuild'
+import type { Metafile, OutputFile, Plugin } from 'esbuild'
 import type { BuiltPages } from '../src/http/page-files.ts'
 import { type PageName, pageNames } from '../src/shared/page-names.ts'
 import { english } from '../src/shared/texts/english.ts'
+import type { BareTexts, PageTexts } from '../src/shared/texts/page-texts.ts'
+import * as pageTexts from '../src/shared/texts/pages.ts'
+import { translations } from '../src/shared/texts/translations.ts'
 
 /** The repository. */
 const root = new URL('../', import.meta.url)
@@ -40,8 +43,14 @@ export async function buildPages(): Promise<void> {
     names.set(entry.replace(/\.ts$/, '.js'), basename(output[0]))
     chunks.set(entry, chunksOf(metafile.outputs, output[0]))
   }
+  const bare = await Promise.all(
+    Object.entries(translations).map(async ([language, load]) => ({ language, lines: (await load()).bare })),
+  )
   const fill = async (name: PageName): Promise<[PageName, string]> => {
-    const html = await withParts((await readPart('shell')).replaceAll('[[page.', `[[${name}.`))
+    const parts = await withParts((await readPart('shell')).replaceAll('[[page.', `[[${name}.`))
+    const html = parts.replace(/\[\[bare\.(\w+)\]\]/g, (_, text) =>
+      bare.map(({ language, lines }) => `<p lang="${language}">${lines[text as keyof BareTexts]}</p>`).join(''),
+    )
     const preloads = (chunks.get(`${name}.ts`) ?? []).map(
       (chunk) => `<link rel="modulepreload" href="{{assetsPath}}/${chunk}">`,
     )
@@ -85,6 +94,7 @@ async function bundle(entry: string) {
     chunkNames: '[name]-[hash]',
     splitting: true,
     loader: { '.svg': 'copy', '.inline.svg': 'dataurl' },
+    plugins: [ownTexts(entry)],
     bundle: true,
     minify: true,
     format: 'esm',
@@ -94,6 +104,32 @@ async function bundle(entry: string) {
     write: false,
     logLevel: 'warning',
   })
+}
+
+/** Leaves only a page's own texts in what it loads in another language. */
+function ownTexts(entry: string): Plugin {
+  const pages: Readonly<Record<string, PageTexts>> = { ...pageTexts }
+  return {
+    name: 'own texts',
+    setup({ onResolve, onLoad }) {
+      onResolve({ filter: /^\.\/\w+\.ts$/ }, ({ kind, importer, path, resolveDir }) =>
+        kind === 'dynamic-import' && importer.endsWith('/shared/texts/translations.ts')
+          ? { path: join(resolveDir, path), namespace: 'own-texts' }
+          : undefined,
+      )
+      // A page gives element and wallet list all of their texts.
+      onLoad({ filter: /\/client\/translation\.ts$/ }, () => ({
+        contents: 'export const loadTranslation = async () => undefined',
+      }))
+      onLoad({ filter: /./, namespace: 'own-texts' }, async ({ path }) => {
+        const name = `${entry.replace('.ts', '').replace(/-./, (part) => part.slice(1).toUpperCase())}Texts`
+        const own = Object.assign({}, ...(pages[name] ?? []))
+        const { texts } = await import(path)
+        const entries = Object.entries(texts).filter(([key]) => Object.hasOwn(own, key))
+        return { contents: `export const texts = ${JSON.stringify(Object.fromEntries(entries))}` }
+      })
+    },
+  }
 }
 
 /**

@@ -36,7 +36,7 @@ export function issuerPage(settings: IssuerSettings, files: PageFiles | undefine
 
 /** The operator's texts of this page: each answer carries them. */
 function issuerTextsIn(languages: OperatorTexts = {}): OperatorTexts {
-  const own = new Set(issuerTexts.en.flatMap(Object.keys))
+  const own = new Set(issuerTexts.flatMap(Object.keys))
   const ofPage = (texts: object) => Object.fromEntries(Object.entries(texts).filter(([key]) => own.has(key)))
   return Object.fromEntries(Object.entries(languages).map(([tag, texts]) => [tag, ofPage(texts)]))
 }

@@ -52,8 +52,6 @@ export interface DeviceSignInOptions {
   /** Where the user goes next. Default "/". */
   readonly returnTo: string | undefined
   readonly texts: SignInTexts
-  /** Language of the list's own texts; empty for English. */
-  readonly language: string
   /** Shows a text to the user. */
   readonly say: (text: string) => void
   readonly onSignedIn: (result: DeviceSignInResult) => void
@@ -99,7 +97,7 @@ export class DeviceSignIn {
       event.stopPropagation()
       void this.#start(event.detail.wallet)
     })
-    this.setTexts(options.texts, options.language)
+    this.setTexts(options.texts)
     place.replaceChildren(list)
     options.say('')
     // So that the wallet can open in the tap itself. If this fails, the sign-in fetches a nonce.
@@ -107,9 +105,8 @@ export class DeviceSignIn {
     if (hub !== undefined) void this.#resume(hub)
   }
 
-  setTexts(texts: SignInTexts, language: string): void {
+  setTexts(texts: SignInTexts): void {
     this.#texts = texts
-    this.#list.lang = language
     this.#list.texts = texts.wallets ?? {}
   }
 

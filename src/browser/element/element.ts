@@ -1,7 +1,6 @@
 import type { FinalizedOrder, OrderStatus, StartedOrder, StartOrderOptions } from '../../shared/orders.ts'
 import { isLoopbackHost } from '../../shared/origin.ts'
 import { englishTexts } from '../../shared/texts/english-element.ts'
-import type { Language } from '../../shared/texts/languages.ts'
 import type { ClientCalls } from '../client/calls.ts'
 import { adoptProperties, Base, define, dispatch, watchProperties } from '../client/custom-element.ts'
 import type { DesktopCalls } from '../client/desktop-orders.ts'
@@ -11,6 +10,7 @@ import { isHidden, isPhone, loadOnDemand, untilShown } from '../client/page.ts'
 import { defaultBasePath } from '../client/rest-api.ts'
 import { readSentSignIn } from '../client/sent-sign-in.ts'
 import type { SignInCalls } from '../client/sign-in.ts'
+import { loadTranslation } from '../client/translation.ts'
 import type { AppAddress, FoundWallet } from '../wallets/found.ts'
 import type { HubOptions } from '../wallets/hub.ts'
 import { Countdown } from './countdown.ts'
@@ -153,8 +153,6 @@ export class CountersignSignIn extends Base {
   /** Client made from the attributes. */
   #made: SignInClient | undefined
   #texts: SignInTexts = englishTexts
-  /** Language of the texts, if they are not English or the page's own. */
-  #language = ''
   /** Whether the page set the texts. */
   #hasOwnTexts = false
   #view: SignInView | undefined
@@ -170,19 +168,18 @@ export class CountersignSignIn extends Base {
   #isDeviceFirst = false
 
   /**
-   * Texts of the element. Those that are left out stay English. Default: English, or German on a page or a place of a
-   * page in that language (`lang`; else the browser's first language).
+   * Texts of the element. Those that are left out stay English. Default: those of the page's language, or of the
+   * element's place in it (`lang`; else the browser's first language), if it is a built-in one.
    */
   set texts(texts: Partial<SignInTexts>) {
     this.#hasOwnTexts = true
     this.#speak(texts)
   }
 
-  #speak(texts: Partial<SignInTexts>, language = ''): void {
+  #speak(texts: Partial<SignInTexts>): void {
     this.#texts = { ...englishTexts, ...texts }
-    this.#language = language
     this.#view?.setTexts(this.#texts)
-    this.#device?.signIn?.setTexts(this.#texts, language)
+    this.#device?.signIn?.setTexts(this.#texts)
   }
 
   get texts(): SignInTexts {
@@ -444,11 +441,9 @@ export class CountersignSignIn extends Base {
 
   /** Loads the texts of the page's language. If that fails, the element stays English. */
   async #learnLanguage(): Promise<void> {
-    const language = this.closest('[lang]')?.getAttribute('lang') || navigator.language
-    const [tag, load] = Object.entries(translations).find(([one]) => one === language.toLowerCase().split('-')[0]) ?? []
-    if (load === undefined || this.#hasOwnTexts) return
-    const texts = await loadOnDemand(load).catch(() => undefined)
-    if (texts !== undefined && !this.#hasOwnTexts) this.#speak(texts, tag)
+    if (this.#hasOwnTexts) return
+    const texts = await loadTranslation(this.closest('[lang]')?.getAttribute('lang') || navigator.language)
+    if (texts !== undefined && !this.#hasOwnTexts) this.#speak(texts)
   }
 
   /** Shows the wallets on this device. */
@@ -483,7 +478,6 @@ export class CountersignSignIn extends Base {
         autoPersistToken: this.#autoPersistToken(),
         returnTo: this.getAttribute('return-to') ?? undefined,
         texts: this.#texts,
-        language: this.#language,
         say: (text) => view.sayOfWallet(text),
         onSignedIn: (result) => this.#signedIn(result),
         onError: (error) => dispatch(this, 'countersign:error', { error }),
@@ -565,11 +559,6 @@ function modeAfter(end: OrderStatus | ClientErrorCode): ViewMode {
 
 /** Texts for what happened to an approved order whose return code was awaited. */
 const afterApproval: Partial<Record<OrderStatus, TextName>> = { rejected: 'stopped', expired: 'tooLate' }
-
-/** Texts in other languages, each of which is loaded on the page that needs it. */
-const translations: Readonly<Record<Exclude<Language, 'en'>, () => Promise<Partial<SignInTexts>>>> = {
-  de: async () => (await import('../../shared/texts/german-element.ts')).germanTexts,
-}
 
 function hasSignIn(client: SignInClient): client is SignInClient & SignInCalls {
   return ![client.signInWallet, client.prepareSignIn, client.issueNonce].includes(undefined)

@@ -3,7 +3,7 @@ import { accountTexts } from '../../shared/texts/pages.ts'
 import { shortAddress } from '../../shared/wallet-address.ts'
 import type { ConnectedApp, InboxOrder, Session, UserWallet } from '../client/index.ts'
 import { loadOnDemand } from '../client/page.ts'
-import { findWallets } from '../wallets/index.ts'
+import { findWallets } from '../wallets/find.ts'
 import { cookieClient, signInAddress } from './cookie-client.ts'
 import { byId, element, fill, write } from './dom.ts'
 import { openPage } from './open-page.ts'
@@ -21,7 +21,7 @@ import { nameOfKind } from './who.ts'
  * by itself.
  */
 
-const page = openPage<'account'>(accountTexts, { title: 'account.title', readsLocales: true })
+const page = await openPage<'account'>(accountTexts, { title: 'account.title', readsLocales: true })
 const { words, values } = page
 /** Whether backends start orders, so that some may be for the user's inbox. */
 const hasInbox = !values.startsOrders

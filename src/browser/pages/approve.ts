@@ -3,9 +3,9 @@ import { isSameAddressText } from '../../shared/wallet-address.ts'
 import { isPassing } from '../client/errors.ts'
 import { CountersignClientError, type HandOver, type OrderChallenge, type PhoneOrder } from '../client/index.ts'
 import { Countdown } from '../element/countdown.ts'
+import type { FoundWallet } from '../wallets/found.ts'
 import { answering } from '../wallets/found-sign-in.ts'
 import { forgetHubAnswer, takeHubAnswer } from '../wallets/hub.ts'
-import type { FoundWallet } from '../wallets/index.ts'
 import { byId, fill, showOnly } from './dom.ts'
 import { type Ending, endingOf, endingOfInbox, endings } from './endings.ts'
 import { HandOverPanel } from './hand-over-panel.ts'
@@ -38,7 +38,7 @@ const previewMs = 4000
 /** Time between two looks at the order, in milliseconds: while the user decides, and after the approval. */
 const pollMs = { review: 5000, outcome: 2500 } as const
 
-const page = openPage<'approve'>(approveTexts)
+const page = await openPage<'approve'>(approveTexts)
 const { words, values } = page
 const { appName, inboxPath: inbox } = values
 const continued = isContinued(location.pathname)

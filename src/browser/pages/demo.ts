@@ -18,7 +18,7 @@ import { whoView } from './who.ts'
 // This page uses the generated clients.
 const transport = createConnectTransport({ baseUrl: location.origin })
 const client = createCountersignClient({ transport, autoPersistToken: false })
-const page = openPage<'demo'>(demoTexts, { title: 'demo.title' })
+const page = await openPage<'demo'>(demoTexts, { title: 'demo.title' })
 const { words, values } = page
 const views = { out: byId('signed-out'), in: byId('signed-in') }
 const showCodeButton = byId('show-code-button')

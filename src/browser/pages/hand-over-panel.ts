@@ -1,6 +1,6 @@
 import { aborted } from '../client/errors.ts'
 import type { HandOver } from '../client/index.ts'
-import type { AppAddress } from '../wallets/index.ts'
+import type { AppAddress } from '../wallets/found.ts'
 import { byId } from './dom.ts'
 import type { ServiceClock } from './phone-calls.ts'
 import type { Words } from './words.ts'

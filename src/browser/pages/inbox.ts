@@ -20,7 +20,7 @@ const pollMs = 5000
 /** Time before its end at which a request stands out, in milliseconds. */
 const soonMs = 300_000
 
-const { words, values } = openPage<'inbox'>(inboxTexts, { readsLocales: true })
+const { words, values } = await openPage<'inbox'>(inboxTexts, { readsLocales: true })
 const clock = new ServiceClock()
 const client = cookieClient(values, settingClock(clock))
 /** The only order that is shown, if the address names one. */

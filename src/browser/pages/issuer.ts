@@ -26,7 +26,7 @@ interface Ending {
   readonly ways: readonly HTMLElement[]
 }
 
-const { words, values } = openPage<'issuer'>(issuerTexts, { readsLocales: true })
+const { words, values } = await openPage<'issuer'>(issuerTexts, { readsLocales: true })
 const { appName: site, content } = values
 const client = 'client' in content ? content.client : undefined
 const notice = byId('notice')

@@ -9,7 +9,7 @@ import { whoView } from './who.ts'
  * visitor, and then the page says why and what to do.
  */
 
-const { words, values } = openPage<'not-found'>(notFoundTexts, { title: 'not-found.title', readsLocales: true })
+const { words, values } = await openPage<'not-found'>(notFoundTexts, { title: 'not-found.title', readsLocales: true })
 const { appName: app, refusal } = values
 const section = byId('not-found')
 

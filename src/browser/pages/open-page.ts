@@ -23,18 +23,18 @@ interface PageOptions {
 }
 
 /**
- * Begins a page: reads the server's values, chooses the language, writes the texts and shows the operator's brand. The
+ * Begins a page: reads the server's values, chooses and loads the language, writes the texts and shows the operator's brand. The
  * languages that an application asks the server for come before the browser's.
  */
-export function openPage<Name extends PageName>(
+export async function openPage<Name extends PageName>(
   texts: PageTexts,
   { title, readsLocales = false }: PageOptions = {},
-): Page<PageValues[Name]> {
+): Promise<Page<PageValues[Name]>> {
   const json = document.querySelector<HTMLMetaElement>('meta[name="countersign-values"]')?.content ?? '{}'
   const values = JSON.parse(json) as PageValues[Name]
   const inAddress = readsLocales ? new URL(location.href).searchParams.get('ui_locales') : null
   const asked = values.locales ?? inAddress ?? ''
-  const words = chooseWords(texts, [...asked.split(' '), ...navigator.languages], values.texts)
+  const words = await chooseWords(texts, [...asked.split(' '), ...navigator.languages], values.texts)
   const { documentElement: root } = document
   root.lang = words.language
   root.dir = words.direction

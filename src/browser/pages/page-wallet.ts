@@ -1,14 +1,10 @@
 import type { WalletValues } from '../../shared/page-values.ts'
-import { loadOnDemand } from '../client/page.ts'
+import { isPhone, loadOnDemand } from '../client/page.ts'
+import { walletApps } from '../wallets/apps.ts'
 import { type DemoWallet, forgetDemoWallet, openDemoWallet } from '../wallets/demo-wallet.ts'
-import {
-  type FindWalletsOptions,
-  type FoundWallet,
-  type HubOptions,
-  isPhone,
-  type WalletApp,
-  walletApps,
-} from '../wallets/index.ts'
+import type { FindWalletsOptions } from '../wallets/find.ts'
+import type { FoundWallet, WalletApp } from '../wallets/found.ts'
+import type { HubOptions } from '../wallets/hub.ts'
 import type { Page } from './open-page.ts'
 
 /**

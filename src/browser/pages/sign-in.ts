@@ -20,7 +20,7 @@ import { whoView } from './who.ts'
  * the proxy, refuses that session and leads back here, the browser would go around for ever.
  */
 
-const page = openPage<'sign-in'>(signInTexts, { title: 'sign-in.title', readsLocales: true })
+const page = await openPage<'sign-in'>(signInTexts, { title: 'sign-in.title', readsLocales: true })
 const { words, values } = page
 const target = returnTarget(new URL(location.href))
 const wanted = wantedWallet(new URL(location.href), values.adapterIds)

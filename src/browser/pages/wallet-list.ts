@@ -1,10 +1,5 @@
-import {
-  type CountersignWallets,
-  defineWalletChooser,
-  type FoundWallet,
-  type WalletApp,
-  type WalletFinder,
-} from '../wallets/index.ts'
+import { type CountersignWallets, defineWalletChooser } from '../wallets/chooser.ts'
+import type { FoundWallet, WalletApp, WalletFinder } from '../wallets/found.ts'
 import { elementTexts, type Words } from './words.ts'
 
 /** Options of {@link walletList}. */

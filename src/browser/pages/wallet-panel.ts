@@ -2,14 +2,10 @@ import type { WalletValues } from '../../shared/page-values.ts'
 import type { SigningAccount } from '../../shared/session.ts'
 import { shortAddress } from '../../shared/wallet-address.ts'
 import type { Wallet } from '../client/index.ts'
-import {
-  type AppAddress,
-  type CountersignWallets,
-  type FoundWallet,
-  findWallets,
-  isPhone,
-  type WalletFinder,
-} from '../wallets/index.ts'
+import { isPhone } from '../client/page.ts'
+import type { CountersignWallets } from '../wallets/chooser.ts'
+import { findWallets } from '../wallets/find.ts'
+import type { AppAddress, FoundWallet, WalletFinder } from '../wallets/found.ts'
 import { byId, fill, write } from './dom.ts'
 import type { Page } from './open-page.ts'
 import { appsFor, asksFirst, obviousWallet, wantedWallets } from './page-wallet.ts'

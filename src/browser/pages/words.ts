@@ -1,6 +1,8 @@
-import type { Language } from '../../shared/texts/languages.ts'
+import type { Translation } from '../../shared/texts/languages.ts'
 import type { OperatorTexts, PageTexts, TextKey, Texts, ValuesFor } from '../../shared/texts/page-texts.ts'
+import { translations } from '../../shared/texts/translations.ts'
 import { english } from '../client/custom-element.ts'
+import { loadOnDemand } from '../client/page.ts'
 import type { DeviceTexts, SignInTexts } from '../element/texts.ts'
 
 /** Categories of numbers that languages tell apart, in the order of the forms of a text. */
@@ -123,25 +125,35 @@ export class Words {
 
 /**
  * The words of a page for a user who reads these languages (BCP 47, the preferred one first). The operator's texts come
- * before the page's own, and English stands in for what a language lacks.
+ * before the page's own, and English stands in for what a language lacks, and for one that cannot be loaded.
  */
-export function chooseWords(own: PageTexts, languages: readonly string[], operators: OperatorTexts = {}): Words {
+export async function chooseWords(
+  own: PageTexts,
+  languages: readonly string[],
+  operators: OperatorTexts = {},
+): Promise<Words> {
   const byTag = new Map(Object.entries(operators).map(([tag, texts]) => [tag.toLowerCase(), texts]))
-  const textsOf = (tag: string) =>
-    [...(Object.hasOwn(own, tag) ? own[tag as Language] : []), byTag.get(tag)].filter((texts) => texts !== undefined)
+  const inEnglish = Object.assign({}, ...own, byTag.get('en'))
   for (const language of languages) {
-    // The widest first, so that a narrower one replaces its texts.
-    const texts = widerTags(language).reverse().flatMap(textsOf)
-    if (texts.length === 0) continue
-    return new Words(language, Object.assign({}, ...textsOf('en'), ...texts), Object.assign({}, ...texts))
+    const tags = widerTags(language)
+    const built = tags.find(isTranslated)
+    const translation = built && (await loadOnDemand(translations[built]).catch(() => undefined))
+    const given = tags.flatMap((tag) => byTag.get(tag) ?? [])
+    const its = Object.assign({}, translation?.texts, ...given)
+    if (tags.includes('en')) return new Words(language, Object.assign(inEnglish, its))
+    if (translation !== undefined || given.length > 0) return new Words(language, Object.assign(inEnglish, its), its)
   }
-  return new Words('en', Object.assign({}, ...textsOf('en')))
+  return new Words('en', inEnglish)
 }
 
-/** A language tag and those it is a case of, such as pt-br and pt, in lower case. */
+function isTranslated(tag: string): tag is Translation {
+  return Object.hasOwn(translations, tag)
+}
+
+/** The tags that a language tag is a case of and itself, such as pt and pt-br, in lower case. */
 function widerTags(language: string): string[] {
   const parts = language.toLowerCase().split('-')
-  return parts.map((_, index) => parts.slice(0, parts.length - index).join('-'))
+  return parts.map((_, index) => parts.slice(0, index + 1).join('-'))
 }
 
 /** Texts of the custom element, and of its list of wallets, in the page's language. */

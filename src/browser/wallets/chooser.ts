@@ -1,5 +1,5 @@
 import { builtInAdapters, isBuiltIn } from '../../shared/adapters.ts'
-import { type ChooserTexts, englishTexts, textsIn } from '../../shared/texts/chooser.ts'
+import { type ChooserTexts, englishTexts } from '../../shared/texts/chooser.ts'
 import {
   adoptProperties,
   attachStyledRoot,
@@ -12,6 +12,7 @@ import {
   write,
 } from '../client/custom-element.ts'
 import { isPhone } from '../client/page.ts'
+import { loadTranslation } from '../client/translation.ts'
 import { AppLink, iconPlace, setFlag, showIcon, storeLink, walletApps } from './apps.ts'
 import { chooserStyle } from './chooser-style.ts'
 import type { AppAddress, CountersignWalletsEvents, FoundWallet, WalletApp, WalletFinder } from './found.ts'
@@ -53,6 +54,7 @@ export class CountersignWallets extends Base {
   declare walletHelp: boolean
 
   #unsubscribe: (() => void) | undefined
+  #builtIn: ChooserTexts = englishTexts
   #texts: Partial<ChooserTexts> = {}
   #appAddress: AppAddress | undefined
   #view: View | undefined
@@ -60,8 +62,8 @@ export class CountersignWallets extends Base {
   readonly #links = new Map<string, AppLink>()
 
   /**
-   * Texts of the chooser. Those that are left out are German if the page or a part of it around the chooser is,
-   * otherwise English.
+   * Texts of the chooser. Those that are left out are in the language of the page, or of the part of it around the
+   * chooser (`lang`), if that is a built-in one when the chooser comes into the page; otherwise English.
    */
   set texts(texts: Partial<ChooserTexts>) {
     this.#texts = texts
@@ -69,8 +71,7 @@ export class CountersignWallets extends Base {
   }
 
   get texts(): ChooserTexts {
-    const language = this.closest('[lang]')?.getAttribute('lang') ?? ''
-    return { ...textsIn(language), ...this.#texts }
+    return { ...this.#builtIn, ...this.#texts }
   }
 
   /**
@@ -89,7 +90,17 @@ export class CountersignWallets extends Base {
   connectedCallback(): void {
     adoptProperties(this)
     this.#view ??= makeView(this)
+    void this.#learnLanguage()
     this.#follow()
+  }
+
+  /** Loads the texts of the page's language, if some are left out. If that fails, they stay English. */
+  async #learnLanguage(): Promise<void> {
+    if (Object.keys(englishTexts).every((name) => Object.hasOwn(this.#texts, name))) return
+    const texts = await loadTranslation(this.closest('[lang]')?.getAttribute('lang') ?? '')
+    if (texts === undefined) return
+    this.#builtIn = texts.wallets
+    this.#show()
   }
 
   disconnectedCallback(): void {

@@ -1,6 +1,7 @@
 /** Finding wallets in browsers, and a component to choose one. Everything that is not listed here is private. */
 
-export { type ChooserTexts, englishTexts, germanTexts } from '../../shared/texts/chooser.ts'
+export { type ChooserTexts, englishTexts } from '../../shared/texts/chooser.ts'
+export { germanTexts } from '../../shared/texts/german-element.ts'
 export { isPhone } from '../client/page.ts'
 export type { Account, SwitchingWallet } from './account-watch.ts'
 export { walletApps } from './apps.ts'

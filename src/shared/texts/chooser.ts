@@ -1,5 +1,3 @@
-import type { Language } from './languages.ts'
-
 /** Texts of the chooser. Set its property `texts` to change or translate them. */
 export interface ChooserTexts {
   /** While wallets may still appear, and none is there. */
@@ -50,32 +48,4 @@ export const englishTexts: ChooserTexts = {
   opening: 'One moment …',
   openAgain: 'If the app didn’t open, tap again. It may not be installed.',
   openFailed: 'Something went wrong. Try again.',
-}
-
-export const germanTexts: ChooserTexts = {
-  looking: 'Suche nach Wallets …',
-  choose: 'Wähle deine Wallet.',
-  none: 'In diesem Browser wurde keine Wallet gefunden.',
-  noneButOthers: 'Keine Wallet-Erweiterung gefunden. Du kannst trotzdem verwenden:',
-  noneOnComputer:
-    'Installiere eine für diesen Browser und lade die Seite neu, oder verwende eine Wallet auf deinem Handy.',
-  noneOnPhone: 'Öffne diese Seite im Browser deiner Wallet-App.',
-  noWallet: 'Ich habe keine Wallet',
-  getWallet:
-    'Eine Wallet ist eine kostenlose App, die deinen Schlüssel verwahrt und für dich signiert: Installiere eine davon und lade diese Seite neu.',
-  list: 'Wallets',
-  elsewhere: 'öffnet ihre eigene Website',
-  demo: 'Zum Ausprobieren, keine echte',
-  apps: 'In deiner Wallet-App öffnen',
-  openIn: 'In {name} öffnen',
-  opening: 'Einen Moment …',
-  openAgain: 'Wenn sich die App nicht geöffnet hat, tippe noch einmal. Vielleicht ist sie nicht installiert.',
-  openFailed: 'Das hat nicht geklappt. Versuche es noch einmal.',
-}
-
-/** The texts in the language of a tag (BCP 47); English if there are none. */
-export function textsIn(tag: string): ChooserTexts {
-  const texts = { en: englishTexts, de: germanTexts } satisfies Record<Language, ChooserTexts>
-  const [language = ''] = tag.toLowerCase().split('-')
-  return Object.hasOwn(texts, language) ? texts[language as Language] : englishTexts
 }

@@ -1,3 +1,5 @@
+import type { ChooserTexts } from './chooser.ts'
+
 /** Texts of `<countersign-sign-in>` in English; `SignInTexts` says what each is for. */
 export const englishTexts = {
   starting: 'Making a code …',
@@ -66,7 +68,7 @@ export const englishDeviceTexts = {
   demoWallet: 'Demo wallet',
 }
 
-/** Texts of the element in another language. */
+/** Texts of the element in a language, with those of its list of wallets. */
 export type ElementTexts = Readonly<Record<keyof typeof englishTexts, string>> & {
-  readonly wallets: Readonly<Record<keyof typeof englishDeviceTexts, string>>
+  readonly wallets: ChooserTexts & Readonly<Record<keyof typeof englishDeviceTexts, string>>
 }

@@ -1,7 +1,31 @@
+import type { ChooserTexts } from './chooser.ts'
 import type { ElementTexts } from './english-element.ts'
 
-/** Texts of the sign-in on this device in German, without those of the list, which has its own. */
+/** The list of wallets in German. */
+export const germanTexts: ChooserTexts = {
+  looking: 'Suche nach Wallets …',
+  choose: 'Wähle deine Wallet.',
+  none: 'In diesem Browser wurde keine Wallet gefunden.',
+  noneButOthers: 'Keine Wallet-Erweiterung gefunden. Du kannst trotzdem verwenden:',
+  noneOnComputer:
+    'Installiere eine für diesen Browser und lade die Seite neu, oder verwende eine Wallet auf deinem Handy.',
+  noneOnPhone: 'Öffne diese Seite im Browser deiner Wallet-App.',
+  noWallet: 'Ich habe keine Wallet',
+  getWallet:
+    'Eine Wallet ist eine kostenlose App, die deinen Schlüssel verwahrt und für dich signiert: Installiere eine davon und lade diese Seite neu.',
+  list: 'Wallets',
+  elsewhere: 'öffnet ihre eigene Website',
+  demo: 'Zum Ausprobieren, keine echte',
+  apps: 'In deiner Wallet-App öffnen',
+  openIn: 'In {name} öffnen',
+  opening: 'Einen Moment …',
+  openAgain: 'Wenn sich die App nicht geöffnet hat, tippe noch einmal. Vielleicht ist sie nicht installiert.',
+  openFailed: 'Das hat nicht geklappt. Versuche es noch einmal.',
+}
+
+/** The sign-in on this device in German, with the list of wallets. */
 const wallets: ElementTexts['wallets'] = {
+  ...germanTexts,
   asking: 'Bestätige in {wallet}.',
   verifying: 'Einen Moment.',
   declined: 'Du hast in deiner Wallet abgelehnt. Wähle sie noch einmal, um es erneut zu versuchen.',
@@ -21,8 +45,8 @@ const wallets: ElementTexts['wallets'] = {
   demoWallet: 'Demo-Wallet',
 }
 
-/** The element's texts in German, loaded on a page in that language. */
-export const germanTexts: ElementTexts = {
+/** The element in German. */
+export const texts: ElementTexts = {
   starting: 'Ein Code wird erstellt …',
   loading: 'Einen Moment.',
   renewed: 'Hier ist ein neuer Code. Scanne ihn mit deinem Handy.',

@@ -9,10 +9,10 @@ import { notFound } from './german/not-found.ts'
 import { refused } from './german/refused.ts'
 import { review } from './german/review.ts'
 import { signIn } from './german/sign-in.ts'
-import type { Texts } from './page-texts.ts'
+import type { BareTexts, Texts } from './page-texts.ts'
 
 /** All texts of the pages in German. */
-export const german: Texts = {
+export const texts: Texts = {
   ...approve,
   ...review,
   ...signIn,
@@ -24,4 +24,10 @@ export const german: Texts = {
   ...refused,
   ...device,
   ...common,
+}
+
+export const bare: BareTexts = {
+  page: 'Diese Seite braucht JavaScript. Schalte es ein und lade die Seite neu.',
+  claim: 'Diese Seite braucht JavaScript. Schalte es ein und scanne den Code noch einmal.',
+  unknown: 'Unter dieser Adresse gibt es keine Seite.',
 }

@@ -1,7 +1,5 @@
-import type { ChooserTexts } from './chooser.ts'
 import type { english } from './english.ts'
 import type { ElementTexts } from './english-element.ts'
-import type { Language } from './languages.ts'
 
 /**
  * What the texts of a language are. Nothing here needs a browser, because the service checks the operator's texts with
@@ -14,8 +12,21 @@ export type TextKey = keyof typeof english
 /** All texts of a language, with placeholders such as `{host}`. */
 export type Texts = Readonly<Record<TextKey, string>>
 
-/** Texts of a page: parts of the list, in each language. */
-export type PageTexts = Readonly<Record<Language, readonly Partial<Texts>[]>>
+/** Texts of a page in English: parts of the list. */
+export type PageTexts = readonly Partial<Texts>[]
+
+/**
+ * What pages say where no script runs, so that no language can be chosen: the build writes it into them in each language
+ * beside English.
+ */
+export interface BareTexts {
+  /** On all pages but these. */
+  readonly page: string
+  /** On the approval page. */
+  readonly claim: string
+  /** At an unknown path. */
+  readonly unknown: string
+}
 
 /** An operator's texts by language tag (BCP 47): not all of each language. */
 export type OperatorTexts = Readonly<Record<string, Partial<Texts>>>
@@ -31,17 +42,10 @@ export function placeholdersOf(text: string): ReadonlySet<string> {
 }
 
 /** Texts of the element and of its list of wallets, under the names that the pages have for them. */
-export function elementTexts({ wallets, ...order }: ElementTexts, list: ChooserTexts) {
+export function elementTexts({ wallets, ...order }: ElementTexts) {
   // The pages have names of their own for these: `wallet.looking`, `wallet.demo`.
-  const { demoWallet: _, ...device } = wallets
-  const { choose, noneOnComputer, noneOnPhone, noWallet, getWallet, apps, openIn, opening, openAgain, openFailed } =
-    list
-  return {
-    ...named('sign-in.order.', order),
-    ...named('sign-in.wallet.', { choose, noneOnComputer, noneOnPhone, noWallet, getWallet }),
-    ...named('sign-in.wallet.', { apps, openIn, opening, openAgain, openFailed }),
-    ...named('sign-in.wallet.', device),
-  }
+  const { looking, none, noneButOthers, list, elsewhere, demo, demoWallet, ...device } = wallets
+  return { ...named('sign-in.order.', order), ...named('sign-in.wallet.', device) }
 }
 
 type Named<Prefix extends string, Name extends string> = Readonly<Record<`${Prefix}${Name}`, string>>

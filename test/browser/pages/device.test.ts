@@ -3,6 +3,8 @@ import { describeDevice } from '../../../src/browser/pages/device.ts'
 import { chooseWords } from '../../../src/browser/pages/words.ts'
 import { issuerTexts } from '../../../src/shared/texts/pages.ts'
 
+const words = await chooseWords(issuerTexts, [])
+
 test.each([
   [
     'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36',
@@ -38,5 +40,5 @@ test.each([
   ['<b>bold</b>', 'Unknown device'],
   ['', 'Unknown device'],
 ])('%s', (userAgent, description) => {
-  expect(describeDevice(userAgent, chooseWords(issuerTexts, []))).toBe(description)
+  expect(describeDevice(userAgent, words)).toBe(description)
 })

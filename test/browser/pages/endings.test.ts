@@ -5,7 +5,7 @@ import { reasons } from '../../../src/shared/errors.ts'
 import { english } from '../../../src/shared/texts/english.ts'
 import { approveTexts } from '../../../src/shared/texts/pages.ts'
 
-const words = chooseWords(approveTexts, [])
+const words = await chooseWords(approveTexts, [])
 
 test('every way in which a request can be over has words of its own', () => {
   const found = [...Object.keys(reasons).flatMap((reason) => endingOf(reason) ?? []), ...Object.values(endings)]

@@ -35,5 +35,5 @@ export const signIn = {
   'sign-in.open-here.hint': 'In a new tab. Come back to this one afterwards.',
   'sign-in.link': 'Sign-in link',
 
-  ...elementTexts({ ...englishTexts, wallets: englishDeviceTexts }, list),
+  ...elementTexts({ ...englishTexts, wallets: { ...list, ...englishDeviceTexts } }),
 } as const

@@ -1,6 +1,5 @@
-import { germanTexts as list } from '../chooser.ts'
 import type { signIn as english } from '../english/sign-in.ts'
-import { germanTexts } from '../german-element.ts'
+import { texts } from '../german-element.ts'
 import { elementTexts } from '../page-texts.ts'
 
 export const signIn: Readonly<Record<keyof typeof english, string>> = {
@@ -36,5 +35,5 @@ export const signIn: Readonly<Record<keyof typeof english, string>> = {
   'sign-in.open-here.hint': 'In einem neuen Tab. Komm danach in diesen zurück.',
   'sign-in.link': 'Anmeldelink',
 
-  ...elementTexts(germanTexts, list),
+  ...elementTexts(texts),
 }
