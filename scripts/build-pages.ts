@@ -34,6 +34,7 @@ const inputs = ['src/**/*.*', 'gen/client/**/*.ts', 'scripts/build-pages.ts', 'p
 export async function buildPages(): Promise<void> {
   const names = new Map<string, string>()
   const chunks = new Map<string, readonly string[]>()
+  const translated: Record<string, Record<string, string>> = {}
   const files: OutputFile[] = []
   for (const entry of entries) {
     const { metafile, outputFiles } = await bundle(entry)
@@ -42,6 +43,7 @@ export async function buildPages(): Promise<void> {
     if (output === undefined) continue
     names.set(entry.replace(/\.ts$/, '.js'), basename(output[0]))
     chunks.set(entry, chunksOf(metafile.outputs, output[0]))
+    if (entry.endsWith('.ts')) translated[basename(entry, '.ts')] = await translationsIn(metafile.outputs)
   }
   const bare = await Promise.all(
     Object.entries(translations).map(async ([language, load]) => ({ language, lines: (await load()).bare })),
@@ -68,6 +70,7 @@ export async function buildPages(): Promise<void> {
   }
   const texts: BuiltPages = {
     pages: Object.fromEntries(await Promise.all(pageNames.map(fill))) as Record<PageName, string>,
+    translations: translated as BuiltPages['translations'],
     // Styles are in the documents.
     assets: Object.fromEntries(
       files.filter(({ path }) => !path.endsWith('.css')).map(({ path, text }) => [basename(path), text]),
@@ -130,6 +133,18 @@ function ownTexts(entry: string): Plugin {
       })
     },
   }
+}
+
+/** The files with a page's texts, by language. */
+async function translationsIn(outputs: Metafile['outputs']): Promise<Record<string, string>> {
+  const found: Record<string, string> = {}
+  for (const [path, { entryPoint = '' }] of Object.entries(outputs)) {
+    const [, source] = /^own-texts:(.*)/.exec(entryPoint) ?? []
+    if (source === undefined) continue
+    const { texts } = await import(source)
+    for (const [tag, load] of Object.entries(translations)) if ((await load()).texts === texts) found[tag] = basename(path)
+  }
+  return found
 }
 
 /**

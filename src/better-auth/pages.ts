@@ -86,6 +86,7 @@ function answer({ request, headers: given }: GenericEndpointContext, file: Serve
     method: request?.method,
     // Plain: Better Auth's answers go through a framework, which compresses them all or none.
     acceptEncoding: undefined,
+    acceptLanguage: sent?.get('accept-language') ?? undefined,
     ifNoneMatch: sent?.get('if-none-match') ?? undefined,
   })
   return new Response(body === undefined ? null : new Uint8Array(body), { status, headers })

@@ -24,6 +24,8 @@ export interface ServedFile {
   readonly body: Buffer
   /** The same, compressed, for clients that accept gzip. */
   readonly gzipped?: ServedFile
+  /** Addresses of the scripts with its texts by language (BCP 47); `undefined` where they are in the document. */
+  readonly translations?: Readonly<Record<string, string | undefined>>
 }
 
 /** How a page is served. */
@@ -60,9 +62,13 @@ export interface PageFiles {
   readonly assets: ReadonlyMap<string, ServedFile>
 }
 
-/** What scripts/build-pages.ts writes: the HTML of pages by their names, and texts of assets by file name. */
+/**
+ * What scripts/build-pages.ts writes: the HTML of pages by their names, the names of the assets with their texts in other
+ * languages, and texts of assets by file name.
+ */
 export interface BuiltPages {
   readonly pages: Readonly<Record<PageName, string>>
+  readonly translations: Readonly<Record<PageName, Readonly<Record<string, string>>>>
   readonly assets: Readonly<Record<string, string>>
 }
 
@@ -82,13 +88,18 @@ export async function loadPageFiles(): Promise<PageFiles | undefined> {
 }
 
 /** The pages of a build. */
-export function pageFilesOf({ pages, assets }: BuiltPages): PageFiles {
+export function pageFilesOf({ pages, translations, assets }: BuiltPages): PageFiles {
   return {
     page: (name, values, { assetsPath, status = 200 }) => {
       const html = fillIn(pages[name], { ...values, assetsPath })
       const headers = htmlHeaders(html, values.logoUrl)
+      const built = Object.entries(translations[name]).map(([tag, file]) => [tag, `${assetsPath}/${file}`])
+      const inDocument = ['en', ...Object.keys(values.texts ?? {})].map((tag) => [primaryTag(tag), undefined])
+      const addresses = Object.fromEntries([...inDocument, ...built])
       // Texts in many languages are long. Nothing in these pages is secret, so the length may tell what they contain.
-      return compressible(html, (body, encoding) => ({ status, headers: { ...headers, ...encoding }, body }))
+      return compressible(html, (body, encoding) => {
+        return { status, headers: { ...headers, ...encoding }, body, translations: addresses }
+      })
     },
     answerPage: (name, values, assetsPath) => {
       const parts = pages[name].split('{{values}}').map((part) => fillIn(part, { ...values, assetsPath }))
@@ -175,18 +186,35 @@ export function entityTag(body: Uint8Array): string {
 interface FileRequest {
   readonly method: string | undefined
   readonly acceptEncoding: string | undefined
+  readonly acceptLanguage: string | undefined
   readonly ifNoneMatch: string | undefined
 }
 
 /** The answer to a GET or HEAD for a file. Without a body for HEAD, and if the client has the file already. */
-export function answerWithFile(plain: ServedFile, { method, acceptEncoding, ifNoneMatch }: FileRequest) {
-  const { status, headers, body } = takesGzip(acceptEncoding) ? (plain.gzipped ?? plain) : plain
+export function answerWithFile(plain: ServedFile, asked: FileRequest) {
+  const { method, acceptEncoding, acceptLanguage, ifNoneMatch } = asked
+  const { status, headers, body, translations } = takesGzip(acceptEncoding) ? (plain.gzipped ?? plain) : plain
   if (headers.etag !== undefined && hasTag(ifNoneMatch, headers.etag)) return { status: 304, headers, body: undefined }
   return {
     status,
-    headers: { ...headers, 'content-length': String(body.length) },
+    headers: { ...headers, ...preload(translations, acceptLanguage), 'content-length': String(body.length) },
     body: method === 'HEAD' ? undefined : body,
   }
+}
+
+/**
+ * Has the browser load a page's texts together with its script, which would name them only once it runs: in the first of
+ * the browser's languages that the page has. The page decides; its address can name another language.
+ */
+function preload(translations: ServedFile['translations'] = {}, acceptLanguage = ''): Readonly<Record<string, string>> {
+  const tag = acceptLanguage.split(',').map(primaryTag).find((one) => Object.hasOwn(translations, one))
+  const address = tag && translations[tag]
+  return address ? { link: `<${address}>; rel=modulepreload` } : {}
+}
+
+/** The language of a tag or range, such as pt of pt-BR;q=0.8. */
+function primaryTag(range: string): string {
+  return /^\s*(\w*)/.exec(range)?.[1]?.toLowerCase() ?? ''
 }
 
 /** Whether If-None-Match has the tag, by the weak comparison of RFC 9110, 13.1.2. */

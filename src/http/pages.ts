@@ -268,6 +268,7 @@ function serveFile({ method, headers: sent, output }: Exchange, file: ServedFile
   const { status, headers, body } = answerWithFile(file, {
     method,
     acceptEncoding: sent['accept-encoding']?.toString(),
+    acceptLanguage: sent['accept-language'],
     ifNoneMatch: sent['if-none-match'],
   })
   output.send({ status, headers, body })

@@ -132,7 +132,8 @@ test('a page that is not built is asked for by name, and served as soon as it is
     statusCode: 404,
     body: { code: 'NOT_ENABLED', message: expect.stringContaining('npm run build') },
   })
-  built = pageFilesOf({ pages: { approve: '{{appName}}' } as never, assets: { 'icon-1.svg': '<svg/>' } })
+  const texts = { pages: { approve: '{{appName}}' }, translations: { approve: {} }, assets: { 'icon-1.svg': '<svg/>' } }
+  built = pageFilesOf(texts as never)
   expect(await (await pages.page(ctx, 'App')).text()).toBe('App')
   expect(await (await pages.asset(ctx, 'icon-1.svg')).text()).toBe('<svg/>')
 })

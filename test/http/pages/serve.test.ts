@@ -1,3 +1,4 @@
+import { writeFile } from 'node:fs/promises'
 import http2 from 'node:http2'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -233,6 +234,24 @@ test('other methods are refused and nothing else is served beside the pages', as
   for (const path of ['/pages/', '/pages/demo.html', '/pages/..%2fsrc', '/pages/../package.json']) {
     expect((await fetch(url + path)).status, path).toBe(404)
   }
+})
+
+test('a page names its texts in the browser’s language to be loaded with its script', async () => {
+  const linkFor = async (url: string, languages: string) => {
+    const response = await fetch(url + signInPath, { headers: { 'accept-language': languages } })
+    return response.headers.get('link')
+  }
+  const { url } = await startService()
+  expect(await linkFor(url, 'en-GB,en;q=0.9,de;q=0.8')).toBeNull()
+  const link = await linkFor(url, 'nl, DE-at;q=0.9')
+  expect(link).toMatch(/^<\/api\/auth\/sign-in\/german-\w+\.js>; rel=modulepreload$/)
+  const script = await fetch(new URL(/<(.*)>/.exec(link ?? '')?.[1] ?? '', url))
+  expect(await script.text()).toContain('"sign-in.title":"Anmelden"')
+  // The operator's own are in the document.
+  const textsFile = join(temporaryFolder(), 'texts.json')
+  await writeFile(textsFile, '{ "nl-BE": { "sign-in.title": "Aanmelden" } }')
+  const other = await startService({ pages: { textsFile } })
+  expect(await linkFor(other.url, 'nl-BE,de;q=0.9')).toBeNull()
 })
 
 test('pages: false leaves nothing', async () => {
