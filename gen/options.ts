@@ -128,8 +128,8 @@ export interface PageOptions {
    */
   accentColor?: string
   /**
-   * JSON file with texts of the pages in further languages, or in place of the English and German ones. Default: none.
-   * Variable: COUNTERSIGN_TEXTS_FILE.
+   * JSON file with texts of the pages in further languages, or in place of the built-in ones. Default: none. Variable:
+   * COUNTERSIGN_TEXTS_FILE.
    */
   textsFile?: string
   /**

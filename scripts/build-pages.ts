@@ -101,6 +101,7 @@ async function bundle(entry: string) {
     bundle: true,
     minify: true,
     format: 'esm',
+    charset: 'utf8',
     platform: 'browser',
     target,
     metafile: true,
@@ -142,7 +143,8 @@ async function translationsIn(outputs: Metafile['outputs']): Promise<Record<stri
     const [, source] = /^own-texts:(.*)/.exec(entryPoint) ?? []
     if (source === undefined) continue
     const { texts } = await import(source)
-    for (const [tag, load] of Object.entries(translations)) if ((await load()).texts === texts) found[tag] = basename(path)
+    for (const [tag, load] of Object.entries(translations))
+      if ((await load()).texts === texts) found[tag] = basename(path)
   }
   return found
 }

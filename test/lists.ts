@@ -93,6 +93,7 @@ export const slow: readonly string[] = [
   'test/browser/hub.test.ts',
   'test/browser/inbox.test.ts',
   'test/browser/issuer-page.test.ts',
+  'test/browser/languages.test.ts',
   'test/browser/link-order.test.ts',
   'test/browser/planted-cookie.test.ts',
   'test/browser/privacy.test.ts',

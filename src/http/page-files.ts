@@ -207,7 +207,10 @@ export function answerWithFile(plain: ServedFile, asked: FileRequest) {
  * the browser's languages that the page has. The page decides; its address can name another language.
  */
 function preload(translations: ServedFile['translations'] = {}, acceptLanguage = ''): Readonly<Record<string, string>> {
-  const tag = acceptLanguage.split(',').map(primaryTag).find((one) => Object.hasOwn(translations, one))
+  const tag = acceptLanguage
+    .split(',')
+    .map(primaryTag)
+    .find((one) => Object.hasOwn(translations, one))
   const address = tag && translations[tag]
   return address ? { link: `<${address}>; rel=modulepreload` } : {}
 }

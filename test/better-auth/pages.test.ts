@@ -161,7 +161,7 @@ test('the options say what the plugin has, to a page of any origin', async () =>
     appName: expect.any(String),
     adapters: ['nimiq', 'ethereum'],
     demoWallet: false,
-    languages: ['en', 'de'],
+    languages: ['en', 'de', 'es', 'ja'],
     parts: ['pages', 'open-orders'],
   })
   expect(answer.headers.get('access-control-allow-origin')).toBe('*')

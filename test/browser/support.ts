@@ -305,6 +305,13 @@ export async function expectNoBrokenWords(page: Page, state: string): Promise<vo
     const found: string[] = []
     // Whole words, but for the parts of addresses.
     const words = /(?<![.:/@\p{L}\p{M}\p{N}’])[\p{L}\p{M}\p{N}’]+(?![\p{L}\p{M}\p{N}’]|[.:/@]\S)/gu
+    // Japanese has no spaces: the browser knows its words.
+    const japanese = new Intl.Segmenter('ja', { granularity: 'word' })
+    const wordsIn = (text: string) =>
+      [...text.matchAll(words)].flatMap(({ 0: run, index }) => {
+        if (!/[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u.test(run)) return { word: run, index }
+        return [...japanese.segment(run)].map(({ segment, index: at }) => ({ word: segment, index: index + at }))
+      })
     const widthIn = (element: Element): number => {
       const { paddingLeft, paddingRight } = getComputedStyle(element)
       return element.clientWidth - Number.parseFloat(paddingLeft) - Number.parseFloat(paddingRight)
@@ -317,7 +324,7 @@ export async function expectNoBrokenWords(page: Page, state: string): Promise<vo
         if (!(node instanceof Text) || parent === null || !parent.checkVisibility({ visibilityProperty: true }))
           continue
         if (parent.closest('.mono, .folding, .spoken, pre, code, style, textarea')) continue
-        for (const { 0: word, index } of node.data.matchAll(words)) {
+        for (const { word, index } of wordsIn(node.data)) {
           const range = document.createRange()
           range.setStart(node, index)
           range.setEnd(node, index + word.length)

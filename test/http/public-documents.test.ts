@@ -17,7 +17,7 @@ test('the options say what the default settings offer', async () => {
     appName: 'Countersign',
     adapters: ['nimiq', 'ed25519'],
     demoWallet: true,
-    languages: ['en', 'de'],
+    languages: ['en', 'de', 'es', 'ja'],
     parts: ['pages', 'account', 'wallets', 'open-orders'],
   })
 })
@@ -42,7 +42,7 @@ test('the options follow the settings', async () => {
     appName: 'Bakery',
     adapters: ['solana'],
     demoWallet: false,
-    languages: ['en', 'de', 'fr'],
+    languages: ['en', 'de', 'es', 'ja', 'fr'],
     parts: ['pages', 'access-tokens'],
   })
 })

@@ -5,6 +5,8 @@ import { loadOnDemand } from './page.ts'
 /** Texts of element and wallet list in all languages but English, each loaded where it is used. */
 const translations: Readonly<Record<Translation, () => Promise<{ readonly texts: ElementTexts }>>> = {
   de: () => import('../../shared/texts/german-element.ts'),
+  es: () => import('../../shared/texts/spanish-element.ts'),
+  ja: () => import('../../shared/texts/japanese-element.ts'),
 }
 
 /**

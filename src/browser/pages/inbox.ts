@@ -165,7 +165,7 @@ function showTitle(count: number): void {
   const title = `${words.say('inbox.title')} · ${values.appName}`
   document.title = count === 0 ? title : `(${count}) ${title}`
   const spoken = byId('count')
-  const text = count === 0 ? '' : words.say('inbox.count', { count: words.number(count) })
+  const text = count === 0 ? '' : words.say('inbox.count', { count: String(count) })
   // Not again what has been said.
   if (spoken.textContent !== text) spoken.textContent = text
 }

@@ -117,7 +117,7 @@ export class RequestScreen {
     const isFolded = payloadPlace.querySelector('.folding:not([data-opened]) + .unfold') !== null
     if (!rest.hidden && !isFolded && payloadPlace.getBoundingClientRect().bottom <= edge) this.#unread = 0
     approveButton.disabled = this.#unread > 0
-    const count = this.#words.number(this.#unread)
+    const count = String(this.#unread)
     fill(bar, 'unread', this.#unread > 0 ? this.#words.say('payload.unread', { count }) : '')
   }
 

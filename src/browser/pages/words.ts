@@ -37,7 +37,7 @@ export class Words {
   ): string {
     const filled: Readonly<Record<string, string>> = values ?? {}
     const said = this.#formOf(this.text(key), filled.count).replace(/\{([^{}]*)\}/g, (placeholder, name: string) => {
-      const value = filled[name]
+      const value = name === 'count' ? this.number(Number(filled.count)) : filled[name]
       if (value === undefined) return placeholder
       // Names of sites and times are written from left to right. Without isolation they would reorder a right-to-left
       // sentence.

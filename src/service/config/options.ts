@@ -425,8 +425,7 @@ const pages = {
     }),
     textsFile: optional({
       about:
-        'JSON file with [texts](pages.md#texts) of the pages in further languages, or in place of the English and ' +
-        'German ones.',
+        'JSON file with [texts](pages.md#texts) of the pages in further languages, or in place of the built-in ones.',
       variable: 'COUNTERSIGN_TEXTS_FILE',
       kind: file,
       otherwise: 'none',

@@ -29,5 +29,5 @@ export const texts: Texts = {
 export const bare: BareTexts = {
   page: 'Diese Seite braucht JavaScript. Schalte es ein und lade die Seite neu.',
   claim: 'Diese Seite braucht JavaScript. Schalte es ein und scanne den Code noch einmal.',
-  unknown: 'Unter dieser Adresse gibt es keine Seite.',
+  unknown: 'Diese Seite gibt es nicht, oder sie ist nicht für dein Konto.',
 }

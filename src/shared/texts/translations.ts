@@ -13,4 +13,6 @@ interface Translated {
  */
 export const translations: Readonly<Record<Translation, () => Promise<Translated>>> = {
   de: () => import('./german.ts'),
+  es: () => import('./spanish.ts'),
+  ja: () => import('./japanese.ts'),
 }

@@ -35,6 +35,8 @@ test('English has contractions wherever people say them', () => {
 /** Texts that are spelt like the English ones on purpose: a language without a row does not compile. */
 const alike: Readonly<Record<Translation, object>> = {
   de: { 'review.details.browser': 'Browser' },
+  es: {},
+  ja: {},
 }
 
 test.each(Object.entries(translations))(
@@ -48,6 +50,29 @@ test.each(Object.entries(translations))(
     expect(Object.fromEntries(same)).toEqual(alike[tag as Translation])
   },
 )
+
+test.each(Object.entries(translations))('%s has each plural form of its numbers, or one for all', async (tag, load) => {
+  const categories = new Intl.PluralRules(tag).resolvedOptions().pluralCategories
+  const counted = Object.entries((await load()).texts).filter(([, text]) => text.includes(' | '))
+  expect(counted.filter(([, text]) => text.split(' | ').length !== categories.length)).toEqual([])
+})
+
+test.each([
+  ['en', ['1 browser signed out.', '2 browsers signed out.', '1,000,000 browsers signed out.']],
+  ['de', ['1 Browser abgemeldet.', '2 Browser abgemeldet.', '1.000.000 Browser abgemeldet.']],
+  [
+    'es',
+    [
+      'Se cerró sesión en 1 navegador.',
+      'Se cerró sesión en 2 navegadores.',
+      'Se cerró sesión en 1.000.000 de navegadores.',
+    ],
+  ],
+  ['ja', [1, 2, '1,000,000'].map((count) => `${count}個のブラウザをログアウトしました。`)],
+])('%s counts one, two and a million', async (language, said) => {
+  const words = await chooseWords(pageTexts.accountTexts, [language])
+  expect([1, 2, 1_000_000].map((count) => words.say('account.ended', { count: String(count) }))).toEqual(said)
+})
 
 test.each(Object.entries(pageTexts))('on the page of %s, a text names only controls of that page', async (_, page) => {
   const loaded = await Promise.all(Object.values(translations).map(async (load) => (await load()).texts))

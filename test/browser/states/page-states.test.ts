@@ -67,6 +67,10 @@ const screens: readonly Screen[] = [
     media: { forcedColors: 'active' },
     isUsual: true,
   },
+  { name: 'Spanish', locale: 'es-MX', size: { width: 390, height: 844 } },
+  { name: 'Spanish at 200 %', locale: 'es-MX', size: { width: 195, height: 422 } },
+  { name: 'Japanese', locale: 'ja-JP', size: { width: 390, height: 844 } },
+  { name: 'Japanese on a computer', locale: 'ja-JP', size: { width: 1280, height: 720 } },
   { name: 'right to left', locale: 'ar-EG', size: { width: 390, height: 844 } },
 ]
 const wanted = screens.filter(({ isUsual }) => isSheet || isUsual)
