@@ -176,10 +176,11 @@ function openAdding(title: string, hasCancel: boolean, leave: () => void, ...con
 /** Lists the wallets of this device, of which the user adds one. */
 function chooseWallet(): void {
   const finder = findWallets(wantedWallets(page))
+  const elsewhere = words.say('wallet.none.account')
   const list = walletList({
     finder,
     words,
-    advice: words.say('wallet.none.account'),
+    advice: { onComputer: elsewhere, onPhone: elsewhere },
     onChoose: (found) => {
       void tasks.run(async (signal) => {
         const wallet = await tasks.askWallet(words.say('account.confirm', { wallet: found.name }), signal, () =>

@@ -10,8 +10,8 @@ export interface WalletListOptions {
   readonly adapterId?: string | undefined
   /** Apps to open the order in. Default: none. */
   readonly apps?: readonly WalletApp[]
-  /** What to do if there is no wallet. Default: what leads to another browser on the approval page. */
-  readonly advice?: string
+  /** What to do if there is no wallet, on a computer and on a phone. */
+  readonly advice: Readonly<Record<'onComputer' | 'onPhone', string>>
   /** Called in the user's tap on a wallet. */
   readonly onChoose: (found: FoundWallet) => void
 }
@@ -25,7 +25,6 @@ export function walletList(options: WalletListOptions): CountersignWallets {
   list.finder = finder
   list.apps = apps
   const none = adapterId === undefined ? words.say('wallet.none') : words.say('wallet.none.kind', { kind: adapterId })
-  const button = () => ({ button: words.say('hand-over.button') })
   const hasApps = apps.length > 0
   list.texts = {
     ...elementTexts(words).wallets,
@@ -35,8 +34,8 @@ export function walletList(options: WalletListOptions): CountersignWallets {
     looking: hasApps ? '' : words.say('wallet.looking'),
     none: hasApps ? '' : none,
     noneButOthers: hasApps ? '' : words.say('wallet.none.others'),
-    noneOnComputer: advice ?? words.say('wallet.none.computer', button()),
-    noneOnPhone: hasApps ? '' : (advice ?? words.say('wallet.none.phone', button())),
+    noneOnComputer: advice.onComputer,
+    noneOnPhone: hasApps ? '' : advice.onPhone,
   }
   return list
 }

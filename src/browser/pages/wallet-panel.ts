@@ -96,7 +96,14 @@ export class WalletPanel {
       const adapterIds = adapterId === undefined ? page.values.adapterIds : [adapterId]
       const finder = findWallets(wantedWallets(page, adapterIds))
       this.#finder = finder
-      this.#list = walletList({ finder, words: page.words, adapterId, apps: appsFor(adapterIds), onChoose: onUse })
+      const { words } = page
+      const button = words.say('hand-over.button')
+      const advice = {
+        onComputer: words.say('wallet.none.computer', { button }),
+        onPhone: words.say('wallet.none.phone', { button }),
+      }
+      const apps = appsFor(adapterIds)
+      this.#list = walletList({ finder, words, adapterId, apps, advice, onChoose: onUse })
       this.#list.addEventListener('countersign:open-in', onOpenApp)
       byId('wallet-list').replaceChildren(this.#list)
       finder.subscribe(() => this.#change())
