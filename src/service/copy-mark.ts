@@ -14,6 +14,8 @@ export interface CopyMark {
   readonly side: 'from' | 'to' | 'done'
   /** Kind of the other store. */
   readonly other: string
+  /** The run of the command that set it. */
+  readonly run: string
   /** Signatures by the secrets that the service may have used on the other store: with `done`, it needs one of them. */
   readonly proofs?: readonly string[]
 }
@@ -38,8 +40,10 @@ export async function readMark(store: Store): Promise<CopyMark | undefined> {
 /** Puts a mark into a store, in place of one that is there; `undefined` takes it away. */
 export async function setMark(store: Store, mark: CopyMark | undefined): Promise<void> {
   if (mark === undefined) return void (await store.take(markKey))
-  const found = await store.get(markKey)
-  await replaceFound(store, { key: markKey, found, value: recordText(mark), life: 'forever' })
+  const entry = { key: markKey, value: recordText(mark), life: 'forever' } as const
+  while (!(await replaceFound(store, { ...entry, found: await store.get(markKey) }))) {
+    // Another command has changed it in between.
+  }
 }
 
 /** What the secrets of a service sign, for {@link CopyMark.proofs}. */
@@ -65,26 +69,28 @@ export async function requireUsable(store: Store): Promise<void> {
 
 /**
  * A store whose steps fail from half a minute after it was marked until half a minute after the mark is gone. Looks
- * before a step, so that a process that was held up for long makes none without a look.
+ * before a step, so that a process that was held up for long makes none without a look: by two clocks, because one
+ * stands still while the machine sleeps, and the other can be set back.
  */
 export function guardedStore(store: Store, log: Logger): Store {
-  let lookAt = 0
+  const unseen = { steady: 0, wall: 0 }
+  let lookAt = unseen
   let looking: Promise<void> | undefined
   const look = async (): Promise<void> => {
-    const next = performance.now() + lookEveryMs
+    const next = { steady: performance.now() + lookEveryMs, wall: Date.now() + lookEveryMs }
     try {
       await requireUsable(store)
       lookAt = next
     } catch (cause) {
       if (cause instanceof CountersignError) throw cause
-      if (lookAt > 0) log.error('the store takes no calls any more', { cause: (cause as Error).message })
-      lookAt = 0
+      if (lookAt !== unseen) log.error('the store takes no calls any more', { cause: (cause as Error).message })
+      lookAt = unseen
       throw refused('STORE_UNAVAILABLE', { retryAfterMs, cause })
     }
   }
   return mapStore(store, {
     around(_operation, step) {
-      if (performance.now() < lookAt) return step()
+      if (performance.now() < lookAt.steady && Date.now() < lookAt.wall) return step()
       looking ??= look().finally(() => {
         looking = undefined
       })

@@ -73,6 +73,54 @@ test('a copy that breaks off lets no service start on either store, and is begun
   await startService({ store: to, secret })
 })
 
+test('of two copies to one store, the one that began first releases nothing', async () => {
+  const { store, service } = await filled(20)
+  await service.close(0)
+  const to = empty()
+  const target = await openBare(to)
+  let second: Promise<unknown> | undefined
+  const create: typeof target.create = async (key, ...entry) => {
+    if (key !== 'copy-mark' && second === undefined) {
+      await new Promise<void>((marked) => {
+        second = copyAtOnce(store, to, { again: true, waitMs: 500, say: () => marked() })
+      })
+    }
+    return await target.create(key, ...entry)
+  }
+  await expect(copyAtOnce(store, to, { to: { ...bound(target), create } })).rejects.toThrow(/another copy/)
+  expect(await second).toMatchObject({ session: { from: 20, to: 20 } })
+  await startService({ store: to, secret })
+})
+
+test('a mark is set although another step changes it in between', async () => {
+  const { store } = await filled(1)
+  const to = empty()
+  const target = await openBare(to)
+  let tries = 0
+  const compareAndSet: typeof target.compareAndSet = async (...change) =>
+    ++tries > 1 && (await target.compareAndSet(...change))
+  await copyAtOnce(store, to, { to: { ...bound(target), compareAndSet }, secrets: [secret] })
+  await startService({ store: to, secret })
+})
+
+test('a process that slept looks for the mark before its next step', async () => {
+  const { store, url, token } = await filled(1)
+  await copyAtOnce(store, empty())
+  // The clock that only goes forward stands still while a machine sleeps.
+  const woken = Date.now() + 31_000
+  vi.spyOn(Date, 'now').mockImplementation(() => woken)
+  expect((await rest(url, '/session', undefined, bearer(token))).status).toBe(503)
+})
+
+test('a copy that no service has started on is not copied on: its secret would go unchecked', async () => {
+  const { store } = await filled(1)
+  const to = empty()
+  await copyAtOnce(store, to, { secrets: [secret] })
+  await expect(copyAtOnce(to, empty())).rejects.toThrow(/is a copy that no service has started on/)
+  await startService({ store: to, secret })
+  await copyAtOnce(to, empty())
+})
+
 /** A store whose methods can be spread. */
 function bound<S extends object>(store: S): S {
   const names = ['get', 'create', 'take', 'compareAndSet', 'addMember', 'scan', 'now'] as (keyof S)[]

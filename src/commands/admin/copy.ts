@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Keyring } from '../../base/token.ts'
@@ -42,6 +43,12 @@ export async function copyStore(request: CopyRequest): Promise<Counts> {
   const { from, to, again, say, waitMs = 60_000 } = request
   const [left, right] = [await readMark(from), await readMark(to)]
   if (left?.side === 'to') throw new AdministrationError(`${from.description} is itself an unfinished copy`)
+  if (left?.side === 'done') {
+    throw new AdministrationError(
+      `${from.description} is a copy that no service has started on, so its secret is not checked: start one first, ` +
+        'or take the mark away with --undo',
+    )
+  }
   if (!again && (left?.side === 'from' || right?.side === 'to')) {
     const { description } = right?.side === 'to' ? to : from
     throw new AdministrationError(
@@ -50,10 +57,12 @@ export async function copyStore(request: CopyRequest): Promise<Counts> {
   }
   if (right?.side !== 'to') await requireEmpty(to)
   const proofs = await proofsOfSecrets(request)
-  await setMark(from, { side: 'from', other: to.kind ?? 'other' })
-  await setMark(to, { side: 'to', other: from.kind ?? 'other' })
+  const run = randomUUID()
+  await setMark(from, { side: 'from', other: to.kind ?? 'other', run })
+  await setMark(to, { side: 'to', other: from.kind ?? 'other', run })
   say(`both stores are marked; running services stop within ${waitMs / 1000} seconds`)
   await sleep(waitMs)
+  await requireMarks(request, run)
   if (right?.side === 'to') await empty(to)
   else {
     // A service wrote there after all. Without the mark, --again does not empty what is its.
@@ -65,8 +74,17 @@ export async function copyStore(request: CopyRequest): Promise<Counts> {
   }
   say(`copying ${from.description} to ${to.description}`)
   const counts = await copyValues(from, to)
-  await setMark(to, proofs.length === 0 ? undefined : { side: 'done', other: from.kind ?? 'other', proofs })
+  await requireMarks(request, run)
+  await setMark(to, proofs.length === 0 ? undefined : { side: 'done', other: from.kind ?? 'other', run, proofs })
   return counts
+}
+
+/** Rejects unless the marks of this run are still there: it must not empty or release what another one has copied. */
+async function requireMarks({ from, to }: CopyRequest, run: string): Promise<void> {
+  for (const store of [from, to]) {
+    if ((await readMark(store))?.run === run) continue
+    throw new AdministrationError(`another copy, or --undo, has changed the mark of ${store.description} meanwhile`)
+  }
 }
 
 /** Takes the mark from a store that was copied. Rejects if there is none, or the store is not complete. */
