@@ -44,7 +44,7 @@ const subjects: readonly Subject[] = [
     ),
   },
   {
-    most: 6400,
+    most: 6200,
     pages: ['docs/operations.md', 'docs/scaling.md', 'docs/postgresql.md', 'docs/proxies.md', 'docs/containers.md'],
   },
 ]
