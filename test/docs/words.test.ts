@@ -15,7 +15,7 @@ const subjects: readonly Subject[] = [
   { most: 2200, pages: ['docs/protocol.md'] },
   { most: 1700, pages: ['docs/other-languages.md'] },
   { most: 1600, pages: ['docs/faq.md', 'docs/migration.md', 'docs/nimiq-profile.md'] },
-  { most: 6150, pages: ['SECURITY.md', 'docs/cross-device-security.md'] },
+  { most: 6000, pages: ['SECURITY.md', 'docs/cross-device-security.md'] },
   {
     most: 4350,
     pages: ['docs/backends.md', 'docs/access-tokens.md', 'docs/forward-auth.md', 'docs/mounting.md'],
