@@ -21,7 +21,7 @@ const subjects: readonly Subject[] = [
     pages: ['docs/backends.md', 'docs/access-tokens.md', 'docs/forward-auth.md', 'docs/mounting.md'],
   },
   { most: 3700, pages: ['audit', 'metrics', 'tracing', 'doctor', 'admin'].map((name) => `docs/${name}.md`) },
-  { most: 2550, pages: ['docs/approvals.md', 'docs/proofs.md'] },
+  { most: 2500, pages: ['docs/approvals.md', 'docs/proofs.md'] },
   { most: 1500, pages: ['docs/pages.md'] },
   {
     most: 4700,
