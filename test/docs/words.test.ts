@@ -17,7 +17,7 @@ const subjects: readonly Subject[] = [
   { most: 1600, pages: ['docs/faq.md', 'docs/migration.md', 'docs/nimiq-profile.md'] },
   { most: 6000, pages: ['SECURITY.md', 'docs/cross-device-security.md'] },
   {
-    most: 4350,
+    most: 4200,
     pages: ['docs/backends.md', 'docs/access-tokens.md', 'docs/forward-auth.md', 'docs/mounting.md'],
   },
   { most: 3700, pages: ['audit', 'metrics', 'tracing', 'doctor', 'admin'].map((name) => `docs/${name}.md`) },
