@@ -31,7 +31,7 @@ const subjects: readonly Subject[] = [
     ].map((name) => `docs/${name}.md`),
   },
   {
-    most: 7330,
+    most: 7200,
     pages: [
       ...['client', 'wallets', 'several-wallets', 'wagmi', 'frameworks', 'react'],
       ...['script-tag', 'headless', 'custom-wallet'],
