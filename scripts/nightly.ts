@@ -105,6 +105,11 @@ const steps: readonly Step[] = [
     limitMinutes: 20,
   },
   {
+    name: "contract wallets on Hardhat's chain",
+    command: 'vitest run test/vendors/contract-wallets.test.ts',
+    limitMinutes: 20,
+  },
+  {
     name: 'test wallets and proofs in vitest with jsdom',
     command: 'vitest run test/integrations/proof/jsdom.test.ts',
     limitMinutes: 10,

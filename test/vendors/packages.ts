@@ -39,13 +39,22 @@ export function versionsOf(...names: readonly PackageName[]): string {
 }
 
 /** Installs the packages into a folder. Resolves with what loads them. */
-export async function installVendors(cwd: string): Promise<NodeJS.Require> {
-  await writeFile(join(cwd, 'package.json'), '{"private":true}')
-  const install = ['install', '--legacy-peer-deps', '--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund']
+export function installVendors(cwd: string): Promise<NodeJS.Require> {
   // What the vendors' packages take for granted.
   const peers = ['@ledgerhq/context-module', 'purify-ts', 'rxjs', 'tslib']
-  const exact = Object.entries(packages).map(([name, version]) => `${name}@${version}`)
-  await run('npm', [...install, '--loglevel=error', ...exact, ...peers], {
+  return install(cwd, packages, peers)
+}
+
+/** Installs packages, of these versions, into a folder. Resolves with what loads them. */
+export async function install(
+  cwd: string,
+  versions: Readonly<Record<string, string>>,
+  peers: readonly string[] = [],
+): Promise<NodeJS.Require> {
+  await writeFile(join(cwd, 'package.json'), '{"private":true}')
+  const options = ['--legacy-peer-deps', '--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund']
+  const exact = Object.entries(versions).map(([name, version]) => `${name}@${version}`)
+  await run('npm', ['install', ...options, '--loglevel=error', ...exact, ...peers], {
     cwd,
     env: environment,
     timeout: 10 * minuteMs,

@@ -17,10 +17,10 @@ export interface VendorWallet {
 type Sign = (text: string) => Promise<string>
 
 /** A wallet of Ethereum behind EIP-1193. */
-export function providerOf(address: string, sign: Sign): Wallet {
+export function providerOf(address: string, sign: Sign, chainId = 1): Wallet {
   return ethereumWallet({
     async request({ method, params = [] }) {
-      if (method === 'eth_chainId') return '0x1'
+      if (method === 'eth_chainId') return `0x${chainId.toString(16)}`
       if (method !== 'personal_sign') return [address]
       const [hex] = params as readonly string[]
       return await sign(Buffer.from(String(hex).slice(2), 'hex').toString())
