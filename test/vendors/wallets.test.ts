@@ -105,11 +105,11 @@ describe.skipIf(!hasPart('npm registry'))('the code of', () => {
       const { origin, client } = await start()
       const page = client(own.walletFor(origin))
       const row = rowOf(name)
-      row.declined = 'keys only'
+      row.declined = 'only signs'
       if (own.declineNext === undefined) return
       own.declineNext()
       expect(await codeOf(page.signInWallet())).toBe('WALLET_DECLINED')
-      row.declined = 'declines'
+      row.declined = 'asks the user'
       isOwn((await page.signInWallet()).session)
     })
 
@@ -127,9 +127,11 @@ describe.skipIf(!hasPart('npm registry'))('the code of', () => {
       await page.approveOrder(claim, { challenge: await page.getOrderChallenge(claim) })
       const [signIn = '', signOrder = ''] = texts
       row.says =
-        `sign-in: ${await judge(signIn, origin)}, at a foreign page: ${await judge(signIn, 'https://evil.example')}, ` +
-        `order: ${await judge(signOrder, origin)}; `
-      expect(row.says).toMatch(/^sign-in: form, at a foreign page: (warning|another domain), order: plain text; $/)
+        `${await judge(signIn, origin)} for a sign-in, ${await judge(signIn, 'https://evil.example')} at a foreign page, ` +
+        `${await judge(signOrder, origin)} for an order; `
+      expect(row.says).toMatch(
+        /^form for a sign-in, (warning|another domain) at a foreign page, plain text for an order; $/,
+      )
     })
   })
 
