@@ -4,6 +4,7 @@ import { approveOrder, signIn } from '../support/flows.ts'
 import { memoryStore } from '../support/memory-store.ts'
 import { bearer, okay, refusal, rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
+import { makeWallet } from '../support/wallet.ts'
 
 const [old, fresh] = ['the old secret of a rotation, for tests', 'the new secret of a rotation, for tests']
 const claimKey = 'k'.repeat(22)
@@ -32,7 +33,7 @@ describe.each(steps.flatMap(([one, other]) => [[one, other] as const, [other, on
     test('sessions, claims and finalizes are good at the other', async () => {
       const store = await memoryStore()
       const [here, there] = [await instance(store, ...one), await instance(store, ...other)]
-      const { token } = await signIn(here)
+      const { token } = await signIn(here, makeWallet(), headers)
       expect(await idOf(there, token)).toBe(await idOf(here, token))
       okay(await rest(there, '/sign-out', {}, bearer(token)))
       expect(refusal(await rest(here, '/session', undefined, bearer(token)))).toEqual([401, 'SESSION_INVALID'])
@@ -52,7 +53,7 @@ describe.each(steps.flatMap(([one, other]) => [[one, other] as const, [other, on
 
 test('a session from before the rotation is good until the old secret goes', async () => {
   const store = await memoryStore()
-  const { token } = await signIn(await instance(store, old))
+  const { token } = await signIn(await instance(store, old), makeWallet(), headers)
   await idOf(await instance(store, old, fresh), token)
   await idOf(await instance(store, fresh, old), token)
   const answer = await rest(await instance(store, fresh), '/session', undefined, bearer(token))
@@ -62,7 +63,7 @@ test('a session from before the rotation is good until the old secret goes', asy
 test('without the first step, an instance refuses what another made with the new secret', async () => {
   const store = await memoryStore()
   const [behind, ahead] = [await instance(store, old), await instance(store, fresh, old)]
-  const { token } = await signIn(ahead)
+  const { token } = await signIn(ahead, makeWallet(), headers)
   expect(refusal(await rest(behind, '/session', undefined, bearer(token)))[1]).toBe('SESSION_INVALID')
   const claimed = { ...okay(await post(behind, '/start', { kind: 'login' })), claimKey }
   okay(await post(ahead, '/claim', claimed))
