@@ -102,7 +102,7 @@ describe.each(sharedStores)('two services on %s', (_name, open) => {
     expect(claimed.status).toBe(200)
   })
 
-  test('limit the open orders of the user for whom a backend starts them, and not of the backend', async () => {
+  test('limit the open orders of the user for whom a backend starts them, until one is over, and not of the backend', async () => {
     const key = 'k'.repeat(32)
     const urls = await startTwo(open, { orderStartKeys: [key], limits: { rates: { 'open-orders': 10 } } })
     const startFor = (url: string, ip: string) => {
@@ -113,6 +113,10 @@ describe.each(sharedStores)('two services on %s', (_name, open) => {
     expect([ofOne.others.length, ofOne.limited.length]).toEqual([10, 5])
     const neighbour = await inTurns(urls, 2, (url) => startFor(url, '2001:db8:1:2:ffff::2'))
     expect(neighbour.limited).toHaveLength(2)
+    const { orderId, desktopToken } = ofOne.others[0]?.json ?? {}
+    await rest(urls[1], '/cross-device/cancel', { orderId, desktopToken }, app)
+    await expect.poll(async () => (await startFor(urls[0], '2001:db8:1:2::1')).status).toBe(200)
+    expect((await startFor(urls[1], '2001:db8:1:2::1')).status).toBe(429)
     const ofMany = await inTurns(urls, 30, (url, n) => startFor(url, `192.0.2.${n}`))
     expect(ofMany.limited).toEqual([])
   })
@@ -144,6 +148,15 @@ describe.each(sharedStores)('two services on %s', (_name, open) => {
     expect(finalized.limited.length).toBeGreaterThan(0)
     expect((await signIn(urls[0], makeWallet())).status).toBe(200)
   })
+})
+
+test('forwarded headers that a client writes give it no further allowance', async () => {
+  const limits = { rates: { 'sign-in': 10 } }
+  const { url } = await startService({ rateLimit: true, limits, trustedOrigins: [app.origin] })
+  const { limited } = await inTurns([url], 40, (_url, n) =>
+    nonce(url, { ...from(`192.0.2.${n}`), 'x-real-ip': `192.0.2.${n}`, forwarded: `for=192.0.2.${n}` }),
+  )
+  expect(limited.length).toBeGreaterThan(20)
 })
 
 test('a refusal tells which limit was reached, to the caller, to the log and to the audit trail', async () => {
