@@ -351,7 +351,7 @@ test.each([
   ['a page that a browser opens without TLS', { accept: 'text/html,*/*;q=0.8' }, true],
   ['a page that a script fetches', { accept: 'text/html', 'sec-fetch-mode': 'cors' }, false],
   ['JSON', { accept: 'application/json' }, false],
-])('whom forward auth refuses and who asked for %s gets what fits, for no cache', async (_, asked, isPage) => {
+])('forward auth refuses a request for %s with an answer that fits, uncached', async (_, asked, isPage) => {
   const { url } = await startService({ trustProxy: true })
   const proof = proofOf(makeWallet(), (await rest(url, '/wallet/nonce', {})).json)
   const { token, session } = (await rest(url, '/wallet/verify', proof)).json
