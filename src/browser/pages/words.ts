@@ -134,7 +134,7 @@ export async function chooseWords(
 ): Promise<Words> {
   const byTag = new Map(Object.entries(operators).map(([tag, texts]) => [tag.toLowerCase(), texts]))
   const inEnglish = Object.assign({}, ...own, byTag.get('en'))
-  for (const language of languages) {
+  for (const language of languages.filter(isTag)) {
     const tags = widerTags(language)
     const built = tags.find(isTranslated)
     const translation = built && (await loadOnDemand(translations[built]).catch(() => undefined))
@@ -144,6 +144,15 @@ export async function chooseWords(
     if (translation !== undefined || given.length > 0) return new Words(language, Object.assign(inEnglish, its), its)
   }
   return new Words('en', inEnglish)
+}
+
+/** Whether a text, such as one of the page's address, is a language tag. Times and numbers throw at any other. */
+function isTag(text: string): boolean {
+  try {
+    return Intl.getCanonicalLocales(text).length > 0
+  } catch {
+    return false
+  }
 }
 
 function isTranslated(tag: string): tag is Translation {

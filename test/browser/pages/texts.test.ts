@@ -108,6 +108,8 @@ test.each([
   [['nl', 'de', 'en'], 'de', 'Bestätigen'],
   [['en-GB', 'de'], 'en-GB', 'Approve'],
   [['nl', 'sv'], 'en', 'Approve'],
+  // The page's address can say anything.
+  [['', 'de-!', 'es-a', 'de'], 'de', 'Bestätigen'],
   [[], 'en', 'Approve'],
 ])('who reads %j gets %s', async (languages, language, approve) => {
   const words = await chooseWords(approveTexts, languages)
