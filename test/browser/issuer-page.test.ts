@@ -81,18 +81,20 @@ describe.skipIf(!hasBrowser)('the page of the issuer', () => {
       policy_uri: 'https://shop.example/privacy',
       tos_uri: 'http://shop.example/terms',
     }
-    const scopes = { 'orders:read': 'See your orders' }
+    const scopes = { orders: 'See your orders' }
     const clients = fileWith({ clients: [{ metadata }], resources: [{ resource: 'https://orders.example', scopes }] })
     const { url } = await startService({ oidc: { clients, email: '{user_id}@users.example' } })
     const { page } = await browser.open({ viewport: { width: 1280, height: 720 } })
     await signIn(page, url)
     const { address } = await request(await discover(url, metadata), {
-      scope: 'openid profile wallet email groups offline_access orders:read',
+      scope: 'openid profile wallet email groups offline_access orders',
       resource: 'https://orders.example',
       prompt: 'consent',
     })
     await page.goto(address)
     await page.getByText('See your orders at https://orders.example').waitFor()
+    // A translation of the page changes the words, and no part of the address.
+    expect(await page.locator('#scopes [translate=no]').allTextContents()).toEqual(['https://orders.example'])
     const box = await page.getByRole('button', { name: 'Allow' }).boundingBox()
     expect((box?.y ?? 720) + (box?.height ?? 0)).toBeLessThan(720)
     const links = page.getByRole('link', { name: /Privacy|Terms/ })

@@ -97,8 +97,10 @@ function showConsent(content: IssuerContent & { kind: 'consent' }): void {
   const items = atResources.map((each) => {
     const [scope = '', resource = ''] = each.split(' ')
     // English on a page from right to left keeps its order.
-    const said = words.say('issuer.scope.at', { scope: scopeWords?.[each] ?? scope, resource })
-    const text = withExact(said, [scope, resource])
+    const its = scopeWords?.[each]
+    const said = words.say('issuer.scope.at', { scope: its ?? scope, resource })
+    // The address first: a scope can be a part of it.
+    const text = withExact(said, its === undefined ? [resource, scope] : [resource])
     return element('li', '', element('bdi', '', ...text))
   })
   list.lastElementChild?.before(...items)
