@@ -32,7 +32,7 @@ export function counted(number: number, noun: string): string {
 /** Most columns of a line of help. */
 const helpColumns = 78
 
-/** Names with what is said of each, as lines of help: beside the names, which have `width` columns, in words that fit. */
+/** Names with what is said of each, as lines of help. The names have `width` columns. */
 export function helpRows(rows: readonly (readonly [name: string, about: string])[], width: number): string {
   const lines = rows.flatMap(([name, about]) => {
     const parts: string[] = []

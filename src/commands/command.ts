@@ -60,6 +60,11 @@ const optionRows = [
   ['--help, -h', 'shows this text'],
 ] as const
 
+const commandRows = [
+  ...subcommands.map(({ name, about }) => [name, about] as const),
+  ['help COMMAND', 'shows the help of a command'] as const,
+]
+
 const helpText = `To begin, run countersign (in a checkout: npm start) and open its address.
 
 Countersign ${version}: wallet sign-in and cross-device approval
@@ -71,7 +76,7 @@ Options:
 ${helpRows(optionRows, 13)}
 
 Commands:
-${helpRows([...subcommands.map(({ name, about }) => [name, about] as const), ['help COMMAND', 'shows the help of a command']], 13)}
+${helpRows(commandRows, 13)}
 
 All settings are environment variables, such as COUNTERSIGN_PUBLIC_URL and
 COUNTERSIGN_SECRET; docs/settings.md lists them. Options take precedence over

@@ -63,8 +63,8 @@ export interface PageFiles {
 }
 
 /**
- * What scripts/build-pages.ts writes: the HTML of pages by their names, the names of the assets with their texts in other
- * languages, and texts of assets by file name.
+ * What scripts/build-pages.ts writes: the HTML of pages by their names, the names of the assets with their texts in
+ * other languages, and texts of assets by file name.
  */
 export interface BuiltPages {
   readonly pages: Readonly<Record<PageName, string>>
@@ -203,8 +203,8 @@ export function answerWithFile(plain: ServedFile, asked: FileRequest) {
 }
 
 /**
- * Has the browser load a page's texts together with its script, which would name them only once it runs: in the first of
- * the browser's languages that the page has. The page decides; its address can name another language.
+ * Has the browser load a page's texts together with its script, which would name them only once it runs: in the first
+ * of the browser's languages that the page has. The page decides; its address can name another language.
  */
 function preload(translations: ServedFile['translations'] = {}, acceptLanguage = ''): Readonly<Record<string, string>> {
   const tag = acceptLanguage

@@ -10,8 +10,8 @@ const translations: Readonly<Record<Translation, () => Promise<{ readonly texts:
 }
 
 /**
- * Loads the texts of element and wallet list in a language (BCP 47). Resolves with `undefined` for English, for one that
- * is not built in, and if they cannot be loaded.
+ * Loads the texts of element and wallet list in a language (BCP 47). Resolves with `undefined` for English, for one
+ * that is not built in, and if they cannot be loaded.
  */
 export async function loadTranslation(language: string): Promise<ElementTexts | undefined> {
   const [tag = ''] = language.toLowerCase().split('-')

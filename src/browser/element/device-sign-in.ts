@@ -207,7 +207,8 @@ export class DeviceSignIn {
 
 /** Parts of the list under the names that they have as parts of the element, which has parts of its own. */
 const exportedParts =
-  'wallets, wallet, icon: wallet-icon, name: wallet-name, about: wallet-about, apps, apps-title, app, note: app-note, help, help-title, help-text'
+  'wallets, wallet, icon: wallet-icon, name: wallet-name, about: wallet-about, apps, apps-title, app, ' +
+  'note: app-note, help, help-title, help-text'
 
 /** Texts for what a wallet did, and for what the service says of one. */
 const failures: Readonly<Partial<Record<ClientErrorCode, DeviceTextName>>> = {

@@ -96,8 +96,8 @@ const orderAttributes = [
  * then wallets on this device are offered only if `kind` is set to login. Events: {@link CountersignSignInEvents}. The
  * page decides where the user goes next.
  *
- * Parts to style: `card` (edge, padding), `stage`, `qr`, `picture`, `code-box`, `code`, `return-code-digit`, `countdown`,
- * `status`, `account`, `steps`, `actions`, `copy`, `submit`, `cancel`, `renew`, `other-device`, `device`,
+ * Parts to style: `card` (edge, padding), `stage`, `qr`, `picture`, `code-box`, `code`, `return-code-digit`,
+ * `countdown`, `status`, `account`, `steps`, `actions`, `copy`, `submit`, `cancel`, `renew`, `other-device`, `device`,
  * `this-device`; of the list of wallets `wallet`, `wallet-icon`, `wallet-name`, `wallet-about`, `app`.
  *
  * Custom properties: `--countersign-color` and `--countersign-background` (text, and what it is on; default: the

@@ -34,8 +34,8 @@ export interface WalletOffer {
 
 /**
  * Mode of the view: it decides what is visible. `declined`, `expired` and `again` have a button for a new code, `retry`
- * one to try the same again. Without a service, as in `away`, no wallet on this device can sign in; and in `stuck` nothing
- * that the user can do here helps.
+ * one to try the same again. Without a service, as in `away`, no wallet on this device can sign in; and in `stuck`
+ * nothing that the user can do here helps.
  */
 export type ViewMode =
   | 'offer'

@@ -29,7 +29,10 @@ export function cookieClient(
   })
 }
 
-/** Address of the sign-in page, in the language of this page, to which it leads back. With `isAgain`, it asks signed-in users, too. */
+/**
+ * Address of the sign-in page, which leads back to this page and speaks the language that its address names. With
+ * `isAgain`, it asks signed-in users, too.
+ */
 export function signInAddress({ basePath }: CommonValues, isAgain = false): string {
   const returnTo = location.pathname + location.search
   const query = new URLSearchParams({ returnTo, ...(isAgain ? { again: '1' } : {}) })

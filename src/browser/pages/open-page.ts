@@ -23,8 +23,8 @@ interface PageOptions {
 }
 
 /**
- * Begins a page: reads the server's values, chooses and loads the language, writes the texts and shows the operator's brand. The
- * languages that an application asks the server for come before the browser's.
+ * Begins a page: reads the server's values, chooses and loads the language, writes the texts and shows the operator's
+ * brand. The languages that an application asks the server for come before the browser's.
  */
 export async function openPage<Name extends PageName>(
   texts: PageTexts,

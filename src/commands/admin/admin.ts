@@ -373,8 +373,9 @@ async function copyOrUndo(values: Values, stderr: Streams['stderr']): Promise<Ou
       const copied = await copyStore({ from, to, again, secretFile, secrets, say })
       const lines = Object.entries(copied).map(([kind, counts]) => `${kind}: ${counts.from}, ${counts.to}`)
       const secret = secretFile === undefined ? 'keep COUNTERSIGN_SECRET' : `COUNTERSIGN_SECRET_FILE to ${secretFile}`
-      const next = `copied ${from.description} to ${to.description}. Set COUNTERSIGN_STORE to the new one, and ${secret}`
-      return { json: { copied }, text: [...lines, next].join('\n') }
+      const done = `copied ${from.description} to ${to.description}`
+      const text = [...lines, `${done}. Set COUNTERSIGN_STORE to the new one, and ${secret}`].join('\n')
+      return { json: { copied }, text }
     }),
   )
 }

@@ -162,8 +162,8 @@ export interface WalletAdapter {
    * text only; without the function, they are over the service's plain text, as all sign orders are.
    *
    * The text is made again for the proof: the same arguments always give the same text, without clock or randomness.
-   * The account is the caller's. Malformed values are refused before they become a line of the text. Throws a `CountersignError` of INVALID_REQUEST for an account that no such wallet can
-   * have.
+   * The account is the caller's. Malformed values are refused before they become a line of the text. Throws a
+   * `CountersignError` of INVALID_REQUEST for an account that no such wallet can have.
    */
   readonly signInText?: (form: SignInForm, account: WalletAccount) => string
 

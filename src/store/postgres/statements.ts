@@ -36,7 +36,8 @@ const all = {
   removeMember: 'SELECT countersign.remove_member($1, $2, $3, $4)',
   members: 'SELECT member FROM countersign.members WHERE set_key = $1 AND expires_at > clock_timestamp()',
   scan: `SELECT key, value, CASE WHEN isfinite(expires_at)
-      THEN extract(epoch FROM expires_at - clock_timestamp())::float8 * 1000 END AS ttl FROM countersign.entries WHERE key >= $1 AND key < $2 AND expires_at > clock_timestamp()
+      THEN extract(epoch FROM expires_at - clock_timestamp())::float8 * 1000 END AS ttl
+    FROM countersign.entries WHERE key >= $1 AND key < $2 AND expires_at > clock_timestamp()
     ORDER BY key LIMIT ${valuesPerScan}`,
   time: 'SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS now',
   sweepEntries: sweep('entries'),
