@@ -422,6 +422,10 @@ describe.skipIf(!hasBrowser)('on the sign-in page,', () => {
     await page.locator('img.logo').waitFor()
     expect(await page.locator('.brand').ariaSnapshot()).toContain('Bakery')
     expect((await page.locator('.brand bdi').boundingBox())?.width).toBeLessThan(2)
+    const withoutLogo = await opened({ appName: 'Bakery', pages: { logoHasName: true } })
+    await withoutLogo.page.goto(withoutLogo.host.signInUrl('/welcome'))
+    await codeOf(withoutLogo.page).waitFor()
+    expect((await withoutLogo.page.locator('.brand bdi').boundingBox())?.width).toBeGreaterThan(20)
   })
 
   test('on a phone, the wallets that are on it come first, and nothing moves', async () => {
