@@ -50,10 +50,9 @@ export async function copyStore(request: CopyRequest): Promise<Counts> {
     )
   }
   if (!again && (left?.side === 'from' || right?.side === 'to')) {
-    const { description } = right?.side === 'to' ? to : from
-    throw new AdministrationError(
-      `${description} has the mark of a copy before. Add --again to begin that anew, or --undo to take the mark away`,
-    )
+    // An unfinished copy keeps its mark until it is finished.
+    const [{ description }, way] = right?.side === 'to' ? [to, ''] : [from, ', or --undo to take the mark away']
+    throw new AdministrationError(`${description} has the mark of a copy before. Add --again to begin that anew${way}`)
   }
   if (right?.side !== 'to') await requireEmpty(to)
   const proofs = await proofsOfSecrets(request)
