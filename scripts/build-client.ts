@@ -19,7 +19,7 @@ export interface ClientBundle {
 /** The entries of the client, by the names of their bundles. */
 export const clientEntries: readonly ClientBundle[] = [
   { name: 'countersign-client', source: { entryPoints: ['src/browser/client/index.ts'] }, maxGzip: 11_200 },
-  { name: 'countersign-sign-in', source: { entryPoints: ['src/browser/element/element.ts'] }, maxGzip: 18_600 },
+  { name: 'countersign-sign-in', source: { entryPoints: ['src/browser/element/element.ts'] }, maxGzip: 18_700 },
 ]
 
 /** What any page pays that calls one generated service with Connect, to measure the client against. */

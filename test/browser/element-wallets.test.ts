@@ -277,6 +277,8 @@ describe.skipIf(!hasBrowser)('<countersign-sign-in> with a wallet on this device
       }
       await forward(pageHost, site.origin)
       await forward(serviceHost, url)
+      // The browser lets no such page call this computer, and a service that is away offers nothing.
+      await forward(url, url)
       // Requests that are still under way when the pages close.
       onTestFinished(() => context.unrouteAll({ behavior: 'ignoreErrors' }))
       for (const [at, service] of [
