@@ -15,17 +15,19 @@ import { root } from './working-copy.ts'
 
 const exec = promisify(execFile)
 
-/** Where the version stands, with `{version}` in its place, and how often. */
-const places: readonly (readonly [file: string, text: string, count?: number])[] = [
+/** Where the version stands, with `{version}` in its place. */
+const places: readonly (readonly [file: string, text: string])[] = [
   ['package.json', '"version": "{version}"'],
   ['package-lock.json', '"name": "countersign",\n  "version": "{version}"'],
   ['package-lock.json', '"name": "countersign",\n      "version": "{version}"'],
   ['src/base/version.ts', "version = '{version}'"],
   ['gen/openapi.json', '"version": "{version}"'],
   ['deploy/kubernetes/countersign.yaml', 'countersign:{version}'],
+  ['README.md', '**Status:** {version}'],
   ['docs/start.md', 'countersign-{version}.tgz'],
   ['docs/better-auth.md', 'countersign-{version}.tgz'],
   ['examples/next/README.md', 'countersign-{version}.tgz'],
+  ['examples/react/README.md', 'countersign-{version}.tgz'],
   ['examples/next/package.json', '"countersign": "^{version}"'],
   ['examples/react/package.json', '"countersign": "^{version}"'],
 ]
@@ -45,7 +47,7 @@ async function run(program: string, args: readonly string[], cwd: string = root,
 /** Puts the version into all places. Throws a {@link ReleaseError} if one of them has none. */
 async function setVersion(version: string): Promise<void> {
   for (const [file, text] of places) {
-    const [before = '', after = ''] = text.split('{version}').map((part) => part.replace(/[.^]/g, '\\$&'))
+    const [before = '', after = ''] = text.split('{version}').map((part) => part.replace(/[.^*]/g, '\\$&'))
     const place = new RegExp(`(?<=${before})\\d+\\.\\d+\\.\\d+[\\w.-]*(?=${after})`)
     const content = await readFile(join(root, file), 'utf8')
     if (!place.test(content)) throw new ReleaseError(`${file} has no ${text}: correct the list of places`)
