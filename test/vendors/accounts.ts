@@ -1,18 +1,58 @@
-import { type Address, concat, encodeFunctionData, type Hex, hashMessage, zeroAddress } from 'viem'
+import {
+  type Address,
+  concat,
+  encodeFunctionData,
+  type Hex,
+  hashMessage,
+  pad,
+  serializeErc6492Signature,
+  toPrefixedMessage,
+  zeroAddress,
+} from 'viem'
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import type { Wallet } from '../../src/browser/client/index.ts'
 import type { Artifact, Chain } from './chain.ts'
 import { providerOf } from './vendor-wallet.ts'
 
-/** An account of a contract, as a wallet has it. */
+/** What accounts are made of. */
+export interface Parts {
+  readonly chain: Chain
+  /** Contracts of accounts.sol. */
+  readonly compiled: Readonly<Record<string, Artifact>>
+  readonly load: NodeJS.Require
+}
+
+/** An account on a chain. */
 export interface ContractAccount {
   readonly address: Address
   readonly wallet: Wallet
+  /** Its address in sessions, links and proofs. */
+  readonly identity: string
+  /** Wallets of the account whose signatures the service has to refuse, by what is wrong with them. */
+  readonly wrong: Readonly<Record<string, Wallet>>
 }
+
+type Sign = (text: string) => Promise<Hex>
 
 const newKey = (): PrivateKeyAccount => privateKeyToAccount(generatePrivateKey())
 
-/** Loads a contract of Safe's package. */
+/** A contract's account, the identity of its chain. */
+function accountOf(chain: Chain, address: Address, sign: Sign, wrong: Readonly<Record<string, Sign>>): ContractAccount {
+  const walletOf = (one: Sign): Wallet => providerOf(address, one, chain.id)
+  return {
+    address,
+    wallet: walletOf(sign),
+    identity: `eip155:${chain.id}:${address}`,
+    wrong: Object.fromEntries(Object.entries(wrong).map(([what, one]) => [what, walletOf(one)])),
+  }
+}
+
+const signedBy =
+  (key: PrivateKeyAccount): Sign =>
+  (message) =>
+    key.signMessage({ message })
+
+/** A contract of Safe's package. */
 function safeArtifact(load: NodeJS.Require, path: string): Artifact {
   const name = path.replace(/.*\//, '')
   return load(`@safe-global/safe-contracts/build/artifacts/contracts/${path}.sol/${name}.json`)
@@ -20,43 +60,236 @@ function safeArtifact(load: NodeJS.Require, path: string): Artifact {
 
 /** A Safe of two owners, both of whom have to sign. */
 export interface Safe extends ContractAccount {
-  readonly owners: readonly PrivateKeyAccount[]
+  /** In the order of their signatures: by address. */
+  readonly owners: readonly [PrivateKeyAccount, PrivateKeyAccount]
   /** A wallet of the Safe in which only these sign. */
-  signedBy(owners: readonly PrivateKeyAccount[]): Wallet
+  signedBy(...owners: readonly PrivateKeyAccount[]): Wallet
+  /** Deploys it. */
+  deploy(): Promise<void>
+  /** Takes the first owner out; the second one then signs alone. */
+  removeFirst(): Promise<void>
 }
 
-export async function deploySafe(load: NodeJS.Require, chain: Chain): Promise<Safe> {
-  const safe = safeArtifact(load, 'Safe')
+/** A Safe that is not deployed. Its signatures have the wrapper of EIP-6492 if `isWrapped`. */
+export async function makeSafe({ load, chain }: Parts, isWrapped: boolean): Promise<Safe> {
+  const { abi } = safeArtifact(load, 'Safe')
   const proxyFactory = safeArtifact(load, 'proxies/SafeProxyFactory')
-  const singleton = await chain.deploy(safe)
+  const singleton = await chain.deploy(safeArtifact(load, 'Safe'))
   const handler = await chain.deploy(safeArtifact(load, 'handler/CompatibilityFallbackHandler'))
   const factory = await chain.deploy(proxyFactory)
-  const owners = [newKey(), newKey()]
-  const addresses = owners.map((owner) => owner.address)
-  const setUp = [addresses, 2n, zeroAddress, '0x', handler, zeroAddress, 0n, zeroAddress]
-  const initializer = encodeFunctionData({ abi: safe.abi, functionName: 'setup', args: setUp })
-  const call = { abi: proxyFactory.abi, functionName: 'createProxyWithNonce', args: [singleton, initializer, 0n] }
-  const { result } = await chain.client.simulateContract({ address: factory, ...call })
-  await chain.transact(factory, encodeFunctionData(call))
+  const [one, other] = [newKey(), newKey()]
+  const owners = isBefore(one, other) ? ([one, other] as const) : ([other, one] as const)
+  const creation = (signers: readonly PrivateKeyAccount[]) => {
+    const addresses = signers.map((owner) => owner.address)
+    const args = [addresses, 2n, zeroAddress, '0x', handler, zeroAddress, 0n, zeroAddress]
+    const initializer = encodeFunctionData({ abi, functionName: 'setup', args })
+    return { abi: proxyFactory.abi, functionName: 'createProxyWithNonce', args: [singleton, initializer, 0n] }
+  }
+  const { result } = await chain.client.simulateContract({ address: factory, ...creation(owners) })
   const address = result as Address
-  const signedBy = (signers: readonly PrivateKeyAccount[]): Wallet =>
-    providerOf(address, (text) => safeSignature(chain, address, signers, hashMessage(text)), chain.id)
-  return { address, owners, wallet: signedBy(owners), signedBy }
+  const data = encodeFunctionData(creation(owners))
+  const signatures =
+    (...signers: readonly PrivateKeyAccount[]): Sign =>
+    (text) =>
+      safeSignature(chain, address, signers, hashMessage(text))
+  const wrapped =
+    (sign: Sign, factoryData = data): Sign =>
+    async (text) =>
+      serializeErc6492Signature({ address: factory, data: factoryData, signature: await sign(text) })
+  const own = isWrapped ? wrapped : (sign: Sign) => sign
+  const others = encodeFunctionData(creation([newKey(), newKey()]))
+  const account = accountOf(chain, address, own(signatures(...owners)), {
+    'one signature': own(signatures(owners[0])),
+    'one signature twice': own(signatures(owners[1], owners[1])),
+    ...(isWrapped
+      ? {
+          'no wrapper': signatures(...owners),
+          "another Safe's wrapper": wrapped(signatures(...owners), others),
+        }
+      : {}),
+  })
+  return {
+    ...account,
+    owners,
+    signedBy: (...signers) => providerOf(address, own(signatures(...signers)), chain.id),
+    deploy: () => chain.transact(factory, data),
+    removeFirst() {
+      // The contract's list of owners begins with this one.
+      const before = pad('0x1', { size: 20 })
+      const data = encodeFunctionData({ abi, functionName: 'removeOwner', args: [before, owners[0].address, 1n] })
+      return chain.transact(address, data, address)
+    },
+  }
 }
 
-/** What owners sign for their Safe, one behind the other in the order of their addresses. */
+function isBefore(one: PrivateKeyAccount, other: PrivateKeyAccount): boolean {
+  return one.address.toLowerCase() < other.address.toLowerCase()
+}
+
+/** What owners sign for their Safe, one behind the other. */
 async function safeSignature(
   { id: chainId }: Chain,
   verifyingContract: Address,
   owners: readonly PrivateKeyAccount[],
   message: Hex,
 ): Promise<Hex> {
-  const sorted = owners.toSorted((a, b) => (a.address.toLowerCase() < b.address.toLowerCase() ? -1 : 1))
   const typed = {
     domain: { chainId, verifyingContract },
     types: { SafeMessage: [{ name: 'message', type: 'bytes' }] },
     primaryType: 'SafeMessage',
     message: { message },
   } as const
-  return concat(await Promise.all(sorted.map((owner) => owner.signTypedData(typed))))
+  return concat(await Promise.all(owners.map((owner) => owner.signTypedData(typed))))
 }
+
+/** Signs as ERC-7739 says of texts: for the account's own domain. */
+function nested(chain: Chain, key: PrivateKeyAccount, address: Address, name: string, version = '1'): Sign {
+  return (text) =>
+    key.signTypedData({
+      domain: { name, version, chainId: chain.id, verifyingContract: address },
+      types: { PersonalSign: [{ name: 'prefixed', type: 'bytes' }] },
+      primaryType: 'PersonalSign',
+      message: { prefixed: toPrefixedMessage(text) },
+    })
+}
+
+/** An account of Solady, whose owner is a key. */
+export interface SoladyAccount extends ContractAccount {
+  /** A wallet of it that signs without the wrapper, for its domain of this version. */
+  unwrapped(version?: string): Wallet
+  deploy(): Promise<void>
+  /** Upgrades it to the next version of its domain. */
+  upgrade(): Promise<void>
+}
+
+/** An account of Solady for ERC-4337 that is not deployed. */
+export async function makeSolady({ chain, compiled }: Parts): Promise<SoladyAccount> {
+  const { SoladyAccount, SoladyAccountNext, SoladyFactory } = compiled as Record<string, Artifact>
+  if (!SoladyAccount || !SoladyAccountNext || !SoladyFactory) throw new Error('accounts.sol has other contracts')
+  const owner = newKey()
+  const factory = await chain.deploy(SoladyFactory, [await chain.deploy(SoladyAccount)])
+  const create = (salt: Hex) => ({ abi: SoladyFactory.abi, functionName: 'createAccount', args: [salt] })
+  // The owner is in the upper bytes.
+  const salt = pad(owner.address, { dir: 'right' })
+  const { result } = await chain.client.simulateContract({ address: factory, ...create(salt) })
+  const address = result as Address
+  const data = encodeFunctionData(create(salt))
+  const signFor = (version?: string) => nested(chain, owner, address, 'Solady', version)
+  const wrapped =
+    (sign: Sign, factoryData = data): Sign =>
+    async (text) =>
+      serializeErc6492Signature({ address: factory, data: factoryData, signature: await sign(text) })
+  const account = accountOf(chain, address, wrapped(signFor()), {
+    'no wrapper': signFor(),
+    "another account's wrapper": wrapped(
+      signFor(),
+      encodeFunctionData(create(pad(newKey().address, { dir: 'right' }))),
+    ),
+    "another key's signature": wrapped(nested(chain, newKey(), address, 'Solady')),
+    "its owner's signature over the bare text": wrapped(signedBy(owner)),
+  })
+  return {
+    ...account,
+    unwrapped: (version) => providerOf(address, signFor(version), chain.id),
+    deploy: () => chain.transact(factory, data),
+    async upgrade() {
+      const args = [await chain.deploy(SoladyAccountNext), '0x']
+      const upgrade = encodeFunctionData({ abi: SoladyAccount.abi, functionName: 'upgradeToAndCall', args })
+      await chain.transact(address, upgrade, owner.address)
+    },
+  }
+}
+
+/** Delegates a key's account to a contract, by EIP-7702. */
+async function delegate({ client, payer }: Chain, key: PrivateKeyAccount, contract: Address, data: Hex): Promise<void> {
+  const authorization = await client.signAuthorization({ account: key, contractAddress: contract, executor: payer })
+  const hash = await client.sendTransaction({
+    account: payer,
+    to: key.address,
+    data,
+    authorizationList: [authorization],
+  })
+  await client.waitForTransactionReceipt({ hash })
+  if (
+    (await client.getCode({ address: key.address }))?.toLowerCase() !== concat(['0xef0100', contract]).toLowerCase()
+  ) {
+    throw new Error('the account was not delegated')
+  }
+}
+
+export interface AccountKind {
+  readonly name: string
+  /** What a sign-in comes to at a service that has no RPC. */
+  readonly withoutRpc: 'no error' | 'CONTRACT_WALLET_NEEDS_RPC' | 'SIGNATURE_INVALID'
+  open(parts: Parts): Promise<ContractAccount>
+}
+
+/** Kinds of accounts, each in the state in which it signs in. */
+export const kinds: readonly AccountKind[] = [
+  {
+    name: 'Safe of two owners',
+    withoutRpc: 'CONTRACT_WALLET_NEEDS_RPC',
+    async open(parts) {
+      const safe = await makeSafe(parts, false)
+      await safe.deploy()
+      return safe
+    },
+  },
+  {
+    name: 'Safe of two owners that is not deployed',
+    withoutRpc: 'CONTRACT_WALLET_NEEDS_RPC',
+    open: (parts) => makeSafe(parts, true),
+  },
+  {
+    name: 'ERC-4337 account that is not deployed',
+    withoutRpc: 'CONTRACT_WALLET_NEEDS_RPC',
+    open: makeSolady,
+  },
+  {
+    name: 'account with EIP-7702 whose key signs',
+    withoutRpc: 'no error',
+    async open({ load, chain }) {
+      const key = newKey()
+      const contract = await chain.deploy(load('@account-abstraction/contracts/artifacts/Simple7702Account.json'))
+      await delegate(chain, key, contract, '0x')
+      const stranger = { "another key's signature": signedBy(newKey()) }
+      return { ...accountOf(chain, key.address, signedBy(key), stranger), identity: key.address }
+    },
+  },
+  {
+    name: 'account with EIP-7702 whose code decides',
+    // The signature is as long as a key's.
+    withoutRpc: 'SIGNATURE_INVALID',
+    async open({ chain, compiled }) {
+      const { SoladyAccount } = compiled
+      if (SoladyAccount === undefined) throw new Error('accounts.sol has other contracts')
+      const [key, owner] = [newKey(), newKey()]
+      const data = encodeFunctionData({ abi: SoladyAccount.abi, functionName: 'initialize', args: [owner.address] })
+      await delegate(chain, key, await chain.deploy(SoladyAccount), data)
+      const sign = (signer: PrivateKeyAccount) => nested(chain, signer, key.address, 'Solady')
+      return accountOf(chain, key.address, sign(owner), {
+        "another key's signature": sign(newKey()),
+        "its own key's signature in the owner's place": sign(key),
+      })
+    },
+  },
+  {
+    name: 'account with ERC-7739',
+    // The signature is as long as a key's.
+    withoutRpc: 'SIGNATURE_INVALID',
+    async open({ chain, compiled }) {
+      const { OpenZeppelinAccount } = compiled
+      if (OpenZeppelinAccount === undefined) throw new Error('accounts.sol has other contracts')
+      const owner = newKey()
+      const [address, other] = [
+        await chain.deploy(OpenZeppelinAccount, [owner.address]),
+        await chain.deploy(OpenZeppelinAccount, [owner.address]),
+      ]
+      return accountOf(chain, address, nested(chain, owner, address, 'OpenZeppelin'), {
+        "another key's signature": nested(chain, newKey(), address, 'OpenZeppelin'),
+        "its owner's signature for another account": nested(chain, owner, other, 'OpenZeppelin'),
+        "its owner's signature over the bare text": signedBy(owner),
+      })
+    },
+  },
+]

@@ -1,19 +1,22 @@
+import { readFileSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
 import {
   type Abi,
   type Address,
   createTestClient,
+  getAddress,
   type Hex,
   type HttpTransport,
   http,
   type PublicActions,
+  parseEther,
   publicActions,
   type TestClient,
   type WalletActions,
   walletActions,
 } from 'viem'
 import { hardhat } from 'viem/chains'
-import { onTestFinished } from 'vitest'
+import { readFromRoot } from '../support/repository.ts'
 
 /** Packages of the chain, the contracts and their compiler. Hardhat's own way to a compiler needs another server. */
 export const chainPackages = {
@@ -52,11 +55,12 @@ export interface Chain {
   readonly payer: Address
   /** Deploys a contract. Resolves with its address. */
   deploy(artifact: Artifact, args?: readonly unknown[]): Promise<Address>
-  /** Calls a contract in a transaction. */
-  transact(to: Address, data: Hex): Promise<void>
+  /** Calls a contract in a transaction, by default from the payer. */
+  transact(to: Address, data: Hex, from?: Address): Promise<void>
+  stop(): Promise<void>
 }
 
-/** Starts a chain, and stops it when the test ends. */
+/** Starts a chain. */
 export async function startHardhat(load: NodeJS.Require): Promise<Chain> {
   const { createHardhatRuntimeEnvironment } = await import(pathToFileURL(load.resolve('hardhat/hre')).href)
   const { network } = await createHardhatRuntimeEnvironment({
@@ -64,7 +68,6 @@ export async function startHardhat(load: NodeJS.Require): Promise<Chain> {
   })
   const server = await network.createServer({ network: 'chain' }, '127.0.0.1', 0)
   const { address, port } = await server.listen()
-  onTestFinished(() => server.close())
   const url = `http://${address}:${port}`
   const client = clientOf(url)
   const [payer] = await client.getAddresses()
@@ -82,10 +85,38 @@ export async function startHardhat(load: NodeJS.Require): Promise<Chain> {
     async deploy({ abi, bytecode }, args = []) {
       const { contractAddress } = await mined(await client.deployContract({ abi, bytecode, args, account: payer }))
       if (typeof contractAddress !== 'string') throw new Error('no contract was deployed')
-      return contractAddress
+      return getAddress(contractAddress)
     },
-    async transact(to, data) {
-      await mined(await client.sendTransaction({ account: payer, to, data }))
+    async transact(to, data, from = payer) {
+      if (from !== payer) {
+        await client.impersonateAccount({ address: from })
+        await client.setBalance({ address: from, value: parseEther('1') })
+      }
+      await mined(await client.sendTransaction({ account: from, to, data }))
     },
+    stop: () => server.close(),
   }
+}
+
+/** Compiles a Solidity file of this folder, which imports files of packages. Resolves with its contracts by name. */
+export async function compile(load: NodeJS.Require, file: string): Promise<Readonly<Record<string, Artifact>>> {
+  const settings = {
+    evmVersion: 'prague',
+    optimizer: { enabled: true },
+    outputSelection: { '*': { '*': ['abi', 'evm.bytecode.object'] } },
+  }
+  const input = {
+    language: 'Solidity',
+    sources: { [file]: { content: await readFromRoot(`test/vendors/${file}`) } },
+    settings,
+  }
+  const read = (path: string) => ({ contents: readFileSync(load.resolve(path), 'utf8') })
+  const { errors = [], contracts } = JSON.parse(load('solc').compile(JSON.stringify(input), { import: read }))
+  const faults = errors.filter(({ severity }: { severity: string }) => severity === 'error')
+  if (faults.length > 0) throw new Error(faults[0].formattedMessage)
+  // biome-ignore lint/suspicious/noExplicitAny: the compiler's own shape.
+  const entries = Object.entries<any>(contracts[file])
+  return Object.fromEntries(
+    entries.map(([name, { abi, evm }]) => [name, { abi, bytecode: `0x${evm.bytecode.object}` }]),
+  )
 }
