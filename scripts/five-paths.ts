@@ -55,7 +55,10 @@ const paths: Readonly<Record<string, (parts: Parts) => Promise<void>>> = {
     await page.goto(await parts.serve())
     const code = page.getByRole('img', { name: /QR code/ }).first()
     await walk(parts, page, { goal: () => code.isVisible(), taps: [/^Show the code/] })
-    await walk(parts, page, { goal: () => isSignedIn(page), taps: [/^Sign in$/, /demo wallet/i] })
+    await walk(parts, page, {
+      goal: () => isSignedIn(page),
+      taps: [/^(Sign in$|Use a wallet on this device)/, /demo wallet/i],
+    })
   },
   async 'phone approver: signs a computer in'(parts) {
     const desktop = await parts.open(computer)
