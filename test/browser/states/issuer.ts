@@ -184,7 +184,7 @@ export const issuerStates: States = {
   async 'wrong code of a device'(parts) {
     const { page, type } = await typing(parts)
     await type('BBBB-BBBB')
-    await page.locator('#notice').waitFor()
+    await page.locator('#code-error:not(:empty)').waitFor()
     return page
   },
   // What a person sees who was talked into typing the code of a stranger's device.
