@@ -23,6 +23,8 @@ const english = {
   notListed: 'This wallet isn’t on the list. Ask the operator of Tulips to add it.',
   copy: 'Copy the address',
   copied: 'Address copied',
+  copyWallet: 'Copy this wallet',
+  walletCopied: 'Copied',
   anotherWallet: 'Choose another wallet',
   wallets: 'Choose a wallet',
   otherWallet: 'Use another wallet',
@@ -42,6 +44,8 @@ const german: typeof english = {
   notListed: 'Diese Wallet steht nicht auf der Liste. Bitte den Betreiber von Tulips, sie aufzunehmen.',
   copy: 'Adresse kopieren',
   copied: 'Adresse kopiert',
+  copyWallet: 'Diese Wallet kopieren',
+  walletCopied: 'Kopiert',
   anotherWallet: 'Andere Wallet wählen',
   wallets: 'In deiner Wallet fortsetzen',
   otherWallet: 'Andere Wallet verwenden',
@@ -157,8 +161,8 @@ describe.skipIf(!hasBrowser)('an application for groups', () => {
     await expectHeading(page, words.notForAccount)
     await page.getByText(words.ask).waitFor()
     await look(page, `not-for-account-${words.locale}`)
-    await page.getByRole('button', { name: words.copy }).click()
-    await page.getByRole('button', { name: words.copied }).waitFor()
+    await page.getByRole('button', { name: words.copyWallet }).click()
+    await page.getByRole('button', { name: words.walletCopied, exact: true }).waitFor()
     expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(`nimiq:${wallet.address}`)
     const other = page.getByRole('link', { name: words.otherWallet })
     expect(await other.getAttribute('href')).toMatch(/^\/api\/auth\/sign-in\?.*again=1/)
