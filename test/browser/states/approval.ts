@@ -98,7 +98,7 @@ export const approvalStates: States = {
   review: async (parts) => (await review(parts)).page,
   async details(parts) {
     const { page } = await review(parts)
-    await page.locator('summary').click()
+    await page.locator('#review > details > summary').click()
     return page
   },
   'adding a wallet': async (parts) => (await review(parts, {}, link)).page,
