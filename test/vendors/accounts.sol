@@ -4,6 +4,8 @@ pragma solidity ^0.8.28;
 import {EIP712} from "@openzeppelin/contracts/utils/cryptography/EIP712.sol";
 import {ERC7739} from "@openzeppelin/contracts/utils/cryptography/signers/draft-ERC7739.sol";
 import {SignerECDSA} from "@openzeppelin/contracts/utils/cryptography/signers/SignerECDSA.sol";
+import {SignerP256} from "@openzeppelin/contracts/utils/cryptography/signers/SignerP256.sol";
+import {SignerWebAuthn} from "@openzeppelin/contracts/utils/cryptography/signers/SignerWebAuthn.sol";
 import {ERC4337} from "solady/src/accounts/ERC4337.sol";
 import {ERC4337Factory} from "solady/src/accounts/ERC4337Factory.sol";
 
@@ -28,4 +30,9 @@ contract SoladyFactory is ERC4337Factory {
 /// OpenZeppelin's ERC-7739 with a key.
 contract OpenZeppelinAccount is ERC7739, SignerECDSA {
     constructor(address owner) EIP712("OpenZeppelin", "1") SignerECDSA(owner) {}
+}
+
+/// OpenZeppelin's ERC-7739 with a passkey.
+contract PasskeyAccount is ERC7739, SignerWebAuthn {
+    constructor(bytes32 qx, bytes32 qy) EIP712("Passkey", "1") SignerP256(qx, qy) {}
 }

@@ -1,11 +1,19 @@
+import { createHash } from 'node:crypto'
+import { p256 } from '@noble/curves/nist.js'
 import {
   type Address,
+  bytesToHex,
   concat,
+  encodeAbiParameters,
   encodeFunctionData,
   type Hex,
   hashMessage,
+  hashTypedData,
   pad,
+  parseAbiParameters,
   serializeErc6492Signature,
+  slice,
+  type TypedDataDomain,
   toPrefixedMessage,
   zeroAddress,
 } from 'viem'
@@ -144,13 +152,16 @@ async function safeSignature(
 
 /** Signs as ERC-7739 says of texts: for the account's own domain. */
 function nested(chain: Chain, key: PrivateKeyAccount, address: Address, name: string, version = '1'): Sign {
-  return (text) =>
-    key.signTypedData({
-      domain: { name, version, chainId: chain.id, verifyingContract: address },
-      types: { PersonalSign: [{ name: 'prefixed', type: 'bytes' }] },
-      primaryType: 'PersonalSign',
-      message: { prefixed: toPrefixedMessage(text) },
-    })
+  return (text) => key.signTypedData(nestedText(text, { name, version, chainId: chain.id, verifyingContract: address }))
+}
+
+function nestedText(text: string, domain: TypedDataDomain) {
+  return {
+    domain,
+    types: { PersonalSign: [{ name: 'prefixed', type: 'bytes' }] },
+    primaryType: 'PersonalSign',
+    message: { prefixed: toPrefixedMessage(text) },
+  } as const
 }
 
 /** An account of Solady, whose owner is a key. */
@@ -198,6 +209,28 @@ export async function makeSolady({ chain, compiled }: Parts): Promise<SoladyAcco
       await chain.transact(address, upgrade, owner.address)
     },
   }
+}
+
+/** Signs as a browser does with a passkey for a page, in the form that OpenZeppelin's contracts take. */
+function passkeySignature(hash: Hex, secretKey: Uint8Array): Hex {
+  const challenge = Buffer.from(hash.slice(2), 'hex').toString('base64url')
+  const client = JSON.stringify({ type: 'webauthn.get', challenge, origin: 'https://wallet.example' })
+  // The hash of the domain; the user was there and was verified; a counter.
+  const authenticator = Buffer.concat([sha256('wallet.example'), Buffer.from([0x05, 0, 0, 0, 1])])
+  const signed = Buffer.concat([authenticator, sha256(client)])
+  const signature = bytesToHex(p256.sign(signed, secretKey, { lowS: true }))
+  return encodeAbiParameters(parseAbiParameters('bytes32, bytes32, uint256, uint256, bytes, string'), [
+    slice(signature, 0, 32),
+    slice(signature, 32),
+    BigInt(client.indexOf('"challenge"')),
+    BigInt(client.indexOf('"type"')),
+    bytesToHex(authenticator),
+    client,
+  ])
+}
+
+function sha256(data: string): Buffer {
+  return createHash('sha256').update(data).digest()
 }
 
 /** Delegates a key's account to a contract, by EIP-7702. */
@@ -292,4 +325,50 @@ export const kinds: readonly AccountKind[] = [
       })
     },
   },
+  {
+    name: 'account with ERC-7739 and a passkey',
+    withoutRpc: 'CONTRACT_WALLET_NEEDS_RPC',
+    async open({ chain, compiled }) {
+      const { PasskeyAccount } = compiled
+      if (PasskeyAccount === undefined) throw new Error('accounts.sol has other contracts')
+      const { publicKey, secretKey } = p256.keygen()
+      const key = bytesToHex(p256.Point.fromBytes(publicKey).toBytes(false))
+      const address = await chain.deploy(PasskeyAccount, [slice(key, 1, 33), slice(key, 33)])
+      const domain = { name: 'Passkey', version: '1', chainId: chain.id, verifyingContract: address }
+      const signWith =
+        (secret: Uint8Array): Sign =>
+        async (text) =>
+          passkeySignature(hashTypedData(nestedText(text, domain)), secret)
+      return accountOf(chain, address, signWith(secretKey), {
+        "another passkey's signature": signWith(p256.keygen().secretKey),
+        'its signature over the bare text': async (text) => passkeySignature(hashMessage(text), secretKey),
+      })
+    },
+  },
 ]
+
+/** The sample account of ERC-4337 0.8, by the key of its owner, before its deployment and after it. */
+export async function makeSample({ chain, load }: Parts) {
+  const artifact = (name: string): Artifact => load(`@account-abstraction/contracts/artifacts/${name}.json`)
+  const { abi, bytecode } = artifact('SimpleAccountFactory')
+  const factory = await chain.deploy({ abi, bytecode }, [await chain.deploy(artifact('EntryPoint'))])
+  const owner = newKey()
+  const args = [owner.address, 0n]
+  const address = (await chain.client.readContract({
+    address: factory,
+    abi,
+    functionName: 'getAddress',
+    args,
+  })) as Address
+  const creator = (await chain.client.readContract({ address: factory, abi, functionName: 'senderCreator' })) as Address
+  const data = encodeFunctionData({ abi, functionName: 'createAccount', args })
+  const bare = signedBy(owner)
+  const wrapped: Sign = async (text) =>
+    serializeErc6492Signature({ address: factory, data, signature: await bare(text) })
+  return {
+    wrapped: providerOf(address, wrapped, chain.id),
+    bare: providerOf(address, bare, chain.id),
+    deploy: () => chain.transact(factory, data, creator),
+    isDeployed: async () => (await chain.client.getCode({ address })) !== undefined,
+  }
+}

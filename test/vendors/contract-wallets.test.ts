@@ -19,7 +19,7 @@ import { hasPart } from '../support/optional.ts'
 import { bearer, okay, rest } from '../support/rest.ts'
 import { spawnService, startService } from '../support/service.ts'
 import { makeWallet } from '../support/wallet.ts'
-import { type ContractAccount, kinds, makeSafe, makeSolady, type Parts } from './accounts.ts'
+import { type ContractAccount, kinds, makeSafe, makeSample, makeSolady, type Parts } from './accounts.ts'
 import { type Artifact, type Chain, chainPackages, compile, startHardhat } from './chain.ts'
 import { install } from './packages.ts'
 
@@ -154,6 +154,19 @@ describe.skipIf(!hasPart('npm registry'))("on Hardhat's chain", () => {
       const { client } = await start(chain, { evmRpc: undefined })
       expect(await codeOf(client(account.wallet).signInWallet())).toBe(withoutRpc)
     })
+  })
+
+  test('the sample account of ERC-4337, which has no ERC-1271 and a factory for its entry point alone, is refused', async () => {
+    const all = await parts()
+    const { client } = await start(all.chain)
+    const sample = await makeSample(all)
+    for (const wallet of [sample.wrapped, sample.bare]) {
+      expect(await codeOf(client(wallet).signInWallet())).toBe('SIGNATURE_INVALID')
+    }
+    expect(await sample.isDeployed()).toBe(false)
+    await sample.deploy()
+    expect(await sample.isDeployed()).toBe(true)
+    expect(await codeOf(client(sample.bare).signInWallet())).toBe('SIGNATURE_INVALID')
   })
 
   test('an account is the same user before and after its deployment, with the wrapper of EIP-6492 and without', async () => {
