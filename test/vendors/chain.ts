@@ -28,6 +28,17 @@ export const chainPackages = {
   solc: '0.8.37',
 } as const
 
+/** What contract-wallets.test.ts shows, as a row of the table in docs/wallets.md. */
+export const chainRow: readonly string[] = [
+  'contract wallets, on Hardhat',
+  Object.entries(chainPackages)
+    .filter(([name]) => name !== 'solc')
+    .map(([name, version]) => `\`${name}@${version}\``)
+    .join(', '),
+  'Safe, EIP-6492, EIP-7702, ERC-7739: sign in and approve; an upgrade, a removed owner or a reorganisation ends no ' +
+    'session or approval',
+]
+
 /** A contract that can be deployed. */
 export interface Artifact {
   readonly abi: Abi

@@ -16,6 +16,7 @@ import { hasPart } from '../support/optional.ts'
 import { readFromRoot, root } from '../support/repository.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet } from '../support/wallet.ts'
+import { chainRow } from './chain.ts'
 import { installVendors } from './packages.ts'
 import type { VendorWallet } from './vendor-wallet.ts'
 import { vendors } from './vendors.ts'
@@ -175,7 +176,7 @@ describe.skipIf(!hasPart('npm registry'))('the code of', () => {
       each(ways.map(({ versions }) => versions)),
       each(ways.map((way) => [rowOf(way.name).says, rowOf(way.name).declined].join(''))),
     ])
-    const table = markdownTable(['tried with', 'version', 'result'], lines)
+    const table = markdownTable(['tried with', 'version', 'result'], [...lines, chainRow])
     const page = await readFromRoot('docs/wallets.md')
     const written = page.replace(/^\| tried with \|[\s\S]*?\n(?=\n)/m, () => table)
     await expect(written).toMatchFileSnapshot(join(root, 'docs/wallets.md'))
