@@ -243,10 +243,35 @@ async function delegate({ client, payer }: Chain, key: PrivateKeyAccount, contra
     authorizationList: [authorization],
   })
   await client.waitForTransactionReceipt({ hash })
-  if (
-    (await client.getCode({ address: key.address }))?.toLowerCase() !== concat(['0xef0100', contract]).toLowerCase()
-  ) {
-    throw new Error('the account was not delegated')
+  // The zero address takes a delegation back.
+  const code = contract === zeroAddress ? undefined : concat(['0xef0100', contract]).toLowerCase()
+  if ((await client.getCode({ address: key.address })) !== code) throw new Error('the account was not delegated')
+}
+
+/** A key's account, whose code another key decides for. */
+export interface DelegatedAccount extends ContractAccount {
+  /** A wallet in which its own key signs. */
+  readonly keyed: Wallet
+  /** Takes the delegation back. */
+  undelegate(): Promise<void>
+}
+
+/** A key's account that is delegated to Solady's contract. */
+export async function makeDelegated({ chain, compiled }: Parts): Promise<DelegatedAccount> {
+  const { SoladyAccount } = compiled
+  if (SoladyAccount === undefined) throw new Error('accounts.sol has other contracts')
+  const [key, owner] = [newKey(), newKey()]
+  const data = encodeFunctionData({ abi: SoladyAccount.abi, functionName: 'initialize', args: [owner.address] })
+  await delegate(chain, key, await chain.deploy(SoladyAccount), data)
+  const sign = (signer: PrivateKeyAccount) => nested(chain, signer, key.address, 'Solady')
+  const account = accountOf(chain, key.address, sign(owner), {
+    "another key's signature": sign(newKey()),
+    "its own key's signature in the owner's place": sign(key),
+  })
+  return {
+    ...account,
+    keyed: providerOf(key.address, signedBy(key), chain.id),
+    undelegate: () => delegate(chain, key, zeroAddress, '0x'),
   }
 }
 
@@ -293,18 +318,7 @@ export const kinds: readonly AccountKind[] = [
     name: 'account with EIP-7702 whose code decides',
     // The signature is as long as a key's.
     withoutRpc: 'SIGNATURE_INVALID',
-    async open({ chain, compiled }) {
-      const { SoladyAccount } = compiled
-      if (SoladyAccount === undefined) throw new Error('accounts.sol has other contracts')
-      const [key, owner] = [newKey(), newKey()]
-      const data = encodeFunctionData({ abi: SoladyAccount.abi, functionName: 'initialize', args: [owner.address] })
-      await delegate(chain, key, await chain.deploy(SoladyAccount), data)
-      const sign = (signer: PrivateKeyAccount) => nested(chain, signer, key.address, 'Solady')
-      return accountOf(chain, key.address, sign(owner), {
-        "another key's signature": sign(newKey()),
-        "its own key's signature in the owner's place": sign(key),
-      })
-    },
+    open: makeDelegated,
   },
   {
     name: 'account with ERC-7739',

@@ -19,7 +19,7 @@ import { hasPart } from '../support/optional.ts'
 import { bearer, okay, rest } from '../support/rest.ts'
 import { spawnService, startService } from '../support/service.ts'
 import { makeWallet } from '../support/wallet.ts'
-import { type ContractAccount, kinds, makeSafe, makeSample, makeSolady, type Parts } from './accounts.ts'
+import { type ContractAccount, kinds, makeDelegated, makeSafe, makeSample, makeSolady, type Parts } from './accounts.ts'
 import { type Artifact, type Chain, chainPackages, compile, startHardhat } from './chain.ts'
 import { install } from './packages.ts'
 
@@ -207,6 +207,18 @@ describe.skipIf(!hasPart('npm registry'))("on Hardhat's chain", () => {
       return signed
     }
     expect(await codeOf(client({ ...old, sign }).signInWallet())).toBe('SIGNATURE_INVALID')
+  })
+
+  test('a delegation that is taken back leaves the key, which is another user', async () => {
+    const all = await parts()
+    const { client } = await start(all.chain)
+    const account = await makeDelegated(all)
+    const userId = async (wallet: Wallet) => (await client(wallet).signInWallet()).session.userId
+    const [byCode, byKey] = [await userId(account.wallet), await userId(account.keyed)]
+    expect(byCode).not.toBe(byKey)
+    await account.undelegate()
+    expect(await codeOf(client(account.wallet).signInWallet())).toBe('SIGNATURE_INVALID')
+    expect(await userId(account.keyed)).toBe(byKey)
   })
 
   test('an owner removed between approve and finalize has approved; artifacts no longer verify', async () => {
