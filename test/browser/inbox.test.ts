@@ -344,7 +344,7 @@ describe.skipIf(!hasBrowser)('the inbox', () => {
     // Its user's first wallet is not on this phone, which has the demo wallet.
     const userId = await signInUser(page, url)
     await page.goto(`${url}/api/auth/account`)
-    await page.getByText('can approve requests of others only if they begin 24 hours later').waitFor()
+    await page.getByText('can’t approve requests in its first 24 hours').waitFor()
     await page.getByRole('button', { name: 'Add a wallet', exact: true }).click()
     await page.getByRole('button', { name: /demo/i }).click()
     await page.locator('#wallets li').nth(1).waitFor()
