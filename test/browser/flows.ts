@@ -108,9 +108,9 @@ export async function expectSignedIn(desktop: Page, address?: string): Promise<v
   if (address !== undefined) expect(await session.locator('.who bdi').getAttribute('title')).toBe(address)
 }
 
-/** The address of the wallet that the phone is about to sign with. */
+/** The address of the wallet that the phone is about to sign with, or of who is signed in. */
 export async function addressOf(page: Page): Promise<string> {
-  const text = (await page.locator('main').textContent()) ?? ''
+  const text = await page.locator('main').innerHTML()
   return /NQ\d\d( [0-9A-Z]{4}){8}/.exec(text)![0]
 }
 

@@ -122,6 +122,7 @@ const samples: Readonly<Record<string, Sample>> = {
   },
   'pages.demoWallet': { given: true, text: 'on', refused: ['yes', 1] },
   'pages.walletHelp': { given: false, text: 'off', refused: ['yes', 1] },
+  'pages.logoHasName': { given: true, text: 'on', refused: ['yes', 1] },
   orderStartKeys: {
     given: [secret, 't'.repeat(32)],
     text: `${secret}, ${'t'.repeat(32)}`,
