@@ -66,11 +66,16 @@ async function doctor(env: Record<string, string>, args: readonly string[] = [])
   return { code, stdout, results: JSON.parse(stdout).checks }
 }
 
-/** What is not as it should be: names of checks, with what was seen and how to mend it. */
-function faults({ results }: Report): string[] {
+/** What is not as it should be, but for the address that a name of these tests does not have. */
+function faultsIn({ results }: Report) {
   return results
+    .filter(({ saw }) => saw !== 'auth.invalid has no address in the DNS')
     .filter(({ status }) => status === 'problem' || status === 'warning')
-    .map(({ check, status, saw, fix }) => `${status} of ${check}: ${saw} > ${fix}`)
+}
+
+/** The same as names of checks, with what was seen and how to mend it. */
+function faults(report: Report): string[] {
+  return faultsIn(report).map(({ check, status, saw, fix }) => `${status} of ${check}: ${saw} > ${fix}`)
 }
 
 /**
@@ -80,7 +85,7 @@ function faults({ results }: Report): string[] {
 function expectOneProblem(report: Report, check: string, saw: RegExp, fix: RegExp, ownOrigin?: 'left out'): void {
   const known = ownOrigin === undefined ? [] : [expect.stringMatching(/^warning of configuration: trustedOrigins/)]
   expect(faults(report)).toEqual([...known, expect.stringMatching(/^problem of/)])
-  const found = report.results.find(({ status }) => status === 'problem')
+  const found = faultsIn(report).find(({ status }) => status === 'problem')
   expect(found).toMatchObject({ check, saw: expect.stringMatching(saw), fix: expect.stringMatching(fix) })
   expect(report.code).toBe(1)
 }
@@ -395,7 +400,7 @@ test('origins that the settings leave out are a problem even before the start', 
     /COUNTERSIGN_TRUSTED_ORIGINS/,
     'left out',
   )
-  expect((await doctor({ ...env, COUNTERSIGN_PAGES: 'off' })).code).toBe(0)
+  expect(faults(await doctor({ ...env, COUNTERSIGN_PAGES: 'off' }))).toEqual([])
 })
 
 describe('the origin of a page that is to sign users in', () => {
@@ -428,7 +433,7 @@ describe('the origin of a page that is to sign users in', () => {
       /Add/,
     )
     const trusting = { ...env, COUNTERSIGN_TRUSTED_ORIGINS: `${env.COUNTERSIGN_PUBLIC_URL},${app}` }
-    expect((await doctor(trusting, ['--origin', app])).code).toBe(0)
+    expect(faults(await doctor(trusting, ['--origin', app]))).toEqual([])
     const port = String(await freePort())
     expect((await doctor({ PORT: port }, ['--origin', `http://127.0.0.1:${port}`])).code).toBe(0)
     expectOneProblem(
