@@ -101,7 +101,7 @@ const steps: readonly Step[] = [
   },
   {
     name: "the code of wallets' vendors",
-    command: 'vitest run test/vendors/wallets.test.ts',
+    command: 'vitest run test/vendors/wallets.test.ts test/vendors/metamask-in-chromium.test.ts',
     limitMinutes: 20,
   },
   {

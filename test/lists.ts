@@ -14,6 +14,7 @@ export const nightly: readonly string[] = [
   'test/browser/client/workerd.test.ts',
   // Installs the code of wallets' vendors.
   'test/vendors/wallets.test.ts',
+  'test/vendors/metamask-in-chromium.test.ts',
   // Installs Hardhat and contracts of wallets.
   'test/vendors/contract-wallets.test.ts',
   // Builds the image: installs the packages twice.

@@ -12,6 +12,8 @@ export interface ShownRequest {
 export interface MetaMask extends VendorWallet {
   /** `personal_sign` for a page of this origin. */
   personalSign(data: string, origin: string): Promise<string>
+  /** Makes the user decline the next request. */
+  declineNext(): void
   /** What its user was asked, in order. */
   readonly shown: readonly ShownRequest[]
 }

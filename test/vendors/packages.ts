@@ -45,6 +45,12 @@ export function installVendors(cwd: string): Promise<NodeJS.Require> {
   return install(cwd, packages, peers)
 }
 
+/** Installs MetaMask's packages, and further ones, into a folder. Resolves with what loads them. */
+export function installMetaMask(cwd: string, further: Readonly<Record<string, string>>): Promise<NodeJS.Require> {
+  const own = Object.entries(packages).filter(([name]) => name.startsWith('@metamask/'))
+  return install(cwd, { ...Object.fromEntries(own), ...further })
+}
+
 /** Installs packages, of these versions, into a folder. Resolves with what loads them. */
 export async function install(
   cwd: string,

@@ -57,19 +57,32 @@ export class EthereumWallet extends InjectedWallet {
   }
 }
 
-let injected = 0
+/** Answers a page of this origin. Throws a plain object: fields of errors do not reach the page. */
+type Answers = (method: string, params: readonly unknown[] | undefined, origin: string) => Promise<unknown>
 
 /** Puts an Ethereum wallet into the pages of a context, as an extension does. */
 export async function injectEthereum(context: BrowserContext, options: EthereumOptions = {}): Promise<EthereumWallet> {
   const wallet = new EthereumWallet(options.name ?? 'Test Fox')
+  await announceEthereum(context, { ...options, name: wallet.name }, (method, params) => wallet.request(method, params))
+  return wallet
+}
+
+let injected = 0
+
+/** Announces a provider by EIP-6963 to the pages of a context. This process answers its requests. */
+export async function announceEthereum(
+  context: BrowserContext,
+  { name, rdns = 'io.example.fox' }: EthereumOptions & { readonly name: string },
+  answers: Answers,
+): Promise<void> {
   const binding = `askEthereum${injected++}`
-  await context.exposeBinding(binding, (_, method: string, params?: readonly unknown[]) =>
-    settled(wallet.request(method, params)),
+  await context.exposeBinding(binding, ({ frame }, method: string, params?: readonly unknown[]) =>
+    settled(answers(method, params, new URL(frame.url()).origin)),
   )
   const info = {
     uuid: crypto.randomUUID(),
-    name: wallet.name,
-    rdns: options.rdns ?? 'io.example.fox',
+    name,
+    rdns,
     icon: 'data:image/svg+xml,%3Csvg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8"%3E%3Crect width="8" height="8" fill="%23f60"/%3E%3C/svg%3E',
   }
   await context.addInitScript(
@@ -105,5 +118,4 @@ export async function injectEthereum(context: BrowserContext, options: EthereumO
     },
     { binding, info },
   )
-  return wallet
 }
