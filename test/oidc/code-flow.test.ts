@@ -16,6 +16,7 @@ test('signs a user in at a client: sign-in page, consent, code, tokens, userinfo
   const page = await browser.open(returnTo)
   expect(contentOf(page.text)).toEqual({
     kind: 'consent',
+    scopeWords: {},
     client: { name: 'Tulip Shop', home: 'https://shop.example' },
     host: 'shop.example',
     scopes: ['openid', 'profile', 'wallet'],
