@@ -824,7 +824,7 @@ export const SessionService: GenService<{
    *
    * A further application disconnects the one that was used longest ago (audit event app.disconnected). One that connects
    * in a session that an order made disconnects only applications that no direct sign-in has connected; if there is none,
-   * it gets access_denied. So does the 101st application of one session.
+   * it is refused. So is the 101st application of one session.
    *
    * Errors: SESSION_REQUIRED, SESSION_INVALID, ORIGIN_NOT_TRUSTED, HOST_UNAVAILABLE.
    *
