@@ -92,6 +92,7 @@ export const slow: readonly string[] = [
   'test/browser/element-wallets.test.ts',
   'test/browser/element/element.test.ts',
   'test/browser/first-scan.test.ts',
+  'test/browser/forward-auth.test.ts',
   'test/browser/hand-over-wallet.test.ts',
   'test/browser/hub.test.ts',
   'test/browser/inbox.test.ts',
