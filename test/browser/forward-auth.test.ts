@@ -7,7 +7,7 @@ import { startService } from '../support/service.ts'
 import { makeWallet } from '../support/wallet.ts'
 import { approvedHeading, expectHeading, reviewOnPhone, signIn } from './flows.ts'
 import { serveSite } from './other-site.ts'
-import { expectAccessible, expectNoFaults, hasBrowser, provokes, screenshot, useBrowser } from './support.ts'
+import { copiedOn, expectAccessible, expectNoFaults, hasBrowser, provokes, screenshot, useBrowser } from './support.ts'
 
 describe.skipIf(!hasBrowser)('an application without a line of code for signing in', () => {
   const browser = useBrowser()
@@ -100,7 +100,7 @@ describe.skipIf(!hasBrowser)('an application without a line of code for signing 
       await startProxy(port, servicePort, await application.listen(), forStaff[name])
       const { page, trail } = await browser.open({
         viewport: { width: 390, height: 844 },
-        permissions: ['clipboard-read', 'clipboard-write'],
+        permissions: ['clipboard-write'],
       })
       provokes(/403/)
       await signIn(page, origin, wallet)
@@ -113,7 +113,7 @@ describe.skipIf(!hasBrowser)('an application without a line of code for signing 
       await screenshot(page, `refused-${name}`)
       await page.getByRole('button', { name: 'Copy this wallet' }).click()
       await page.getByRole('button', { name: 'Copied' }).waitFor()
-      expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(`nimiq:${wallet.address}`)
+      expect(await copiedOn(page)).toBe(`nimiq:${wallet.address}`)
       const program = await page.evaluate(async () => {
         const answer = await fetch('/report?year=2026', { headers: { accept: 'text/html' } })
         const { headers } = answer

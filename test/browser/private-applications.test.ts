@@ -8,9 +8,9 @@ import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet, proofOf } from '../support/wallet.ts'
 import { addressOf, expectHeading, signIn } from './flows.ts'
-import { hasBrowser, look, provokes, useBrowser } from './support.ts'
+import { copiedOn, hasBrowser, look, provokes, useBrowser } from './support.ts'
 
-const permissions = ['clipboard-read', 'clipboard-write']
+const permissions = ['clipboard-write']
 
 /** Texts of the pages in a language, as far as the steps need them, and a device to see them on. */
 const english = {
@@ -91,7 +91,7 @@ describe.skipIf(!hasBrowser)('a wallet that is not on the list', () => {
       await look(page, `not-listed-sign-in-${words.locale}`)
       await page.locator('#notice').getByRole('button', { name: words.copy }).click()
       await page.getByRole('button', { name: words.copied }).waitFor()
-      expect(await page.evaluate(() => navigator.clipboard.readText())).toMatch(/^nimiq:NQ\d\d /)
+      expect(await copiedOn(page)).toMatch(/^nimiq:NQ\d\d /)
     },
   )
 
@@ -107,7 +107,7 @@ describe.skipIf(!hasBrowser)('a wallet that is not on the list', () => {
     await look(page, `not-listed-approval-${words.locale}`)
     await page.locator('#notice').getByRole('button', { name: words.copy }).click()
     await page.getByRole('button', { name: words.copied }).waitFor()
-    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(`nimiq:${address}`)
+    expect(await copiedOn(page)).toBe(`nimiq:${address}`)
     await page.getByRole('button', { name: words.anotherWallet }).click()
     await expectHeading(page, words.wallets)
   })
@@ -163,7 +163,7 @@ describe.skipIf(!hasBrowser)('an application for groups', () => {
     await look(page, `not-for-account-${words.locale}`)
     await page.getByRole('button', { name: words.copyWallet }).click()
     await page.getByRole('button', { name: words.walletCopied, exact: true }).waitFor()
-    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(`nimiq:${wallet.address}`)
+    expect(await copiedOn(page)).toBe(`nimiq:${wallet.address}`)
     const other = page.getByRole('link', { name: words.otherWallet })
     expect(await other.getAttribute('href')).toMatch(/^\/api\/auth\/sign-in\?.*again=1/)
     await page.getByRole('button', { name: words.back }).click()

@@ -19,7 +19,16 @@ import {
 } from './flows.ts'
 import { android } from './phones.ts'
 import { type ProtectedHost, startProtectedHost } from './protected-host.ts'
-import { expectAccessible, expectNoFaults, hasBrowser, look, provokes, useBrowser, watchShifts } from './support.ts'
+import {
+  copiedOn,
+  expectAccessible,
+  expectNoFaults,
+  hasBrowser,
+  look,
+  provokes,
+  useBrowser,
+  watchShifts,
+} from './support.ts'
 import { injectEthereum } from './wallets/ethereum.ts'
 
 const desktopSize: BrowserContextOptions = { viewport: { width: 1280, height: 900 } }
@@ -186,10 +195,10 @@ describe.skipIf(!hasBrowser)('on the sign-in page,', () => {
     await page.getByTitle(address).waitFor()
     await expectAccessible(page, 'signed in')
     expect(await page.locator('.who').textContent()).toBe(`NNimiq ${shortAddress(address)}`)
-    await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+    await page.context().grantPermissions(['clipboard-write'])
     await page.getByRole('button', { name: 'Copy the address' }).click()
     await page.getByRole('status').getByText('Address copied').waitFor({ state: 'attached' })
-    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(address)
+    expect(await copiedOn(page)).toBe(address)
     expect(await page.locator('.who bdi').textContent()).toBe(address)
     // Where the user is signed in, and the way on.
     expect(await page.getByRole('banner').textContent()).toContain('Countersign')

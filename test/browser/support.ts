@@ -57,6 +57,7 @@ export function useBrowser(): { open(options?: BrowserContextOptions): Promise<{
       const context = await (browser as Browser).newContext({ reducedMotion: 'reduce', locale: 'en-GB', ...options })
       context.setDefaultTimeout(15_000)
       await context.addInitScript(watchFocus)
+      await context.addInitScript(watchCopies)
       const red: string[] = []
       const trail: Trail = { requests: [], faults: [] }
       onTestFinished(async () => {
@@ -100,6 +101,22 @@ function watchFocus(): void {
     if (isShown && focused?.checkVisibility() === false) console.error(`hidden, with the focus: ${focused.outerHTML}`)
   })
   observer.observe(document, { subtree: true, attributeFilter: ['hidden'] })
+}
+
+/** Keeps what the page has copied. The clipboard itself is shared with the tests of other files in the same browser. */
+function watchCopies(): void {
+  const { clipboard } = navigator
+  if (clipboard === undefined) return
+  const write = clipboard.writeText.bind(clipboard)
+  clipboard.writeText = async (text) => {
+    await write(text)
+    Object.assign(globalThis, { copiedText: text })
+  }
+}
+
+/** What a page has copied last. */
+export function copiedOn(page: Page): Promise<unknown> {
+  return page.evaluate(() => Reflect.get(globalThis, 'copiedText'))
 }
 
 /** Expects the pages of a context to have broken none of their own rules. */
