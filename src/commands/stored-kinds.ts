@@ -65,8 +65,13 @@ export function kindOf(key: string): string {
  */
 export function keysNotToRevive(keepSessions: boolean, prefix = ''): RegExp {
   const isPast = ({ past }: Handling): boolean => past === 'drop' || (past === 'drop with sessions' && !keepSessions)
+  const keptOfIssuer = Object.keys(storedKinds).flatMap((kind) =>
+    kind.startsWith('oidc:') && storedKinds[kind]?.past === 'keep' ? [kind.slice('oidc:'.length)] : [],
+  )
   // The list of a user's sessions goes with them.
   const all = Object.entries({ ...storedKinds, sessions: ofSessions })
   const kinds = all.flatMap(([kind, handling]) => (isPast(handling) ? [kind] : []))
-  return new RegExp(`^${prefix}(?:${kinds.join('|')}):`)
+  // The library may make records of further kinds, which must not come back either.
+  const ofIssuer = `oidc:(?!(?:${keptOfIssuer.join('|')}):)[A-Za-z-]+`
+  return new RegExp(`^${prefix}(?:${[...kinds, ofIssuer].join('|')}):`)
 }

@@ -1,6 +1,6 @@
 import { headerOf, type RequestContext } from '../base/request.ts'
 import type { Session } from '../core/users/host.ts'
-import { toFailure } from '../rpc/errors.ts'
+import { retryAfterSeconds, toFailure } from '../rpc/errors.ts'
 import { CountersignError, internalError, invalidField, refused } from '../shared/errors.ts'
 import { areGroups, isInAny } from '../shared/groups.ts'
 import { signInPath } from '../shared/page-names.ts'
@@ -62,7 +62,8 @@ export function forwardAuth(
     } catch (thrown) {
       const { httpStatus, reason, retryAfterMs } = toFailure(thrown)
       const signIn = `${basePath}${signInPath}?returnTo=${encodeURIComponent(reads ? returnTo(context) : '/')}`
-      output.setHeaders({ ...uncached, vary: 'Accept, Sec-Fetch-Mode' })
+      const vary = 'Accept, Sec-Fetch-Mode'
+      output.setHeaders({ ...uncached, vary })
       if (reads && httpStatus === 401) {
         output.setHeaders({ location: signIn })
         if (redirects) return output.send({ status: 302, body: '' })
@@ -71,9 +72,8 @@ export function forwardAuth(
         const wallet = session && { adapterId: session.adapterId, address: session.address }
         const refusal = { reason, groups, wallet, signIn: session === undefined ? signIn : `${signIn}&again=1` }
         const { status, headers, body } = page(httpStatus, refusal)
-        const { vary: _, ...others } = headers
-        const retry = retryAfterMs === undefined ? {} : { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) }
-        output.send({ status, headers: { ...others, ...retry }, body })
+        const retry = retryAfterMs === undefined ? {} : { 'retry-after': retryAfterSeconds(retryAfterMs) }
+        output.send({ status, headers: { ...headers, ...retry, vary }, body })
       }
       // If the page has answered, this is for the log and the metrics.
       throw thrown

@@ -1,7 +1,7 @@
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { expect, test, vi } from 'vitest'
 import { runCommand } from '../../src/commands/command.ts'
-import { storedKinds } from '../../src/commands/stored-kinds.ts'
+import { keysNotToRevive, storedKinds } from '../../src/commands/stored-kinds.ts'
 import { runHere, runHereIn } from '../support/command.ts'
 import { hasPart } from '../support/optional.ts'
 import { root } from '../support/repository.ts'
@@ -247,3 +247,12 @@ test('each kind of keys in src says whether it is copied', () => {
   expect(unknown.filter((kind) => !Object.hasOwn(storedKinds, kind))).toEqual([])
   expect(unknown.length).toBeGreaterThan(18)
 })
+
+test.each([true, false])(
+  'a restore brings back no record of the issuer of an unknown kind (sessions kept: %s)',
+  (keeps) => {
+    const past = keysNotToRevive(keeps)
+    expect(['oidc:ClientCredentials:x', 'oidc:Grant:x'].map((key) => past.test(key))).toEqual([true, true])
+    expect(['oidc:signing-keys:x', 'user:x'].map((key) => past.test(key))).toEqual([false, false])
+  },
+)

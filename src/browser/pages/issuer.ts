@@ -5,7 +5,7 @@ import { CodeField } from '../element/code-field.ts'
 import { describeDevice } from './device.ts'
 import { byId, element, fill, showOnly, withExact } from './dom.ts'
 import { openPage } from './open-page.ts'
-import { type Who, whoView } from './who.ts'
+import { copyButton, type Who, whoView } from './who.ts'
 
 /**
  * The page of the OpenID Connect issuer: consent, a code of a device, sign-out, or an ending. A script sends the
@@ -167,7 +167,8 @@ function notForAccount(content: IssuerContent & { kind: 'not-for-account' }): En
     words.say('issuer.back-to', { client: client.name }),
     () => void answer({ allow: false, sessionId, code }, back),
   )
-  const ways = [...copyOf(wallet), wayOn(words.say('issuer.other-wallet'), signIn), back]
+  const copy = copyButton(wallet, words.say('issuer.copy'), words.say('issuer.copied'))
+  const ways = [...copy, wayOn(words.say('issuer.other-wallet'), signIn), back]
   const [adapterId = '', address] = wallet.split(/:(.*)/s)
   return { sign: 'no', title, text, who: { adapterId, address }, ways }
 }
@@ -177,22 +178,6 @@ function direct({ client, signIn }: IssuerContent & { kind: 'device-direct' }): 
   const title = words.say('issuer.code.direct.title')
   const text = words.say('issuer.code.direct.text', { client: client.name })
   return { sign: 'no', title, text, ways: [wayOn(words.say('issuer.code.direct.button'), signIn)] }
-}
-
-/**
- * A button that copies the wallet as the people file has it, for the operator. Browsers have the clipboard on https and
- * localhost only.
- */
-function copyOf(wallet: string): readonly HTMLElement[] {
-  if (!('clipboard' in navigator)) return []
-  const copied = () => {
-    button.textContent = words.say('issuer.copied')
-  }
-  const button = wayOn(
-    words.say('issuer.copy'),
-    () => void navigator.clipboard.writeText(wallet).then(copied, () => {}),
-  )
-  return [button]
 }
 
 function showWallet(section: HTMLElement, wallet: ShownWallet): void {

@@ -2,7 +2,7 @@ import type { Refusal } from '../../shared/page-values.ts'
 import { notFoundTexts } from '../../shared/texts/pages.ts'
 import { byId, element, fill } from './dom.ts'
 import { openPage } from './open-page.ts'
-import { whoView } from './who.ts'
+import { copyButton, whoView } from './who.ts'
 
 /**
  * The page at an address that has none for this visitor: the service has none there, or forward auth refuses the
@@ -33,7 +33,12 @@ function showRefusal({ reason, groups = [], wallet, signIn }: Refusal): void {
     byId('who').replaceChildren(whoView(wallet, words))
     byId('who').hidden = false
     fill(section, 'hint', words.say('refused.group.hint', { app }))
-    offer(...copyOf(`${wallet.adapterId}:${wallet.address}`), link(words.say('refused.other-wallet'), signIn))
+    const copy = copyButton(
+      `${wallet.adapterId}:${wallet.address}`,
+      words.say('refused.copy'),
+      words.say('refused.copied'),
+    )
+    offer(...copy, link(words.say('refused.other-wallet'), signIn))
   } else if (isSignedOut) {
     fill(section, 'text', words.say('refused.signed-out'))
     offer(link(words.say('refused.sign-in'), signIn))
@@ -60,18 +65,4 @@ function button(text: string, act: () => void): HTMLElement {
   const made = Object.assign(element('button', '', text), { type: 'button' })
   made.addEventListener('click', act)
   return made
-}
-
-/** A button that copies what the operator writes into the people file. Browsers have a clipboard on https only. */
-function copyOf(key: string): readonly HTMLElement[] {
-  if (!('clipboard' in navigator)) return []
-  const made = button(
-    words.say('refused.copy'),
-    () =>
-      void navigator.clipboard.writeText(key).then(
-        () => made.replaceChildren(words.say('refused.copied')),
-        () => {},
-      ),
-  )
-  return [made]
 }

@@ -53,6 +53,21 @@ export function whoView({ adapterId, address, icon, name = adapterId && nameOfKi
   return root
 }
 
+/**
+ * A button that copies a wallet as the people file has it, for the operator, and then says so. None without a clipboard,
+ * which browsers offer on https and localhost only.
+ */
+export function copyButton(wallet: string, text: string, copied: string): readonly HTMLElement[] {
+  if (!('clipboard' in navigator)) return []
+  const button = element('button', '', text)
+  button.type = 'button'
+  const say = (): void => {
+    button.textContent = copied
+  }
+  button.addEventListener('click', () => void navigator.clipboard.writeText(wallet).then(say, () => {}))
+  return [button]
+}
+
 /** The name of a kind of wallet, such as "Nimiq"; its id if it is not a built-in one. */
 export function nameOfKind(adapterId: string): string {
   return isBuiltIn(adapterId) ? builtInAdapters[adapterId].name : adapterId
