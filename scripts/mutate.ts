@@ -24,6 +24,7 @@ const limitMs = 180_000
 interface Report {
   readonly testResults: readonly {
     readonly name: string
+    readonly status: string
     readonly message: string
     readonly assertionResults: readonly { readonly status: string; readonly fullName: string }[]
   }[]
@@ -83,6 +84,12 @@ function judge(report: Report | undefined, tests: readonly string[], copy: strin
   const unloaded = report.testResults.find(({ assertionResults }) => assertionResults.length === 0)
   if (unloaded !== undefined) {
     return { kind: 'broken', why: `${relative(copy, unloaded.name)} did not load: ${unloaded.message.split('\n')[0]}` }
+  }
+  // What fails before the first test, such as a hook, leaves all tests of its file skipped.
+  const ended = report.testResults.find(({ status }) => status === 'failed')
+  if (ended !== undefined) {
+    const file = relative(copy, ended.name)
+    return { kind: 'noticed', by: `${file}: ${ended.message.split('\n')[0]}`, files: [file] }
   }
   return { kind: 'survived' }
 }
