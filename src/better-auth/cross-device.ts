@@ -5,6 +5,7 @@ import { createAuthEndpoint } from 'better-auth/api'
 import { OrderService } from '../../gen/server/countersign/v1/order_service_pb.ts'
 import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
 import { noAudit } from '../base/audit.ts'
+import { silentLogger } from '../base/log.ts'
 import type { OrderApi } from '../browser/client/api.ts'
 import { KnownComputers } from '../core/order/known-computers.ts'
 import { Orders } from '../core/order/orders.ts'
@@ -21,6 +22,7 @@ import { orderHandlers } from '../rpc/order-service.ts'
 import { sessionHandlers } from '../rpc/session-service.ts'
 import { confirmationCodeAt, confirmationCodeLine } from '../service/address.ts'
 import type { CountersignOptions, PageOptions } from '../service/config.ts'
+import { guardedStore, requireUsable } from '../service/copy-mark.ts'
 import { CountersignError } from '../shared/errors.ts'
 import type { DesktopOrder, PhoneOrder, StartOrderOptions } from '../shared/orders.ts'
 import { isLoopbackHost } from '../shared/origin.ts'
@@ -135,7 +137,9 @@ type OrderQuery = Readonly<Record<string, string | undefined>> | undefined
 export function crossDevice({ store, orderModelName = 'crossDeviceOrder', ...options }: CrossDeviceOptions = {}) {
   const settings = walletSettings(options)
   requireModelName(orderModelName)
-  const ownStore = store === undefined ? undefined : withKeyPrefix(store, settings.keyPrefix)
+  const given = store && withKeyPrefix(store, settings.keyPrefix)
+  // Better Auth's own log has the calls that fail.
+  const ownStore = given && guardedStore(given, silentLogger)
   const stored = ownStore && watched(storedOrders(ownStore))
   /** Orders in databases of Better Auth. Made once for each, because all requests share the watches. */
   const inDatabases = new WeakMap<AuthContext['adapter'], WatchedOrders>()
@@ -234,10 +238,11 @@ export function crossDevice({ store, orderModelName = 'crossDeviceOrder', ...opt
     id: 'cross-device' as const,
     /**
      * Called by Better Auth when it starts. Rejects with a `TypeError` if an option does not fit Better Auth's own, or
-     * if a check of the adapters says so.
+     * if a check of the adapters says so, and with a `StoreOpenError` if `admin copy` has marked the store.
      */
     init: async (context: AuthContext) => {
       requireNetworks(settings, context)
+      if (given !== undefined) await requireUsable(given)
       const publicUrl = ownOrigin(context)
       const place = { publicUrl, isLocal: isLoopbackHost(URL.parse(publicUrl)?.hostname ?? '') }
       confirmationCode = confirmationCodeAt(settings.confirmationCode, place)

@@ -1,5 +1,7 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import type { NonceStore } from '../../src/core/sign-in/nonce.ts'
+import { setMark } from '../../src/service/copy-mark.ts'
+import { withKeyPrefix } from '../../src/store/map-store.ts'
 import { Signer } from '../core/order/support.ts'
 import { memoryStore } from '../support/memory-store.ts'
 import { rest } from '../support/rest.ts'
@@ -80,6 +82,18 @@ test('a key prefix begins the keys of the plugins in stores that they are given'
   expect(await store.get(`order:{${orderId}}`)).toBeUndefined()
   const { json } = await call(auth, '/wallet/nonce', {})
   expect([...nonceStore.map.keys()]).toEqual([`app:nonce:${json.nonceId}`])
+})
+
+test('a store that was copied takes no calls of the plugin half a minute later, and no new server starts on it', async () => {
+  const options = { orders: { store: await memoryStore(), keyPrefix: 'app' } }
+  const auth = await makeAuth(options)
+  const start = async (): Promise<Answer> => await call(auth, '/cross-device/start', { kind: 'login' })
+  expect((await start()).status).toBe(200)
+  await setMark(withKeyPrefix(options.orders.store, 'app'), { side: 'from', other: 'redis', run: '1' })
+  await expect((await makeAuth(options)).$context).rejects.toThrow(/was copied to another store \(redis\)/)
+  const at = performance.now()
+  vi.spyOn(performance, 'now').mockReturnValue(at + 31_000)
+  expect(await start()).toMatchObject({ status: 503, json: { code: 'STORE_UNAVAILABLE' } })
 })
 
 test('an order of an origin that a pattern trusts is approved from the server’s own origin', async () => {

@@ -2,11 +2,13 @@ import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { expect, test, vi } from 'vitest'
 import { runCommand } from '../../src/commands/command.ts'
 import { keysNotToRevive, storedKinds } from '../../src/commands/stored-kinds.ts'
+import { CountersignError } from '../../src/shared/errors.ts'
 import { runHere, runHereIn } from '../support/command.ts'
 import { hasPart } from '../support/optional.ts'
 import { root } from '../support/repository.ts'
 import { bearer, rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
+import { dumpStore } from '../support/store-dump.ts'
 import { makeWallet } from '../support/wallet.ts'
 import { signIn } from './calls.ts'
 import { copyAtOnce, newFile, openBare, rehearse } from './copying.ts'
@@ -214,6 +216,30 @@ test('doctor and the other commands say that a store was copied', async () => {
   await copyAtOnce(store, empty())
   const count = await runHere(runCommand, ['admin', 'count', '--store', store])
   expect(count).toMatchObject({ code: 1, stderr: expect.stringContaining('was copied to another store (sqlite)') })
+})
+
+test('a mark that an operator takes away is an audit event for the services that start again', async () => {
+  const { store } = await filled(1)
+  await copyAtOnce(store, empty())
+  const env = { COUNTERSIGN_WEBHOOK_URL: 'https://hooks.example/' }
+  await runHereIn(env, runCommand, ['admin', 'copy', '--undo', '--from', store])
+  const events = (await dumpStore(store)).filter(({ key }) => key.startsWith('webhook:'))
+  expect(events.map(({ text }) => text)).toEqual([expect.stringMatching(/operator\.acted.*"copy/)])
+})
+
+test('a step that the new store does not answer in time is done again', async () => {
+  const { store } = await filled(3)
+  const to = empty()
+  const target = await openBare(to)
+  let answers = 0
+  const create: typeof target.create = async (...entry) => {
+    const isCreated = await target.create(...entry)
+    if (++answers === 3) throw new CountersignError('STORE_UNAVAILABLE', 'the answer is lost')
+    return isCreated
+  }
+  const counts = await copyAtOnce(store, to, { to: { ...bound(target), create }, secrets: [secret] })
+  expect(counts.session).toEqual({ from: 3, to: 3 })
+  await startService({ store: to, secret })
 })
 
 test('copy needs two stores, and refuses options and files that do not fit', async () => {

@@ -1,9 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import * as client from 'openid-client'
 import { expect, onTestFinished } from 'vitest'
-import { copyStore } from '../../src/commands/admin/copy.ts'
+import { type Counts, copyStore } from '../../src/commands/admin/copy.ts'
 import { runCommand } from '../../src/commands/command.ts'
+import { kindOf, storedKinds } from '../../src/commands/stored-kinds.ts'
 import { resolveSettings } from '../../src/service/config.ts'
 import { openMarkedStore } from '../../src/service/service-store.ts'
 import type { Store } from '../../src/store/store.ts'
@@ -61,14 +63,32 @@ async function emptyStores(): Promise<string[]> {
   ]
 }
 
+/** All that a copy takes along, by key, but what ends within minutes. */
+async function copiedIn(store: string): Promise<ReadonlyMap<string, string>> {
+  const found = new Map<string, string>()
+  for await (const { key, value } of (await openBare(store)).scan('')) {
+    const kind = kindOf(key)
+    if (storedKinds[kind]?.isCopied && kind !== 'limit') found.set(key, value)
+  }
+  return found
+}
+
+/** What a direction of a rehearsal came to. */
+interface Figures {
+  /** Such as `sqlite to redis`. */
+  readonly direction: string
+  readonly counts: Counts
+  readonly seconds: number
+}
+
 /**
  * Takes a service with so many users from SQLite through Redis and PostgreSQL in all six directions. `copyFirst` copies
  * the first store while a service is still running on it.
  */
 export async function rehearse(
   users: number,
-  copyFirst: (url: string, from: string, to: string, secretFile: string) => Promise<unknown>,
-) {
+  copyFirst: (url: string, from: string, to: string, secretFile: string) => Promise<Counts>,
+): Promise<readonly Figures[]> {
   const stores = await emptyStores()
   const [file, secretFile] = [newFile(), newFile('secret')]
   const port = await freePort()
@@ -106,6 +126,18 @@ export async function rehearse(
   const keys = async () => (await (await fetch(`${url}/.well-known/jwks.json`)).json()).keys
   const before = await keys()
   const nonce = proofOf(wallet, await restJson(url, '/wallet/nonce', {}))
+  const spent = proofOf(wallet, await restJson(url, '/wallet/nonce', {}))
+  await restJson(url, '/wallet/verify', spent)
+  const left = await connect(url, offline)
+  await restJson(url, '/apps/disconnect', { clientId: 'shop' }, bearer(left.token))
+  const [lost, kept] = [makeWallet(), await signIn(url, makeWallet())]
+  const { nonceId, ...proof } = proofOf(
+    lost,
+    await restJson(url, '/wallet/nonce', { purpose: 'link' }, bearer(kept.token)),
+  )
+  await restJson(url, '/wallet/link', { nonceId, proof }, bearer(kept.token))
+  const { address } = lost
+  await restJson(url, '/wallet/unlink', { adapterId: 'nimiq', address }, bearer(kept.token))
   const order = await waitingOrder(url, wallet)
   const asked = await request(app.config, { scope: 'openid profile' })
   const code = (await app.browser.open(asked.address)).address
@@ -117,13 +149,22 @@ export async function rehearse(
     (to: string) => copyFirst(url, from, to, secretFile),
     ...Array.from({ length: 5 }, () => async (to: string) => {
       await running.service.close(0)
-      await copyAtOnce(from, to, { secrets: [readFileSync(secretFile, 'utf8').trim()] })
+      return await copyAtOnce(from, to, { secrets: [readFileSync(secretFile, 'utf8').trim()] })
     }),
   ]
+  const figures: Figures[] = []
   for (const [index, copy] of copies.entries()) {
     const to = stores[index] as string
-    await copy(to)
+    const [direction, startedAt] = [[from, to].map((store) => store.split(':')[0]).join(' to '), performance.now()]
+    const counts = await copy(to)
+    figures.push({ direction, counts, seconds: Math.round((performance.now() - startedAt) / 1000) })
+    for (const kind of ['user', 'wallet', 'session', 'computers', 'oidc:RefreshToken', 'oidc:Grant']) {
+      const { from: here = 0, to: there = 0 } = counts[kind] ?? {}
+      expect([kind, there]).toEqual([kind, here])
+      expect(here).toBeGreaterThanOrEqual(/^(?:user|wallet|session)$/.test(kind) ? users : 1)
+    }
     await running.service.close(0)
+    expect(isDeepStrictEqual(await copiedIn(to), await copiedIn(from))).toBe(true)
     const dumped = await dumpStore(to)
     const kindsThere = new Set(dumped.map(({ key }) => /^(?:countersign:)?((?:oidc:)?[^:]*)/.exec(key)?.[1] ?? ''))
     expect(leftOut.filter((kind) => kindsThere.has(kind))).toEqual([])
@@ -142,15 +183,17 @@ export async function rehearse(
     expect((await restJson(url, '/session', undefined, bearer(signedIn.token))).session.userId).toBe(
       signedIn.session.userId,
     )
-    expect((await rest(url, '/wallet/verify', nonce)).json.code).toBe('NONCE_NOT_FOUND')
+    for (const proof of [nonce, spent]) {
+      expect((await rest(url, '/wallet/verify', proof)).json.code).toBe('NONCE_NOT_FOUND')
+    }
     expect((await rest(url, '/cross-device/approve', order.approval)).json.code).toBe('ORDER_NOT_FOUND')
     await expect(signIn(url, blocked)).rejects.toThrow(/LOGIN_REFUSED/)
     expect(await byComputer(true)).toBe(200)
     expect(await keys()).toEqual(before)
     expect(await refusalOf(asked.redeem(code))).toBe('invalid_grant')
-    expect(await refusalOf(client.refreshTokenGrant(used.config, used.tokens.refresh_token ?? ''))).toBe(
-      'invalid_grant',
-    )
+    for (const { config, tokens } of [used, left]) {
+      expect(await refusalOf(client.refreshTokenGrant(config, tokens.refresh_token ?? ''))).toBe('invalid_grant')
+    }
     refresh = (await client.refreshTokenGrant(app.config, refresh)).refresh_token ?? ''
     // The user is not asked again.
     const again = await request(app.config, { scope: 'openid profile' })
@@ -159,4 +202,16 @@ export async function rehearse(
     expect((await again.redeem(opened.address)).id_token).toBeDefined()
     from = to
   }
+  await running.service.close(0)
+  // The wallet that was unlinked is not its former user's again, nor that of its address: a user of its own.
+  const secret = readFileSync(secretFile, 'utf8').trim()
+  running = await startIssuer([shop], { ...options, store: from, secret })
+  expect((await signIn(url, lost)).session.userId).not.toBe(kept.session.userId)
+  for (const old of stores.slice(-4, -1)) {
+    await running.service.close(0)
+    expect((await runHere(runCommand, ['admin', 'copy', '--undo', '--from', old])).code).toBe(0)
+    running = await startIssuer([shop], { ...options, store: old, secret })
+    expect((await rest(url, '/session', undefined, bearer(first))).status).toBe(200)
+  }
+  return figures
 }

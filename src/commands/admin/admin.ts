@@ -37,8 +37,10 @@ interface Outcome {
   /** For people, without the last line break. */
   readonly text: string
   /** What it changed, for the audit trail; absent if it only looked. */
-  readonly changed?: Omit<Extract<AuditFacts, { readonly type: 'operator.acted' }>, 'type' | 'action'>
+  readonly changed?: Omit<OperatorFacts, 'type' | 'action'>
 }
+
+type OperatorFacts = Extract<AuditFacts, { readonly type: 'operator.acted' }>
 
 /** A command of operators. */
 interface Command {
@@ -339,9 +341,7 @@ async function perform(asked: AdminArguments, { stdin, stderr }: Streams): Promi
     if (command.isFinal && !values.yes) await confirm(asked, stdin, stderr)
     const outcome = await command.run(actions, words, values)
     const { changed } = outcome
-    if (changed !== undefined && settings.webhook.url !== undefined) {
-      await queueEvent(store, { type: 'operator.acted', action: command.name, ...changed })
-    }
+    if (changed !== undefined) await report(store, settings, { action: command.name, ...changed })
     return shown(outcome, values)
   } finally {
     await close()
@@ -361,6 +361,7 @@ async function copyOrUndo(values: Values, stderr: Streams['stderr']): Promise<Ou
   if (undo) {
     return await withMarkedStore(ofFrom, async (store) => {
       await undoCopy(store)
+      await report(store, ofFrom, { action: 'copy' })
       return { json: { undone: true }, text: `services start on ${store.description} again` }
     })
   }
@@ -371,6 +372,8 @@ async function copyOrUndo(values: Values, stderr: Streams['stderr']): Promise<Ou
   return await withMarkedStore(ofFrom, (from) =>
     withMarkedStore(ofTo, async (to) => {
       const copied = await copyStore({ from, to, again, secretFile, secrets, say })
+      // To the new store, whose services deliver it: none starts on the old one.
+      await report(to, ofTo, { action: 'copy' })
       const lines = Object.entries(copied).map(([kind, counts]) => `${kind}: ${counts.from}, ${counts.to}`)
       const secret = secretFile === undefined ? 'keep COUNTERSIGN_SECRET' : `COUNTERSIGN_SECRET_FILE to ${secretFile}`
       const done = `copied ${from.description} to ${to.description}`
@@ -399,11 +402,12 @@ async function withMarkedStore<T>(settings: Settings, use: (store: SearchableSto
   }
 }
 
-/** Leaves an audit event in the store, for the running services to deliver. */
-async function queueEvent(store: Store, facts: AuditFacts): Promise<void> {
+/** Leaves an audit event in the store, for the services on it to deliver, if they have a webhook. */
+async function report(store: Store, { webhook }: Settings, facts: Omit<OperatorFacts, 'type'>): Promise<void> {
+  if (webhook.url === undefined) return
   const queue = new WebhookQueue(store)
   const events: AuditEvent[] = []
-  new AuditTrail(() => store.now(), [(event) => events.push(event)]).record(facts, {})
+  new AuditTrail(() => store.now(), [(event) => events.push(event)]).record({ type: 'operator.acted', ...facts }, {})
   for (const event of events) await queue.add(event, false)
 }
 

@@ -5,6 +5,7 @@ import { Keyring } from '../../base/token.ts'
 import { StoredSessions } from '../../core/users/sessions.ts'
 import { AdministrationError, type SearchableStore } from '../../core/users/user-administration.ts'
 import { type CopyMark, proofOf, readMark, setMark } from '../../service/copy-mark.ts'
+import { CountersignError } from '../../shared/errors.ts'
 import { oneLine } from '../command-line.ts'
 import { kindOf, storedKinds } from '../stored-kinds.ts'
 
@@ -32,6 +33,9 @@ const clockMs = 5000
 
 /** Most values that are written at a time. */
 const atOnce = 200
+
+/** Time in ms before a step that failed is done again. */
+const pauseMs = 1000
 
 /**
  * Copies a store to an empty one: all values but what has begun and queues; lists are made anew. A mark in both keeps
@@ -152,10 +156,13 @@ interface Tally {
 
 async function copyValues(from: SearchableStore, to: SearchableStore): Promise<Counts> {
   const read = new Map<string, Tally>()
+  const keys = new Set<string>()
   await forEach(from.scan(''), async ({ key, value, life }) => {
     const kind = requireKind(key, from)
-    // The same key again, if it is there: a scan can find one twice.
-    if (!storedKinds[kind]?.isCopied || !(await to.create(key, value, life))) return
+    // A scan can find a key twice.
+    if (!storedKinds[kind]?.isCopied || keys.has(key)) return
+    keys.add(key)
+    await patiently(() => to.create(key, value, life))
     const tally = read.get(kind) ?? { count: 0, ends: [] }
     read.set(kind, tally)
     tally.count++
@@ -164,9 +171,20 @@ async function copyValues(from: SearchableStore, to: SearchableStore): Promise<C
   const sessions = new StoredSessions(to)
   await forEach(
     sessions.all((beginning) => to.scan(beginning)),
-    (session) => sessions.relist(session),
+    (session) => patiently(() => sessions.relist(session)),
   )
   return await compare(read, from, to)
+}
+
+/** Does a step again if the store does not answer in time: it may have been done, which changes nothing. */
+async function patiently(step: () => Promise<unknown>, tries = 10): Promise<void> {
+  try {
+    await step()
+  } catch (error) {
+    if (tries === 1 || !(error instanceof CountersignError)) throw error
+    await sleep(pauseMs)
+    await patiently(step, tries - 1)
+  }
 }
 
 /** The kind of a value. Throws if this release does not know whether it is to be copied. */
