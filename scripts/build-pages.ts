@@ -1,5 +1,5 @@
 import { glob, mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
+import { basename, dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Metafile, OutputFile, Plugin } from 'esbuild'
 import type { BuiltPages } from '../src/http/page-files.ts'
@@ -12,6 +12,7 @@ import { translations } from '../src/shared/texts/translations.ts'
 /** The repository. */
 const root = new URL('../', import.meta.url)
 const sources = new URL('../src/browser/pages/', import.meta.url)
+const translationSources = new URL('../src/shared/texts/', import.meta.url)
 const built = fileURLToPath(new URL('../dist/pages.json', import.meta.url))
 
 /** What browsers of the last few years run; the pages' CSS is prefixed for them. */
@@ -116,9 +117,10 @@ function ownTexts(entry: string): Plugin {
   return {
     name: 'own texts',
     setup({ onResolve, onLoad }) {
-      onResolve({ filter: /^\.\/\w+\.ts$/ }, ({ kind, importer, path, resolveDir }) =>
+      // The path stays relative: it counts for the names of the files, which are the same wherever they are built.
+      onResolve({ filter: /^\.\/\w+\.ts$/ }, ({ kind, importer, path }) =>
         kind === 'dynamic-import' && importer.endsWith('/shared/texts/translations.ts')
-          ? { path: join(resolveDir, path), namespace: 'own-texts' }
+          ? { path, namespace: 'own-texts' }
           : undefined,
       )
       // A page gives element and wallet list all of their texts.
@@ -128,7 +130,7 @@ function ownTexts(entry: string): Plugin {
       onLoad({ filter: /./, namespace: 'own-texts' }, async ({ path }) => {
         const name = `${entry.replace('.ts', '').replace(/-./, (part) => part.slice(1).toUpperCase())}Texts`
         const own = Object.assign({}, ...(pages[name] ?? []))
-        const { texts } = await import(path)
+        const { texts } = await import(new URL(path, translationSources).href)
         const entries = Object.entries(texts).filter(([key]) => Object.hasOwn(own, key))
         return { contents: `export const texts = ${JSON.stringify(Object.fromEntries(entries))}` }
       })
@@ -142,7 +144,7 @@ async function translationsIn(outputs: Metafile['outputs']): Promise<Record<stri
   for (const [path, { entryPoint = '' }] of Object.entries(outputs)) {
     const [, source] = /^own-texts:(.*)/.exec(entryPoint) ?? []
     if (source === undefined) continue
-    const { texts } = await import(source)
+    const { texts } = await import(new URL(source, translationSources).href)
     for (const [tag, load] of Object.entries(translations))
       if ((await load()).texts === texts) found[tag] = basename(path)
   }
