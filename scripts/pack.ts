@@ -26,7 +26,7 @@ const developmentFields = ['allowScripts', 'devDependencies', 'optionalDependenc
 /** What this script reads of package.json. */
 interface Manifest {
   readonly version: string
-  readonly exports: Readonly<Record<string, string | { readonly default: string }>>
+  readonly exports: Readonly<Record<string, string | { readonly types: string; readonly default: string }>>
   readonly scripts: { readonly build: string }
 }
 
@@ -79,11 +79,30 @@ async function packCopy(copy: string, commit: string | undefined): Promise<strin
   await run('sh', ['-c', manifest.scripts.build], options).catch(({ stdout, stderr }) => {
     throw new Error(`The package cannot be built:\n${stdout}${stderr}`)
   })
+  await dropInnerTypes(copy, manifest)
   await importByName(copy, manifest)
   const published = Object.entries(manifest).filter(([field]) => !developmentFields.includes(field))
   await writeFile(join(copy, 'package.json'), `${JSON.stringify(Object.fromEntries(published), undefined, 2)}\n`)
   const { stdout } = await run('npm', ['pack', '--ignore-scripts', '--silent'], options)
   return join(copy, stdout.trim())
+}
+
+/** Drops the declarations that the types of no entry lead to: two of three files. */
+async function dropInnerTypes(copy: string, manifest: Manifest): Promise<void> {
+  const reached = new Set<string>()
+  const reach = async (file: string): Promise<void> => {
+    if (reached.has(file)) return
+    reached.add(file)
+    const text = await readFile(join(copy, file), 'utf8')
+    for (const [, path] of text.matchAll(/(?:from |import\()['"](\.{1,2}\/[^'"]+)\.[jt]sx?['"]/g)) {
+      await reach(posix.join(posix.dirname(file), `${path}.d.ts`))
+    }
+  }
+  for (const target of Object.values(manifest.exports)) {
+    if (typeof target === 'string') continue
+    for await (const file of glob(target.types, { cwd: copy })) await reach(posix.normalize(file))
+  }
+  for await (const file of glob('dist/**/*.d.ts', { cwd: copy })) if (!reached.has(file)) await rm(join(copy, file))
 }
 
 /** Lets the examples import the package by its name in place of its sources. */

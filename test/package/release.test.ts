@@ -52,10 +52,10 @@ test('a release has a tarball of its commit, its parts as npm ls has them, check
   const sbom = JSON.parse((await read('release/sbom.cdx.json')).toString())
   const parts = [sbom.metadata.component, ...sbom.components].map((each) => `${each.name}@${each.version}`)
   expect(parts.sort()).toEqual(installed)
-  // Five are modules of the package redis that are of no use here.
+  // Four are modules of the package redis that are of no use here.
   expect(installed.length).toBeLessThanOrEqual(24)
   const [kib] = (await run('du', ['-sk', join(project, 'node_modules')])).stdout.split('\t')
-  expect(Number(kib) * 1024).toBeLessThanOrEqual(42.5e6)
+  expect(Number(kib) * 1024).toBeLessThanOrEqual(41e6)
   // Nothing but the folder that git ignores.
   expect(await git('status', '--porcelain')).toBe('')
   expect(await git('tag')).toBe(await run('git', ['tag'], { cwd: root }).then((here) => here.stdout.trim()))
