@@ -32,8 +32,10 @@ const places: readonly (readonly [file: string, text: string])[] = [
   ['examples/react/package.json', '"countersign": "^{version}"'],
 ]
 
-/** Programs that build images. Each takes the arguments of `docker build`. */
-const builders = ['docker', 'podman', 'buildah'] as const
+/** Programs that build images, and what each takes to keep the health check beside the arguments of `docker build`. */
+const builders = { docker: [], podman: ['--format', 'docker'], buildah: ['--format', 'docker'] } as const
+
+type Builder = keyof typeof builders
 
 /** A release, or its preparation, that cannot go on. The message says what to do. */
 class ReleaseError extends Error {}
@@ -97,16 +99,32 @@ async function sbomOf(project: string, commit: string): Promise<object> {
   }
 }
 
-/** The first program that can build images here. */
-async function builderHere(): Promise<string | undefined> {
-  for (const builder of builders) {
-    const works = await run(builder, ['info']).then(
+/** The image on which the Dockerfile builds: NODE_IMAGE, such as `oci-archive:node.tar`, or what it names. */
+async function baseImage(): Promise<string> {
+  const [, named = ''] = /^ARG NODE_IMAGE=(.+)$/m.exec(await readFile(join(root, 'Dockerfile'), 'utf8')) ?? []
+  return process.env.NODE_IMAGE || named
+}
+
+/** The first program that works here and gets the base image. */
+async function builderFor(base: string): Promise<Builder | undefined> {
+  for (const builder of Object.keys(builders) as Builder[]) {
+    const works = await run(builder, ['pull', base]).then(
       () => true,
       () => false,
     )
     if (works) return builder
   }
   return undefined
+}
+
+/** Builds the image, if a program here can. */
+async function buildImage(image: string, commit: string): Promise<Builder | undefined> {
+  const base = await baseImage()
+  const builder = await builderFor(base)
+  if (builder === undefined) return undefined
+  const inputs = [`COMMIT=${commit}`, `NODE_IMAGE=${base}`].flatMap((input) => ['--build-arg', input])
+  await run(builder, ['build', ...builders[builder], ...inputs, '--tag', image, '.'])
+  return builder
 }
 
 async function release(version: string): Promise<string> {
@@ -137,8 +155,7 @@ async function release(version: string): Promise<string> {
     await writeFile(join(out, 'sbom.cdx.json'), `${JSON.stringify(await sbomOf(project, commit), undefined, 2)}\n`)
     await writeFile(join(out, 'notes.md'), notes)
     const image = `countersign:${version}`
-    const builder = await builderHere()
-    if (builder !== undefined) await run(builder, ['build', '--build-arg', `COMMIT=${commit}`, '--tag', image, '.'])
+    const builder = await buildImage(image, commit)
     await writeFile(join(out, 'SHA256SUMS'), await sumsOf(out))
     return textOf({ version, commit, image, builder })
   } finally {
@@ -161,7 +178,7 @@ function textOf(made: {
   readonly version: string
   readonly commit: string
   readonly image: string
-  readonly builder: string | undefined
+  readonly builder: Builder | undefined
 }): string {
   const { version, commit, image, builder } = made
   const files = `release/countersign-${version}.tgz release/sbom.cdx.json release/SHA256SUMS`
@@ -177,7 +194,8 @@ function textOf(made: {
     ...(builder === undefined ? [build, ...push('docker')] : push(builder)),
     `gh release create v${version} --notes-file release/notes.md ${files}`,
   ]
-  const without = `\nNo image was built: none of ${builders.join(', ')} works here.`
+  const programs = Object.keys(builders).join(', ')
+  const without = `\nNo image was built: none of ${programs} works here and gets the base image (NODE_IMAGE names another).`
   return `The folder release has the tarball, the same from two clones; its parts (CycloneDX), checksums and notes.${
     builder === undefined ? without : `\nThe image is ${image}.`
   }
