@@ -28,6 +28,8 @@ const checks: Readonly<Record<string, readonly [string, ...string[]]>> = {
     '-c',
     'mount --make-rprivate / && mount -t tmpfs none /mnt && mkdir /mnt/u /mnt/w && mount -t overlay none -o lowerdir=/,upperdir=/mnt/u,workdir=/mnt/w /mnt && setpriv --version',
   ],
+  // To fill the folder of an image, as the owners of its files.
+  'buildah and debootstrap, as root': ['sh', '-c', 'buildah --version && debootstrap --version && test "$(id -u)" = 0'],
   'webkit2gtk-driver': ['sh', '-c', 'command -v WebKitWebDriver && command -v Xvfb'],
   'libapache2-mod-auth-openidc': ['sh', '-c', 'apache2 -v && test -e /usr/lib/apache2/modules/mod_auth_openidc.so'],
   'go-oidc': ['test', '-d', '/usr/share/gocode/src/github.com/coreos/go-oidc'],
