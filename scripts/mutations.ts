@@ -672,7 +672,7 @@ const rows: Readonly<
   ],
   54: [
     ['schemaSql', "'BEGIN', builtInNamesOnly,", "'BEGIN',", 'store/postgres/postgres'],
-    ['tellOwners', 'owners.length === 0', 'true', 'store/postgres/postgres'],
+    ['concernsOf', 'owners.some(({ isSuperuser }) => !isSuperuser)', 'false', 'store/postgres/postgres'],
   ],
 }
 

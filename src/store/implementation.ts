@@ -1,5 +1,8 @@
 import { CountersignError } from '../shared/errors.ts'
-import type { Life, Store } from './store.ts'
+import type { Life, ScannedValue, Store } from './store.ts'
+
+/** Time in ms after which a caller may try again when the store does not answer. */
+export const retryAfterMs = 1000
 
 /** The store cannot be opened. The message is one line for the operator: what is wrong and what to change. */
 export class StoreOpenError extends Error {
@@ -41,6 +44,27 @@ function ttlMsOf(life: Life): number | undefined {
 /** The life that is left of a value that a scan has found; `undefined` is forever. */
 export function lifeOf(ttlMs: number | undefined): Life {
   return ttlMs === undefined ? 'forever' : { ttlMs: Math.max(1, Math.ceil(ttlMs)) }
+}
+
+interface OrderedScan {
+  readonly beginning: string
+  /** Most values that a step reads. */
+  readonly valuesPerStep: number
+  /** Reads the first values from one key on and before another, in the order of their keys. */
+  readonly step: (from: string, end: string) => Promise<readonly ScannedValue[]>
+}
+
+/** A scan of a store that has its keys in order. */
+export async function* scanInOrder({ beginning, valuesPerStep, step }: OrderedScan): AsyncGenerator<ScannedValue> {
+  // Keys are printable ASCII: DEL comes after every character that one can have, and U+0001 before.
+  const end = `${beginning}\x7f`
+  for (let from = beginning; ; ) {
+    const found = await step(from, end)
+    yield* found
+    const last = found[valuesPerStep - 1]
+    if (last === undefined) return
+    from = `${last.key}\x01`
+  }
 }
 
 /** Largest value in bytes of UTF-8. */

@@ -16,6 +16,10 @@ const stableAfterMs = 1000
 /** A call was not answered in time. */
 export class TimeLimitError extends Error {
   override readonly name = 'TimeLimitError'
+
+  constructor() {
+    super(`no answer within ${timeLimitMs} ms`)
+  }
 }
 
 /** The time of all calls. A tenth of a second is left for the checks of it. */
@@ -26,7 +30,7 @@ export const callTime = new TimeLimit(timeLimitMs - 100, 100)
  * dropped.
  */
 export function withinTimeLimit<T>(work: Promise<T>): Promise<T> {
-  return callTime.within(work, () => new TimeLimitError(`no answer within ${timeLimitMs} ms`))
+  return callTime.within(work, () => new TimeLimitError())
 }
 
 /** Callbacks for changes of a {@link ReconnectingLink}. */
@@ -35,8 +39,8 @@ export interface LinkEvents {
   onUp?(): void
   /** A connection that was there is lost. */
   onLost?(): void
-  /** There is no connection: it was lost, or a try to connect failed. */
-  onDown?(): void
+  /** There is no connection, for this reason: it was lost, or a try to connect failed. */
+  onDown?(cause: unknown): void
 }
 
 /** A connection that a {@link ReconnectingLink} keeps. */
@@ -52,6 +56,7 @@ export class ReconnectingLink<Kept extends Linked> {
   readonly #closing = new AbortController()
   #connection: Promise<Kept>
   #up: Kept | undefined
+  #next = Promise.withResolvers<Kept>()
 
   constructor(dialOnce: () => Promise<Kept>, events: LinkEvents = {}) {
     this.#dialOnce = dialOnce
@@ -69,6 +74,11 @@ export class ReconnectingLink<Kept extends Linked> {
   /** The connection, if it is there already. */
   get up(): Kept | undefined {
     return this.#up
+  }
+
+  /** Resolves with the connection once there is one, however often a try fails before; rejects once it is closed. */
+  get next(): Promise<Kept> {
+    return this.#next.promise
   }
 
   /** Closes the connection, if there is one. A new one is made as after any loss. */
@@ -89,11 +99,13 @@ export class ReconnectingLink<Kept extends Linked> {
       let cause: unknown
       try {
         this.#up = await this.#connection
+        this.#next.resolve(this.#up)
         const upAt = performance.now()
         if (signal.aborted) this.drop()
         else events.onUp?.()
         cause = await this.#up.lost
         this.drop()
+        this.#next = Promise.withResolvers()
         if (!signal.aborted) events.onLost?.()
         failures = performance.now() - upAt > stableAfterMs ? 0 : failures + 1
       } catch (error) {
@@ -102,8 +114,12 @@ export class ReconnectingLink<Kept extends Linked> {
       }
       this.#up = undefined
       this.#connection = rejected(signal.aborted ? signal.reason : cause)
-      if (signal.aborted) return
-      events.onDown?.()
+      if (signal.aborted) {
+        this.#next.promise.catch(() => undefined)
+        this.#next.reject(signal.reason)
+        return
+      }
+      events.onDown?.(cause)
       await pauseAfter(failures, signal)
       this.#connection = signal.aborted ? rejected(signal.reason) : this.#dialOnce()
     }

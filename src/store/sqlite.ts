@@ -5,7 +5,16 @@ import { resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Logger } from '../base/log.ts'
 import { CountersignError, refused } from '../shared/errors.ts'
-import { causeOf, exerciseStore, lifeOf, StoreOpenError, withTtl, withValue } from './implementation.ts'
+import {
+  causeOf,
+  exerciseStore,
+  lifeOf,
+  retryAfterMs,
+  StoreOpenError,
+  scanInOrder,
+  withTtl,
+  withValue,
+} from './implementation.ts'
 import { Batcher } from './sqlite-batcher.ts'
 import { prepareFormat, readPragma } from './sqlite-format.ts'
 import type { Life, ScannedValue, Store, VersionedValue } from './store.ts'
@@ -30,9 +39,6 @@ const maxIdleLogBytes = 8 * 2 ** 20
 
 /** Time from one look at the paths of an open file to the next, in milliseconds. */
 const fileCheckMs = 100
-
-/** What an error advises callers to wait, in milliseconds. */
-const retryAfterMs = 1000
 
 /** The time at which a value that lives forever expires, in milliseconds since 1970. */
 const never = Number.MAX_SAFE_INTEGER
@@ -324,19 +330,15 @@ class SqliteStore implements Store {
     return rows.map((row) => String(row.member))
   }
 
-  async *scan(beginning: string): AsyncGenerator<ScannedValue> {
-    // Keys are ASCII, so DEL comes after every character that a key can have there.
-    const end = `${beginning}\x7f`
-    for (let last = beginning; ; ) {
-      const after = last
-      const rows = await this.#steps.read(() => this.#statements.scan.all(after, end, Date.now(), valuesPerScan))
-      for (const row of rows) {
+  scan(beginning: string): AsyncGenerator<ScannedValue> {
+    const step = async (from: string, end: string): Promise<ScannedValue[]> => {
+      const rows = await this.#steps.read(() => this.#statements.scan.all(from, end, Date.now(), valuesPerScan))
+      return rows.map((row) => {
         const ttlMs = row.expires_at === never ? undefined : Number(row.expires_at) - Date.now()
-        yield { key: String(row.key), value: String(row.value), life: lifeOf(ttlMs) }
-      }
-      if (rows.length < valuesPerScan) return
-      last = String(rows.at(-1)?.key)
+        return { key: String(row.key), value: String(row.value), life: lifeOf(ttlMs) }
+      })
     }
+    return scanInOrder({ beginning, valuesPerStep: valuesPerScan, step })
   }
 
   /** Makes each kind of call once, so that a file that cannot be written shows it. */
@@ -428,7 +430,7 @@ function prepareStatements(database: DatabaseSync) {
     removeMember: database.prepare('DELETE FROM members WHERE set_key = ? AND member = ?'),
     members: database.prepare('SELECT member FROM members WHERE set_key = ? AND expires_at > ?'),
     scan: database.prepare(
-      'SELECT key, value, expires_at FROM entries WHERE key > ? AND key < ? AND expires_at > ? ORDER BY key LIMIT ?',
+      'SELECT key, value, expires_at FROM entries WHERE key >= ? AND key < ? AND expires_at > ? ORDER BY key LIMIT ?',
     ),
     sweepEntries: database.prepare(
       'DELETE FROM entries WHERE key IN (SELECT key FROM entries WHERE expires_at <= ? LIMIT ?)',

@@ -1,6 +1,6 @@
 import type { PostgresFacts } from '../../store/postgres/examine.ts'
 import { counted } from '../command-line.ts'
-import { type Check, type Finding, ok, warningsOf } from './check.ts'
+import { type Check, ok, warningsOf } from './check.ts'
 import type { Setup } from './setup.ts'
 
 /** Part of the queue of notifications beyond which a listener must be hanging. */
@@ -16,34 +16,25 @@ export const postgres: Check<Setup> = {
   applies: ({ postgresUrl }) => postgresUrl !== undefined,
   async run({ postgresUrl = '' }) {
     // Loaded on demand, because other stores do not need the package pg.
-    const [{ examinePostgres }, { describeOwners, ownersAdvice }] = await Promise.all([
-      import('../../store/postgres/examine.ts'),
-      import('../../store/postgres/schema.ts'),
-    ])
+    const { concernsOf, describeOwners, examinePostgres } = await import('../../store/postgres/examine.ts')
     const facts = await examinePostgres(postgresUrl)
-    const owned = describeOwners(facts.owners)
-    const hasOtherOwner = facts.owners.some(({ isSuperuser }) => !isSuperuser)
-    const findings = [...judge(facts), ...warningsOf([hasOtherOwner, owned, `${ownersAdvice}.`])]
+    const findings = warningsOf(...judged(facts), ...concernsOf(facts))
     if (findings.length > 0) return findings
-    return ok(describe(facts) + (facts.owners.length > 0 ? `; ${owned}` : ''))
+    return ok(describe(facts) + (facts.owners.length > 0 ? `; ${describeOwners(facts.owners)}` : ''))
   },
   advice: 'Let the user read pg_stat_activity and pg_stat_replication, as every user may by default.',
 }
 
-function judge(facts: PostgresFacts): Finding[] {
-  const { fsync, standbys, waitsForStandby, queueUsage, maxConnections, ownConnections, unsweptSeconds } = facts
+/** What may be wrong: whether it is, what is seen, and what to do. */
+function judged(facts: PostgresFacts): [applies: boolean, saw: string, fix: string][] {
+  const { fsync, queueUsage, maxConnections, ownConnections, unsweptSeconds } = facts
   // Two run while one is replaced.
   const instances = Math.max(2, facts.instances)
-  return warningsOf(
+  return [
     [
       !fsync,
       'PostgreSQL does not wait for its disk, so a power cut can lose or damage everything: its fsync is off',
       'Set fsync to on.',
-    ],
-    [
-      standbys && !waitsForStandby,
-      'PostgreSQL has standbys and waits for none of them, so a fail-over can lose what was acknowledged',
-      'Set synchronous_standby_names.',
     ],
     [
       queueUsage > muchQueued,
@@ -61,7 +52,7 @@ function judge(facts: PostgresFacts): Finding[] {
       `expired rows have been there for ${Math.round(unsweptSeconds / 3600)} hours`,
       'Run an instance on this store, because instances remove them; look in its log for errors of the store.',
     ],
-  )
+  ]
 }
 
 function describe({ version, maxConnections, usedConnections, ownConnections, instances }: PostgresFacts): string {

@@ -542,7 +542,7 @@ export function describeStoreContract({ describe, test }: TestRunner, options: S
     check('scan, if it has it, finds the values whose keys begin with a text, and no other', async (store, other) => {
       if (store.scan === undefined) return
       const beginning = newKey()
-      const keys = Array.from({ length: 450 }, (_, i) => `${beginning}*:{${i}}`)
+      const keys = [`${beginning}*`, ...Array.from({ length: 450 }, (_, i) => `${beginning}*:{${i}}`)]
       await Promise.all(
         keys.map((key, i) => (i % 2 ? store : other).create(key, `value ${key}`, i % 3 ? long : 'forever')),
       )

@@ -1,11 +1,15 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { callTime, TimeLimitError, timeLimitMs } from '../reconnecting-link.ts'
-
-/** Time in milliseconds after which a statement is slow, as one behind a lock is: further steps do not wait for it. */
-const slowMs = 50
+import { callTime, TimeLimitError } from '../reconnecting-link.ts'
+import { sqlStateOf } from './connection.ts'
 
 /** Most steps of one statement. */
 const mostSteps = 100
+
+/** Most statements of a kind at once. Further steps wait for one of them and go out together. */
+const mostStatements = 4
+
+/** Time in milliseconds after which a statement is slow, as one behind a lock is: further steps do not wait for it. */
+const slowMs = 50
 
 /** A step: its key, and what else its statement gets of it. */
 type Step = readonly [key: string, ...values: unknown[]]
@@ -17,8 +21,6 @@ interface Waiting<Row> {
   readonly reject: (error: unknown) => void
   /** Its time is over, and it was reported as failed. */
   isOver: boolean
-  /** Called then, if it is in a statement. */
-  onOver: () => void
 }
 
 /** Steps of one statement, by their keys. */
@@ -26,16 +28,14 @@ type Batch<Row> = Map<string, [Waiting<Row>, ...Waiting<Row>[]]>
 
 interface BatchesOptions<Row> {
   /**
-   * Runs a statement. Asks for the steps, by columns, when it sends that, and resolves with a row for each that came to
-   * something. `isOver` is aborted once the time of all steps is over: the statement must not begin any more.
+   * Runs a statement, unless `isOver` by then: the time of all steps is over. Asks for the steps, by columns, when it
+   * sends that, and resolves with a row for each that came to something.
    */
-  readonly run: (columns: () => unknown[][], isOver: AbortSignal) => Promise<readonly Row[]>
+  readonly run: (columns: () => unknown[][], isOver: () => boolean) => Promise<readonly Row[]>
+  /** Makes the error that the steps of a statement reject with. */
+  readonly failureOf: (cause: unknown) => Error
   /** Steps on one key share their row; otherwise each is in a statement of its own. */
   readonly isShared?: boolean
-  /** Most statements at once. Further steps wait for one of them, a slow one excepted, and go out together. */
-  readonly mostAtOnce?: number
-  /** Whether an error, which undid all steps of a statement at once, can be that of a single one. */
-  readonly isOfOne?: (error: unknown) => boolean
 }
 
 /**
@@ -43,22 +43,21 @@ interface BatchesOptions<Row> {
  * sign-in on PostgreSQL, and two thirds off a session check. A step whose time is over does not begin.
  */
 export class Batches<Row extends { readonly key: string }> {
-  readonly #options: Required<BatchesOptions<Row>>
+  readonly #options: BatchesOptions<Row>
   #waiting: Waiting<Row>[] = []
   #running = 0
 
   constructor(options: BatchesOptions<Row>) {
-    this.#options = { isShared: false, mostAtOnce: 4, isOfOne: () => false, ...options }
+    this.#options = options
   }
 
   /** Does a step. Resolves with its row, or with undefined if it came to nothing. */
   do(step: Step): Promise<Row | undefined> {
     const { promise, resolve, reject } = Promise.withResolvers<Row | undefined>()
-    const waiting = { step, resolve, reject, isOver: false, onOver: () => {} }
+    const waiting: Waiting<Row> = { step, resolve, reject, isOver: false }
     const limited = callTime.enter(() => {
       waiting.isOver = true
-      reject(new TimeLimitError(`no answer within ${timeLimitMs} ms`))
-      waiting.onOver()
+      reject(this.#options.failureOf(new TimeLimitError()))
     })
     this.#waiting.push(waiting)
     void this.#runNext()
@@ -66,41 +65,36 @@ export class Batches<Row extends { readonly key: string }> {
   }
 
   async #runNext(): Promise<void> {
-    const { mostAtOnce } = this.#options
-    if (this.#running === mostAtOnce) return
+    if (this.#running === mostStatements) return
     this.#running++
     await new Promise(setImmediate)
     const sent = Promise.withResolvers<void>()
-    const done = this.#runAll(this.#takeBatch(), sent.resolve)
-    // With one statement at a time, the next one waits however slow it is.
-    if (mostAtOnce === 1) await done
-    else await Promise.race([done, sent.promise.then(() => pause(slowMs, undefined, { ref: false }))])
+    const isSlow = sent.promise.then(() => pause(slowMs, undefined, { ref: false }))
+    await Promise.race([this.#runAll(this.#takeBatch(), sent.resolve), isSlow])
     this.#running--
     if (this.#waiting.length > 0) void this.#runNext()
   }
 
   async #runAll(batch: Batch<Row>, sent: () => void): Promise<void> {
     if (batch.size === 0) return
-    const { run, isOfOne } = this.#options
+    const { run, failureOf } = this.#options
     const all = [...batch.values()]
-    const over = new AbortController()
-    for (const waiting of all.flat()) {
-      waiting.onOver = () => {
-        if (all.flat().every(({ isOver }) => isOver)) over.abort()
-      }
-    }
+    const inTime = (): Step[] => all.filter((same) => !same.every(({ isOver }) => isOver)).map(([{ step }]) => step)
     const columns = (): unknown[][] => {
       sent()
-      return columnsOf(all.filter((same) => !same.every(({ isOver }) => isOver)).map(([{ step }]) => step))
+      return columnsOf(inTime())
     }
     try {
-      const rows = await run(columns, over.signal)
+      const rows = await run(columns, () => inTime().length === 0)
       for (const row of rows) for (const { resolve } of batch.get(row.key) ?? []) resolve(row)
       for (const { resolve } of all.flat()) resolve(undefined)
     } catch (error) {
-      if (batch.size > 1 && isOfOne(error)) {
+      if (batch.size > 1 && isOfOneStep(error)) {
         await Promise.all([...batch].map((one) => this.#runAll(new Map([one]), sent)))
-      } else for (const { reject } of all.flat()) reject(error)
+        return
+      }
+      const failure = failureOf(error)
+      for (const { reject } of all.flat()) reject(failure)
     }
   }
 
@@ -124,4 +118,12 @@ export class Batches<Row extends { readonly key: string }> {
 function columnsOf(steps: Step[]): unknown[][] {
   steps.sort(([a], [b]) => (a < b ? -1 : 1))
   return (steps[0] ?? []).map((_, column) => steps.map((step) => step[column]))
+}
+
+/**
+ * Whether the server undid a statement at once for what can be the fault of one of its steps: another transaction, or a
+ * value that it cannot take. One behind a lock has used up the time of those beside it.
+ */
+function isOfOneStep(cause: unknown): boolean {
+  return /^(?:40|22|21000)/.test(sqlStateOf(cause) ?? '')
 }

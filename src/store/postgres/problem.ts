@@ -1,15 +1,5 @@
+import { type Explanation, explain, type KnownProblem, messageOf, problemsOfTheWay } from '../problem.ts'
 import { sqlStateOf, UnfitServerError } from './connection.ts'
-import { SchemaError } from './schema.ts'
-
-/** A mistake that operators make, by the code and message of the error. */
-interface KnownProblem {
-  /** Found in the code and message of the error. */
-  readonly sign: RegExp
-  /** Says what is wrong; without it, the message of the error does. */
-  readonly problem?: string
-  /** Says what to do. */
-  readonly advice: string
-}
 
 const roomAdvice =
   'Raise its max_connections, or lower ?connections= in COUNTERSIGN_STORE: each instance takes that many and one more'
@@ -33,20 +23,14 @@ const knownProblems: readonly KnownProblem[] = [
     problem: 'the server does not accept the user or the password, or asks for one',
     advice: `${correct}; write special characters of a password percent-encoded (PGPASSWORD and .pgpass do not count)`,
   },
-  {
-    sign: /^28000 /,
-    advice: 'Let the user in by pg_hba.conf of the server, or correct COUNTERSIGN_STORE',
-  },
+  { sign: /^28000 /, advice: 'Let the user in by pg_hba.conf of the server, or correct COUNTERSIGN_STORE' },
   { sign: /^3D000 /, problem: 'the server does not have a database of this name', advice: correct },
   {
     sign: /^42501 /,
     problem: 'the user lacks a permission for the tables of Countersign',
     advice: 'Give it CREATE on the database, or let an administrator run what `countersign doctor --sql` prints',
   },
-  {
-    sign: /^53300 |^57P03 /,
-    advice: roomAdvice,
-  },
+  { sign: /^53300 |^57P03 /, advice: roomAdvice },
   {
     sign: /^53100 |^53200 /,
     problem: 'the server has no room left',
@@ -61,50 +45,21 @@ const knownProblems: readonly KnownProblem[] = [
     problem: 'the server does not use TLS',
     advice: 'Switch ssl on at the server: without TLS only a server on this machine can be used (sslmode=disable)',
   },
-  {
-    sign: /SELF_SIGNED|UNABLE_TO_(VERIFY|GET_ISSUER)/,
-    problem: 'the certificate of the server is not from an authority that is trusted here',
-    advice: 'Name a file with the certificate of its authority by ?sslrootcert= in COUNTERSIGN_STORE',
-  },
-  {
-    sign: /CERT_HAS_EXPIRED/,
-    problem: 'the certificate of the server has expired',
-    advice: 'Renew it',
-  },
-  {
-    sign: /ERR_TLS_CERT_ALTNAME_INVALID/,
-    problem: 'the certificate of the server is for another host name',
-    advice: 'Correct the host in COUNTERSIGN_STORE, or the certificate',
-  },
-  {
-    sign: /ENOTFOUND|EAI_AGAIN/,
-    problem: 'the host name is not known',
-    advice: 'Correct the host in COUNTERSIGN_STORE, or the name service',
-  },
+  ...problemsOfTheWay({
+    authority: 'Name a file with the certificate of its authority by ?sslrootcert= in COUNTERSIGN_STORE',
+    hostName: 'the certificate',
+  }),
 ]
 
 /** Says why a server cannot be used and what to do about it, in one line without credentials. */
-export function explainProblem(cause: unknown): { readonly problem: string; readonly advice: string } {
-  const message = messageOf(cause)
-  const code = cause instanceof Error && 'code' in cause ? `${cause.code} ` : ''
-  for (const { sign, problem, advice } of knownProblems) {
-    if (sign.test(code + message)) return { problem: problem ?? message, advice: `${advice}.` }
-  }
-  if (cause instanceof UnfitServerError || cause instanceof SchemaError) {
-    return { problem: message, advice: 'Name another server or database in COUNTERSIGN_STORE.' }
-  }
-  return { problem: message, advice: 'Start it or correct COUNTERSIGN_STORE.' }
+export function explainProblem(cause: unknown): Explanation {
+  const isUnfit = cause instanceof UnfitServerError
+  const otherwise = `${isUnfit ? 'Name another server or database in' : 'Start it or correct'} COUNTERSIGN_STORE.`
+  return explain({ cause, message: messageOf(cause), known: knownProblems, otherwise })
 }
 
 /** The error that is kept as the cause of a failed call, and logged: details of the server's name keys and values. */
 export function withoutDetails(cause: unknown): unknown {
   const code = sqlStateOf(cause)
   return code === undefined ? cause : new Error(`${code} ${messageOf(cause)}`)
-}
-
-function messageOf(cause: unknown): string {
-  // Several addresses of a host were tried in vain.
-  const first = cause instanceof AggregateError ? cause.errors[0] : cause
-  const message = first instanceof Error ? first.message || first.name : String(first)
-  return message.replaceAll(/\s+/g, ' ').trim().replace(/\.$/, '')
 }

@@ -1,4 +1,5 @@
 import type { ClientBase } from 'pg'
+import { UnfitServerError } from './connection.ts'
 
 /** Version of the tables and their content. Releases after 0.1.0 only add to it, so that they can run side by side. */
 const schemaVersion = 2
@@ -104,17 +105,15 @@ DECLARE
   removed_until timestamptz;
 BEGIN
   PERFORM pg_advisory_xact_lock(lock_class, lock_key);
-  DELETE FROM countersign.members WHERE set_key = removed_set AND member = removed RETURNING expires_at INTO removed_until;
-  IF removed_until > clock_timestamp() THEN UPDATE countersign.sets SET size = size - 1 WHERE set_key = removed_set; END IF;
+  DELETE FROM countersign.members WHERE set_key = removed_set AND member = removed
+    RETURNING expires_at INTO removed_until;
+  IF removed_until > clock_timestamp() THEN
+    UPDATE countersign.sets SET size = size - 1 WHERE set_key = removed_set;
+  END IF;
 END $$`,
   'CREATE TABLE countersign.format (version integer NOT NULL)',
   `INSERT INTO countersign.format VALUES (${schemaVersion})`,
 ]
-
-/** Says that tables are missing, of an older or of a newer format. The message is for operators. */
-export class SchemaError extends Error {
-  override readonly name = 'SchemaError'
-}
 
 /** The statements that make the tables and give a user what the service needs, for an operator who may make them. */
 export function schemaSql(user: string): string {
@@ -137,7 +136,7 @@ const schemaLock = 0
  * Makes the tables if they are missing, in one transaction under a lock: of several first starts, the others find the
  * work done.
  *
- * @throws SchemaError if the tables have a newer format, or the schema is not ours.
+ * @throws UnfitServerError if the tables have a newer format, or the schema is not ours.
  */
 export async function prepareSchema(client: ClientBase): Promise<void> {
   if (await isPrepared(client)) return
@@ -152,30 +151,6 @@ export async function prepareSchema(client: ClientBase): Promise<void> {
   }
 }
 
-/** A role that owns the schema, tables or functions, and could so change what the service's statements do. */
-export interface Owner {
-  readonly name: string
-  readonly isSuperuser: boolean
-}
-
-/** A query for the owners that are neither the user nor a role whose rights it has, as one JSON array. */
-export const otherOwners = `SELECT coalesce(json_agg(json_build_object('name', rolname, 'isSuperuser', rolsuper)
-    ORDER BY rolname), json '[]') AS owners
-  FROM pg_roles WHERE NOT pg_has_role(oid, 'MEMBER') AND oid IN (
-    SELECT nspowner FROM pg_namespace WHERE nspname = 'countersign'
-    UNION SELECT relowner FROM pg_class WHERE relnamespace = regnamespace 'countersign'
-    UNION SELECT proowner FROM pg_proc WHERE pronamespace = regnamespace 'countersign')`
-
-/** Says for operators whose the tables are. */
-export function describeOwners(owners: readonly Owner[]): string {
-  const names = owners.map(({ name, isSuperuser }) => (isSuperuser ? `${name} (a superuser)` : name))
-  return `the schema countersign or what is in it belongs to ${names.join(', ')}`
-}
-
-/** What to do if an owner is not a superuser, who could change everything anyway. */
-export const ownersAdvice =
-  'Make sure that they are your administrators: owners can change what the service runs and reads'
-
 async function isPrepared(client: ClientBase): Promise<boolean> {
   // Not to_regclass, which can answer from a cache that another session's tables are not in yet.
   const { rowCount } = await client.query(
@@ -186,9 +161,9 @@ async function isPrepared(client: ClientBase): Promise<boolean> {
   const version = format.rows[0]?.version
   if (version === schemaVersion) return true
   if (version === undefined) {
-    throw new SchemaError('the schema countersign of the database is of another application, or was not made whole')
+    throw new UnfitServerError('the schema countersign is of another application, or was not made whole')
   }
-  throw new SchemaError(
+  throw new UnfitServerError(
     version < schemaVersion
       ? 'the schema was written before version 0.1.0, so begin with an empty database'
       : `the schema has version ${version} of a newer Countersign, and this one reads up to ${schemaVersion}`,

@@ -1,11 +1,8 @@
 import type { Statement } from './connection.ts'
 import { lockClass } from './schema.ts'
 
-/** How many expired rows of a table one step of a sweep removes. */
-export const rowsPerSweep = 500
-
-/** How many values a scan reads in one step. */
-export const valuesPerScan = 500
+/** How many rows a step of a scan reads, and one of a sweep removes of a table. */
+export const rowsPerStep = 500
 
 /** The channel of all wake-ups. Names of channels are cut at 63 bytes, so a prefix could not be part of one. */
 export const channel = 'countersign'
@@ -38,19 +35,20 @@ const all = {
   scan: `SELECT key, value, CASE WHEN isfinite(expires_at)
       THEN extract(epoch FROM expires_at - clock_timestamp())::float8 * 1000 END AS ttl
     FROM countersign.entries WHERE key >= $1 AND key < $2 AND expires_at > clock_timestamp()
-    ORDER BY key LIMIT ${valuesPerScan}`,
+    ORDER BY key LIMIT ${rowsPerStep}`,
   time: 'SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS now',
   sweepEntries: sweep('entries'),
   sweepMembers: sweep('members'),
   // A size that is not exact any more is not read.
   sweepSets: `DELETE FROM countersign.sets WHERE ctid = ANY (ARRAY(
-    SELECT ctid FROM countersign.sets WHERE exact_until <= clock_timestamp() LIMIT ${rowsPerSweep} FOR UPDATE SKIP LOCKED))`,
+    SELECT ctid FROM countersign.sets WHERE exact_until <= clock_timestamp()
+    LIMIT ${rowsPerStep} FOR UPDATE SKIP LOCKED))`,
 }
 
 function sweep(table: string): string {
   return `DELETE FROM countersign.${table} WHERE ctid = ANY (ARRAY(
     SELECT ctid FROM countersign.${table} WHERE sweep_at <= clock_timestamp() AND expires_at <= clock_timestamp()
-    LIMIT ${rowsPerSweep} FOR UPDATE SKIP LOCKED))`
+    LIMIT ${rowsPerStep} FOR UPDATE SKIP LOCKED))`
 }
 
 /** The statements of the store, by name. */

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { ErrorReply } from 'redis'
+import { type Address, formatAddress } from '../address.ts'
 import { ReconnectingLink } from '../reconnecting-link.ts'
 import {
   type Attempt,
@@ -12,7 +13,7 @@ import {
   type ServersEvents,
 } from './connection.ts'
 import { scripts } from './scripts.ts'
-import { type Address, formatAddress, type RedisTarget } from './url.ts'
+import type { RedisTarget } from './url.ts'
 
 /** Connects to the servers of a target. */
 export function connectTo(target: RedisTarget, events: ServersEvents): Servers {

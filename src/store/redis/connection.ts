@@ -1,8 +1,9 @@
 import { createClient, ErrorReply } from 'redis'
+import { type Address, formatAddress } from '../address.ts'
 import { ReconnectingLink, timeLimitMs } from '../reconnecting-link.ts'
 import { scripts } from './scripts.ts'
 import { readTls, type TlsMaterial } from './tls.ts'
-import { type Address, formatAddress, type RedisTarget } from './url.ts'
+import type { RedisTarget } from './url.ts'
 
 /**
  * Interval between two PINGs on a connection, in milliseconds. A network that breaks does not close connections, and a

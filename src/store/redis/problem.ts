@@ -1,11 +1,7 @@
-/** A mistake that operators make, by what Redis or the system says about it. */
-interface KnownProblem {
-  /** Found in the code and message of the error. */
-  readonly sign: RegExp
-  /** Says what is wrong; without it, the message of the error does. */
-  readonly problem?: (found: RegExpExecArray) => string
-  /** Says what to do. */
-  readonly advice: string
+import { type Explanation, explain, type KnownProblem, messageOf, problemsOfTheWay } from '../problem.ts'
+
+/** A mistake that operators make. */
+interface RedisProblem extends KnownProblem {
   /** Whether it is about connections with TLS or about those without; undefined means both. */
   readonly tls?: boolean
 }
@@ -14,15 +10,15 @@ const permissions = 'Give it the permissions that docs/operations.md lists, or n
 const clientCertificate = 'Set COUNTERSIGN_REDIS_TLS_CERT and COUNTERSIGN_REDIS_TLS_KEY to files that it accepts'
 
 /** The first one whose sign is found counts. */
-const knownProblems: readonly KnownProblem[] = [
+const knownProblems: readonly RedisProblem[] = [
   {
     sign: /\bNOAUTH\b/,
-    problem: () => 'a server asks for a password (NOAUTH)',
+    problem: 'a server asks for a password (NOAUTH)',
     advice: 'Write the password into COUNTERSIGN_STORE, as in redis://user:password@host',
   },
   {
     sign: /\bWRONGPASS\b/,
-    problem: () => 'a server does not accept the user or the password (WRONGPASS)',
+    problem: 'a server does not accept the user or the password (WRONGPASS)',
     advice: 'Correct them in COUNTERSIGN_STORE; write special characters of a password percent-encoded',
   },
   {
@@ -40,12 +36,12 @@ const knownProblems: readonly KnownProblem[] = [
   },
   {
     sign: /executing the script can't run this command/,
-    problem: () => "the user is not permitted to run a command that Countersign's scripts need (NOPERM)",
+    problem: "the user is not permitted to run a command that Countersign's scripts need (NOPERM)",
     advice: permissions,
   },
   {
     sign: /unknown command ['`]HELLO\b/i,
-    problem: () => 'the server does not know HELLO, so it is older than Redis 7',
+    problem: 'the server does not know HELLO, so it is older than Redis 7',
     advice: 'Upgrade it, or name another one in COUNTERSIGN_STORE',
   },
   {
@@ -55,81 +51,64 @@ const knownProblems: readonly KnownProblem[] = [
   },
   {
     sign: /DB index is out of range/,
-    problem: () => 'the server does not have a database of this number',
+    problem: 'the server does not have a database of this number',
     advice: 'Correct the number at the end of COUNTERSIGN_STORE',
   },
   {
     sign: /\bLOADING\b/,
-    problem: () => 'the server is still loading its data (LOADING)',
+    problem: 'the server is still loading its data (LOADING)',
     advice: 'Start again when it has finished, or name another server in COUNTERSIGN_STORE',
   },
   {
     sign: /\bBUSY\b/,
-    problem: () => 'the server is busy with a script (BUSY)',
+    problem: 'the server is busy with a script (BUSY)',
     advice: 'End that with SCRIPT KILL and start again, or name another server in COUNTERSIGN_STORE',
   },
   {
     sign: /written before version/,
-    problem: () => 'it was written before version 0.1.0, so begin with an empty one',
+    problem: 'it was written before version 0.1.0, so begin with an empty one',
     advice: 'Delete its keys, set another COUNTERSIGN_KEY_PREFIX, or name another store in COUNTERSIGN_STORE',
   },
   {
     sign: /\bOOM\b/,
-    problem: () => 'the server has no memory left for writes (OOM)',
+    problem: 'the server has no memory left for writes (OOM)',
     advice: 'Raise its maxmemory, or name another server in COUNTERSIGN_STORE',
   },
   {
     sign: /\bMISCONF\b/,
-    problem: () => 'the server takes no writes because it cannot save to its disk (MISCONF)',
+    problem: 'the server takes no writes because it cannot save to its disk (MISCONF)',
     advice: 'Its log says why; repair that, or name another server in COUNTERSIGN_STORE',
   },
   {
     sign: /\bNOREPLICAS\b/,
-    problem: () => 'the server takes no writes because it has too few replicas (NOREPLICAS)',
+    problem: 'the server takes no writes because it has too few replicas (NOREPLICAS)',
     advice: 'Start its replicas, lower its min-replicas-to-write, or name another server in COUNTERSIGN_STORE',
   },
-  {
-    sign: /SELF_SIGNED|UNABLE_TO_(VERIFY|GET_ISSUER)/,
-    problem: () => 'the certificate of a server is not from an authority that is trusted here',
-    advice:
+  ...problemsOfTheWay({
+    authority:
       'Set COUNTERSIGN_REDIS_TLS_CA to a file with the certificate of its authority, or correct COUNTERSIGN_STORE',
-  },
-  {
-    sign: /CERT_HAS_EXPIRED/,
-    problem: () => 'the certificate of a server has expired',
-    advice: 'Renew it, or name another server in COUNTERSIGN_STORE',
-  },
-  {
-    sign: /ERR_TLS_CERT_ALTNAME_INVALID/,
-    problem: () => 'the certificate of a server is for another host name',
-    advice:
-      'Correct the host in COUNTERSIGN_STORE, or set COUNTERSIGN_REDIS_TLS_SERVER_NAME to the name in the certificate',
-  },
+    hostName: 'set COUNTERSIGN_REDIS_TLS_SERVER_NAME to the name in the certificate',
+  }),
   {
     sign: /CERTIFICATE_REQUIRED|ALERT_HANDSHAKE_FAILURE/,
-    problem: () => 'a server asks for a client certificate',
+    problem: 'a server asks for a client certificate',
     advice: `${clientCertificate}, or correct COUNTERSIGN_STORE`,
   },
   {
     sign: /ALERT_UNKNOWN_CA|ALERT_BAD_CERTIFICATE|ALERT_CERTIFICATE_EXPIRED/,
-    problem: () => 'a server does not accept the client certificate',
+    problem: 'a server does not accept the client certificate',
     advice: `${clientCertificate}, or correct COUNTERSIGN_STORE`,
   },
   {
     sign: /ECONNRESET|EPIPE|closed unexpectedly/i,
     tls: false,
-    problem: () => 'a server closed the connection at once',
+    problem: 'a server closed the connection at once',
     advice: 'If its port uses TLS, write rediss in place of redis in COUNTERSIGN_STORE',
   },
   {
     sign: /WRONG_VERSION_NUMBER/,
-    problem: () => 'a server does not use TLS on this port',
+    problem: 'a server does not use TLS on this port',
     advice: 'Write redis in place of rediss in COUNTERSIGN_STORE',
-  },
-  {
-    sign: /ENOTFOUND|EAI_AGAIN/,
-    problem: ([code]) => `a host name is not known (${code})`,
-    advice: 'Correct the host in COUNTERSIGN_STORE, or the name service',
   },
   {
     // A port without TLS waits for the rest of what it takes for a command, and says nothing.
@@ -145,14 +124,9 @@ const knownProblems: readonly KnownProblem[] = [
  *
  * @param tls whether connections use TLS.
  */
-export function explainProblem(cause: unknown, tls: boolean): { readonly problem: string; readonly advice: string } {
-  const message = messageOf(cause)
-  const code = cause instanceof Error && 'code' in cause ? `${cause.code} ` : ''
-  for (const { sign, problem, advice, tls: onlyWith = tls } of knownProblems) {
-    const found = onlyWith === tls ? sign.exec(code + message) : null
-    if (found !== null) return { problem: problem?.(found) ?? message, advice: `${advice}.` }
-  }
-  return { problem: message, advice: 'Start it or correct COUNTERSIGN_STORE.' }
+export function explainProblem(cause: unknown, tls: boolean): Explanation {
+  const known = knownProblems.filter(({ tls: onlyWith = tls }) => onlyWith === tls)
+  return explain({ cause, message: shownOf(cause), known })
 }
 
 /**
@@ -161,14 +135,13 @@ export function explainProblem(cause: unknown, tls: boolean): { readonly problem
  */
 export function withoutArguments(cause: unknown): unknown {
   if (!(cause instanceof Error) || !cause.message.includes(argumentsStart)) return cause
-  return new Error(messageOf(cause))
+  return new Error(shownOf(cause))
 }
 
 const argumentsStart = ', with args beginning with:'
 
 /** What an error says, in one line, without the arguments of a command. */
-function messageOf(cause: unknown): string {
-  const message = cause instanceof Error ? cause.message || cause.name : String(cause)
-  const [shown = ''] = message.split(argumentsStart, 1)
-  return shown.replaceAll(/\s+/g, ' ').trim().replace(/\.$/, '')
+function shownOf(cause: unknown): string {
+  const [shown = ''] = messageOf(cause).split(argumentsStart, 1)
+  return shown
 }

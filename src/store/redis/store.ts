@@ -4,9 +4,10 @@ import type { Logger } from '../../base/log.ts'
 import { TimeLimit } from '../../base/timing/time-limit.ts'
 import { type CountersignError, refused } from '../../shared/errors.ts'
 import { ServerClock } from '../clock.ts'
-import { causeOf, exerciseStore, lifeOf, StoreOpenError, withTtl, withValue } from '../implementation.ts'
+import { causeOf, exerciseStore, lifeOf, retryAfterMs, withTtl, withValue } from '../implementation.ts'
 import { defaultKeyPrefix } from '../map-store.ts'
 import type { StoreOptions } from '../open.ts'
+import { proven } from '../problem.ts'
 import { TimeLimitError, withinTimeLimit } from '../reconnecting-link.ts'
 import type { Life, ScannedValue, Store, VersionedValue } from '../store.ts'
 import { connectTo, keyOfEachServer } from './cluster.ts'
@@ -17,9 +18,6 @@ import { formerSeparator, separator } from './scripts.ts'
 import { readTls } from './tls.ts'
 import { describeTarget, parseRedisUrl, type RedisTarget } from './url.ts'
 import { RedisWatches } from './watches.ts'
-
-/** Time in ms after which a caller may try again when the store does not answer. */
-const retryAfterMs = 1000
 
 /**
  * Opens a store in Redis 7 or newer: a single server or a cluster. `openStore` describes the forms of the URL.
@@ -42,14 +40,11 @@ export async function openRedisStore(url: string, options: StoreOptions = {}): P
   // A missing file stops the start by its own name, not as a server that cannot be reached.
   if (target.tls !== undefined) await readTls(target.tls)
   const store = new RedisStore(target, keyPrefix)
-  try {
-    await store.prove(log)
-    return store
-  } catch (cause) {
-    await store.close()
-    const { problem, advice } = explainProblem(cause, target.tls !== undefined)
-    throw new StoreOpenError(`Cannot open the store, ${store.description}: ${problem}`, { advice, cause })
-  }
+  return proven({
+    store,
+    proof: store.prove(log),
+    explain: (cause) => explainProblem(cause, target.tls !== undefined),
+  })
 }
 
 /** How long a call waits for the clock. It leaves a server that works more than a second to answer. */

@@ -1,10 +1,5 @@
+import { type Address, formatAddress, parseAddress, parseCredentials } from '../address.ts'
 import type { RedisTls } from './tls.ts'
-
-/** The host and port of a server. */
-export interface Address {
-  readonly host: string
-  readonly port: number
-}
 
 /** What a Redis URL says: how to reach the servers, and as whom. */
 export interface RedisTarget {
@@ -54,7 +49,7 @@ export function parseRedisUrl(url: string, tls: RedisTls = {}): RedisTarget {
   }
 
   const [first, ...others] = hosts.split(',').map((host) => {
-    const address = parseAddress(host)
+    const address = parseAddress(host, redisPort)
     if (address === undefined) throw fail('has a malformed host or port')
     return address
   })
@@ -67,7 +62,7 @@ export function parseRedisUrl(url: string, tls: RedisTls = {}): RedisTarget {
   if (/^[^:]+:?$/.test(credentials ?? '')) throw fail('has a user without a password')
 
   try {
-    const [username, password] = parseCredentials(credentials)
+    const { user: username, password } = parseCredentials(credentials)
     return {
       kind,
       addresses: [first, ...others],
@@ -81,27 +76,9 @@ export function parseRedisUrl(url: string, tls: RedisTls = {}): RedisTarget {
   }
 }
 
-/** Formats an address as `host:port`, an IPv6 host in brackets. */
-export function formatAddress({ host, port }: Address): string {
-  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
-}
-
 /** Describes for people where the target is, without credentials. */
 export function describeTarget({ kind, addresses, tls, database }: RedisTarget): string {
   const where = addresses.map(formatAddress).join(', ')
   const how = `${tls === undefined ? '' : ' over TLS'}${database > 0 ? `, database ${database}` : ''}`
   return `Redis ${kind === 'cluster' ? 'cluster ' : ''}at ${where}${how}`
-}
-
-function parseAddress(text: string): Address | undefined {
-  const [, bracketed, name, digits] = /^(?:\[([0-9a-fA-F:.]+)\]|([^\s:[\]]+))(?::(\d{1,5}))?$/.exec(text) ?? []
-  const host = bracketed ?? name
-  const port = digits === undefined ? redisPort : Number(digits)
-  return host !== undefined && port >= 1 && port <= 65_535 ? { host, port } : undefined
-}
-
-function parseCredentials(text: string | undefined): [string | undefined, string | undefined] {
-  if (text === undefined || text === '') return [undefined, undefined]
-  const [, username = '', password] = /^([^:]*)(?::(.*))?$/s.exec(text) ?? []
-  return [decodeURIComponent(username) || undefined, password === undefined ? undefined : decodeURIComponent(password)]
 }

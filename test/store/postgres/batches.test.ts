@@ -6,49 +6,57 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** Batches whose statements wait until they are let go; what each then sends. */
+/** Batches whose statements wait until they are let go; what each then sends, if it still begins. */
 function heldBatches() {
   const sent: unknown[][] = []
   const held: (() => void)[] = []
-  const signals: AbortSignal[] = []
   const batches = new Batches<{ key: string }>({
     run: async (columns, isOver) => {
-      signals.push(isOver)
       await new Promise<void>((resolve) => held.push(resolve))
+      if (isOver()) return []
       const [keys = []] = columns()
       sent.push(keys)
       return keys.map((key) => ({ key: String(key) }))
     },
-    mostAtOnce: 1,
+    failureOf: (cause) => cause as Error,
   })
-  return { batches, sent, held, signals }
+  return { batches, sent, held }
 }
 
 test('a step that was reported as failed is not in its statement, should that begin later', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
   const { batches, sent, held } = heldBatches()
-  const first = batches.do(['first'])
-  await turn()
+  const first: Promise<unknown>[] = []
+  for (const key of ['a', 'b', 'c', 'd']) {
+    first.push(batches.do([key]))
+    await turn()
+  }
+  // With four statements under way, further steps wait and go out together.
   const early = batches.do(['early'])
   const failed = expect(early).rejects.toThrow('no answer within 2500 ms')
   await vi.advanceTimersByTimeAsync(1500)
   const late = batches.do(['late'])
   held[0]?.()
-  await expect(first).resolves.toEqual({ key: 'first' })
-  await vi.waitUntil(() => held.length === 2)
+  await expect(first[0]).resolves.toEqual({ key: 'a' })
+  await vi.waitUntil(() => held.length === 5)
+  const others = Promise.allSettled(first)
   await vi.advanceTimersByTimeAsync(1200)
   await failed
-  held[1]?.()
+  held[4]?.()
   await expect(late).resolves.toEqual({ key: 'late' })
-  expect(sent).toEqual([['first'], ['late']])
+  for (const letGo of held) letGo()
+  await others
+  expect(sent).toEqual([['a'], ['late']])
 })
 
-test('a statement whose steps were all reported as failed is given up', async () => {
+test('a statement whose steps were all reported as failed does not begin', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
-  const { batches, signals } = heldBatches()
+  const { batches, sent, held } = heldBatches()
   const failed = expect(batches.do(['only'])).rejects.toThrow('no answer within 2500 ms')
   await turn()
   await vi.advanceTimersByTimeAsync(2600)
   await failed
-  expect(signals.map(({ aborted }) => aborted)).toEqual([true])
+  held[0]?.()
+  await turn()
+  expect(sent).toEqual([])
 })

@@ -12,6 +12,11 @@ afterAll(killPostgresServers)
 
 const secret = 'a secret for tests and for nothing else'
 const life = { ttlMs: 60_000 }
+const unavailable = (cause: RegExp) =>
+  expect.objectContaining({
+    reason: 'STORE_UNAVAILABLE',
+    cause: expect.objectContaining({ message: expect.stringMatching(cause) }),
+  })
 
 // What calls ask of the server, as it counts itself. Which of them are one trip is in core/sign-in/trips and
 // core/order/trips: a step of the store is a statement.
@@ -141,6 +146,44 @@ describe.skipIf(!hasPart('postgresql'))('on a PostgreSQL store', () => {
     await locker.query("SELECT FROM countersign.entries WHERE key = 'countersign:held' FOR UPDATE")
     expect(await store.get('held')).toEqual({ value: 'a', version: 1 })
     expect(await store.get('beside')).toMatchObject({ value: 'late' })
+  })
+
+  test('writes whose connection the server ends in the middle (57P01) fail together and do not happen later', async () => {
+    const store = await openStore(server.url())
+    onTestFinished(() => store.close())
+    const keys = ['ended-1', 'ended-2', 'ended-3']
+    for (const key of keys) await store.create(key, 'a', life)
+    const locker = new Client(server.url())
+    await locker.connect()
+    onTestFinished(() => locker.end())
+    await locker.query('BEGIN')
+    await locker.query("SELECT FROM countersign.entries WHERE key = 'countersign:ended-2' FOR UPDATE")
+    const writing = Promise.allSettled(keys.map((key) => store.compareAndSet(key, 1, 'b', life)))
+    const end = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+    await expect.poll(() => server.psql(end)).toBe('1')
+    expect(await writing).toEqual(keys.map(() => ({ status: 'rejected', reason: unavailable(/^57P01 /) })))
+    await locker.query('COMMIT')
+    for (const key of keys) expect(await store.get(key)).toEqual({ value: 'a', version: 1 })
+    expect(await store.compareAndSet('ended-2', 1, 'b', life)).toBe(true)
+  })
+
+  test('writes fail together while the server takes none (25006), and are done again once it does', async () => {
+    const store = await openStore(server.url())
+    onTestFinished(() => store.close())
+    const keys = ['kept-1', 'kept-2', 'kept-3']
+    const write = () => Promise.allSettled(keys.map((key) => store.create(key, 'a', life)))
+    await write()
+    const set = async (change: string) => {
+      await server.psql(`ALTER SYSTEM ${change}`)
+      await server.psql('SELECT pg_reload_conf()')
+    }
+    onTestFinished(() => set('RESET default_transaction_read_only'))
+    await set('SET default_transaction_read_only = on')
+    const failures = keys.map(() => ({ status: 'rejected', reason: unavailable(/^25006 /) }))
+    await expect.poll(write).toEqual(failures)
+    expect(await store.get('kept-1')).toEqual({ value: 'a', version: 1 })
+    await set('RESET default_transaction_read_only')
+    await expect.poll(write).toEqual(keys.map(() => ({ status: 'fulfilled', value: false })))
   })
 
   test('members that are added to one set together are one statement, which keeps its bound', async () => {
