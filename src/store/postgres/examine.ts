@@ -22,7 +22,7 @@ interface ServerFacts {
   readonly usedConnections: number
   /** Instances that watch this database now, without this process. */
   readonly instances: number
-  /** How long ago the oldest row expired that is still there, in seconds; 0 if there is none. */
+  /** How long ago the oldest row expired that is still there, in seconds to ten minutes; 0 if there is none. */
   readonly unsweptSeconds: number
   /** Owners of the schema, tables and functions that are neither the user nor one of its roles. */
   readonly owners: readonly Owner[]
@@ -40,10 +40,10 @@ const facts = `SELECT current_setting('server_version') AS version, current_sett
   (SELECT count(datid)::integer FROM pg_stat_activity WHERE usesysid IS NOT NULL) AS "usedConnections",
   (SELECT greatest(0, count(*) - 1)::integer FROM pg_stat_activity
     WHERE application_name = '${watchingName}' AND datname = current_database()) AS instances,
-  coalesce(extract(epoch FROM clock_timestamp() - least(
-    (SELECT min(sweep_at) FROM countersign.entries WHERE sweep_at < clock_timestamp() - interval '10 minutes'),
-    (SELECT min(sweep_at) FROM countersign.members WHERE sweep_at < clock_timestamp() - interval '10 minutes')
-  )), 0)::float8 AS "unsweptSeconds",
+  greatest(0, extract(epoch FROM clock_timestamp() - least(
+    (SELECT min(sweep_at) FROM countersign.entries WHERE sweep_at < timestamptz 'infinity'),
+    (SELECT min(sweep_at) FROM countersign.members WHERE sweep_at < timestamptz 'infinity')
+  )))::float8 AS "unsweptSeconds",
   (SELECT coalesce(json_agg(json_build_object('name', rolname, 'isSuperuser', rolsuper) ORDER BY rolname), json '[]')
     FROM pg_roles WHERE NOT pg_has_role(oid, 'MEMBER') AND oid IN (
       SELECT nspowner FROM pg_namespace WHERE nspname = 'countersign'

@@ -45,9 +45,11 @@ const all = {
     LIMIT ${rowsPerStep} FOR UPDATE SKIP LOCKED))`,
 }
 
+// A volatile function bounds no search of an index, and the index of `sweep_at` has finite ones only.
 function sweep(table: string): string {
   return `DELETE FROM countersign.${table} WHERE ctid = ANY (ARRAY(
-    SELECT ctid FROM countersign.${table} WHERE sweep_at <= clock_timestamp() AND expires_at <= clock_timestamp()
+    SELECT ctid FROM countersign.${table} WHERE sweep_at <= (SELECT clock_timestamp())
+      AND sweep_at < timestamptz 'infinity' AND expires_at <= clock_timestamp()
     LIMIT ${rowsPerStep} FOR UPDATE SKIP LOCKED))`
 }
 

@@ -9,6 +9,7 @@ import { StoreOpenError } from '../../../src/store/implementation.ts'
 import { openStore } from '../../../src/store/open.ts'
 import { examinePostgres } from '../../../src/store/postgres/examine.ts'
 import { schemaSql } from '../../../src/store/postgres/schema.ts'
+import { statements } from '../../../src/store/postgres/statements.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { Authority } from '../../support/certificates.ts'
 import { hasPart } from '../../support/optional.ts'
@@ -95,6 +96,28 @@ describe.skipIf(!hasPart('postgresql'))('a PostgreSQL store', () => {
       database,
     )
     await expect.poll(rows, { timeout: 15_000 }).toBe('countersign:for ever countersign:live live')
+  })
+
+  test('finds what has expired by an index, however much has not: to sweep it, and for doctor', async () => {
+    const database = await newDatabase()
+    await server.psql(`ALTER DATABASE ${database} SET enable_seqscan = off`)
+    const store = await openStore(server.url(database))
+    await store.close()
+    for (const [table, sweep] of [
+      ['entries', statements.sweepEntries],
+      ['members', statements.sweepMembers],
+    ] as const) {
+      const plan = await server.psql(`EXPLAIN ${sweep.text}`, database)
+      expect(plan).toMatch(new RegExp(`Index Scan (?:using|on) ${table}_sweep .*\n *Index Cond: \\(\\(sweep_at <= `))
+    }
+    const scans = "SELECT sum(seq_scan) FROM pg_stat_user_tables WHERE relname IN ('entries', 'members')"
+    const before = await server.psql(scans, database)
+    await examinePostgres(server.url(database))
+    // A session counts what it has done at its end, at the latest.
+    await expect
+      .poll(() => server.psql(`SELECT count(*) FROM pg_stat_activity WHERE datname = '${database}'`))
+      .toBe('0')
+    expect(await server.psql(scans, database)).toBe(before)
   })
 
   test.each([
