@@ -141,14 +141,14 @@ export class PostgresServer {
     if (pid === undefined) return
     // First the one that makes the others.
     process.kill(pid, 'SIGSTOP')
-    for (const child of childrenOf(pid)) process.kill(child, 'SIGSTOP')
+    for (const child of childrenOf(pid)) signalIfThere(child, 'SIGSTOP')
   }
 
   /** Lets a frozen server go on. */
   thaw(): void {
     const { pid } = this.#process ?? {}
     if (pid === undefined) return
-    for (const one of [...childrenOf(pid), pid]) process.kill(one, 'SIGCONT')
+    for (const one of [...childrenOf(pid), pid]) signalIfThere(one, 'SIGCONT')
   }
 
   /** Runs psql as the superuser and returns what it prints, unaligned and without headings. */
@@ -202,8 +202,17 @@ async function serverUser(): Promise<{ uid: number; gid: number } | undefined> {
   return { uid: Number(uid), gid: Number(gid) }
 }
 
+/** Signals a process that may have ended since it was looked for. */
+function signalIfThere(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+  }
+}
+
 function childrenOf(pid: number): number[] {
-  return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number)
+  return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
 }
 
 function findDebianServer(): string | undefined {
