@@ -40,7 +40,7 @@ async function startOnLan(): Promise<{ here: string; lan: string; service: Servi
   return { here: service.url, lan: `http://${lanHost}:${new URL(service.url).port}`, service }
 }
 
-describe.skipIf(!hasBrowser)('a new user', { timeout: 60_000 }, () => {
+describe.skipIf(!hasBrowser)('a new user', () => {
   const { open } = useBrowser()
 
   test.skipIf(lanHost === undefined)('scans the code of a fresh --lan with a phone and is signed in', async () => {

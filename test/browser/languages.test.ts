@@ -13,7 +13,7 @@ const loadedIn = (page: Page): Promise<string[]> =>
     return scripts.flatMap((name) => /\/(german|spanish|japanese)(?:-element)?-\w+\.js/.exec(name)?.[1] ?? [])
   })
 
-describe.skipIf(!hasBrowser || inFirefox)('in a language,', { timeout: 60_000 }, () => {
+describe.skipIf(!hasBrowser || inFirefox)('in a language,', () => {
   const browser = useBrowser()
 
   test.each([

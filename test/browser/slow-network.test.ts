@@ -10,7 +10,7 @@ import { hasBrowser, inFirefox, useBrowser } from './support.ts'
 const slow = { latency: 2500, downloadThroughput: 50_000, uploadThroughput: 50_000, offline: false }
 
 // Firefox has no such network.
-describe.skipIf(!hasBrowser || inFirefox)('on a slow network', { timeout: 60_000 }, () => {
+describe.skipIf(!hasBrowser || inFirefox)('on a slow network', () => {
   const browser = useBrowser()
 
   /** Opens a page on such a network, and expects its shell before its script. Resolves with the page. */

@@ -693,7 +693,7 @@ describe.skipIf(!hasPart('redis-server') || !hasPart('nginx') || !hasPart('opens
     return { env, ports, at }
   }
 
-  test('a good setup is fit, and each fault is one problem', { timeout: 60_000 }, async () => {
+  test('a good setup is fit, and each fault is one problem', async () => {
     const { env, ports, at } = await startAll()
     const good = await spawned(at(ports.good))
     expect(faults(good)).toEqual([])

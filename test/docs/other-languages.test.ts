@@ -170,29 +170,23 @@ test.skipIf(!parts.every(hasPart))('the package has what the details of a failed
   expect(stdout.trim()).toBe('16 SESSION_REQUIRED countersign')
 })
 
-test.skipIf(!parts.every(hasPart))(
-  'Python goes through an order, with code generated from the package',
-  {
-    timeout: 60_000,
-  },
-  async () => {
-    const { url } = await startService()
-    const folder = temporaryFolder()
-    await runShell(generate.replace('node_modules/countersign', root), folder)
-    const program = join(root, 'examples/python/order.py')
-    const { stdout } = await run(systemPython, [program, new URL(url).host], {
-      env: { ...process.env, PYTHONPATH: folder, PYTHONDONTWRITEBYTECODE: '1' },
-    })
-    const [computer = '', ...lines] = stdout.trim().split('\n')
-    const code = /^the computer shows the code (\d\d)$/.exec(computer)?.[1]
-    expect(lines).toEqual([
-      'ORDER_STATUS_CREATED',
-      `the phone shows the code ${code}`,
-      'ORDER_STATUS_CLAIMED',
-      'ORDER_STATUS_WAITING_USER',
-      'ORDER_STATUS_APPROVED',
-      expect.stringMatching(/^signed in: ed25519 NQ\d\d .+$/),
-      'ORDER_STATUS_FINALIZED',
-    ])
-  },
-)
+test.skipIf(!parts.every(hasPart))('Python goes through an order, with code generated from the package', async () => {
+  const { url } = await startService()
+  const folder = temporaryFolder()
+  await runShell(generate.replace('node_modules/countersign', root), folder)
+  const program = join(root, 'examples/python/order.py')
+  const { stdout } = await run(systemPython, [program, new URL(url).host], {
+    env: { ...process.env, PYTHONPATH: folder, PYTHONDONTWRITEBYTECODE: '1' },
+  })
+  const [computer = '', ...lines] = stdout.trim().split('\n')
+  const code = /^the computer shows the code (\d\d)$/.exec(computer)?.[1]
+  expect(lines).toEqual([
+    'ORDER_STATUS_CREATED',
+    `the phone shows the code ${code}`,
+    'ORDER_STATUS_CLAIMED',
+    'ORDER_STATUS_WAITING_USER',
+    'ORDER_STATUS_APPROVED',
+    expect.stringMatching(/^signed in: ed25519 NQ\d\d .+$/),
+    'ORDER_STATUS_FINALIZED',
+  ])
+})

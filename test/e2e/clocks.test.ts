@@ -136,7 +136,7 @@ describe.each(servers)('on %s', (_, urlOf) => {
 })
 
 describe.skipIf(redisUrl === undefined)('on Redis', () => {
-  test('an instance that cannot learn the time is not ready, and serves', { timeout: 60_000 }, async () => {
+  test('an instance that cannot learn the time is not ready, and serves', async () => {
     await using redis = await RedisServer.start()
     const proxy = await startTcpProxy(redis.port)
     const service = await spawnService({ ...trusted, COUNTERSIGN_STORE: `redis://127.0.0.1:${proxy.port}` })

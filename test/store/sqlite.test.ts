@@ -229,9 +229,6 @@ describe('a SQLite store that is asked whether it is well', () => {
 
   it.skipIf(!hasPart('prlimit'))(
     'makes its service unready while its disk is full, until there is room again',
-    {
-      timeout: 60_000,
-    },
     async () => {
       const service = await spawnService({ COUNTERSIGN_STORE: `sqlite:${newFile()}` })
       const readiness = async () => (await fetch(`${service.url}/readyz`)).status

@@ -80,7 +80,7 @@ test('a raw Ed25519 signature over the digest of a message is a Nimiq proof over
   })
 })
 
-test('agrees with @nimiq/core on random keys and messages', { timeout: 60_000 }, () => {
+test('agrees with @nimiq/core on random keys and messages', () => {
   let run = 0
   let moreBytesThanCharacters = 0
   fc.assert(

@@ -154,28 +154,24 @@ describe.skipIf(!hasServer)('a service with Redis', () => {
   const readiness = async () => (await fetch(`${url}/readyz`)).status
   const causes = () => log.lines.map(({ fields }) => String(fields.cause))
 
-  it.each(faults)(
-    'answers 503 if its server $what, says why in its log, and heals',
-    { timeout: 60_000 },
-    async (fault) => {
-      expect(await nonce()).toBe(200)
-      const before = log.lines.length
-      await fault.breakDown()
-      await expect.poll(nonce, patience).toBe(503)
-      const causesSince = async () => {
-        await nonce()
-        return causes().slice(before)
-      }
-      await expect.poll(causesSince, patience).toContainEqual(expect.stringMatching(fault.logged))
-      expect(await rest(url, '/wallet/nonce', {})).toMatchObject({ status: 503, json: { code: 'STORE_UNAVAILABLE' } })
-      expect(await readiness()).toBe(503)
-      expect(await readiness()).toBe(503)
-      await fault.repair()
-      await expect.poll(readiness, patience).toBe(200)
-      await expect.poll(nonce, patience).toBe(200)
-      expect(await readiness()).toBe(200)
-    },
-  )
+  it.each(faults)('answers 503 if its server $what, says why in its log, and heals', async (fault) => {
+    expect(await nonce()).toBe(200)
+    const before = log.lines.length
+    await fault.breakDown()
+    await expect.poll(nonce, patience).toBe(503)
+    const causesSince = async () => {
+      await nonce()
+      return causes().slice(before)
+    }
+    await expect.poll(causesSince, patience).toContainEqual(expect.stringMatching(fault.logged))
+    expect(await rest(url, '/wallet/nonce', {})).toMatchObject({ status: 503, json: { code: 'STORE_UNAVAILABLE' } })
+    expect(await readiness()).toBe(503)
+    expect(await readiness()).toBe(503)
+    await fault.repair()
+    await expect.poll(readiness, patience).toBe(200)
+    await expect.poll(nonce, patience).toBe(200)
+    expect(await readiness()).toBe(200)
+  })
 
   it('has nothing secret in its log, nor any key', () => {
     expect(log.lines).not.toEqual([])
@@ -218,9 +214,7 @@ describe.skipIf(!hasServer)('a Redis store that is asked whether it is well', ()
 })
 
 describe.skipIf(!hasServer)('a Redis store', () => {
-  it('keeps its connection to a server that refuses a PING, because it may still read there', {
-    timeout: 60_000,
-  }, async () => {
+  it('keeps its connection to a server that refuses a PING, because it may still read there', async () => {
     await using server = await RedisServer.start(...breakableDisk)
     await using store = await opened(server.url)
     await store.create('k', 'a', 'forever')
@@ -234,9 +228,7 @@ describe.skipIf(!hasServer)('a Redis store', () => {
     expect(before).toMatch(/^id=\d+$/)
   })
 
-  it('keeps its connection to a server that answers soon after its time, even if all that it does is refuse', {
-    timeout: 60_000,
-  }, async () => {
+  it('keeps its connection to a server that answers soon after its time, even if all that it does is refuse', async () => {
     await using server = await RedisServer.start(...breakableDisk)
     await using store = await opened(server.url)
     await store.create('k', 'a', 'forever')
@@ -255,7 +247,7 @@ describe.skipIf(!hasServer)('a Redis store', () => {
     expect(before).toMatch(/^id=\d+$/)
   })
 
-  it('leaves a server that refuses to read because it has lost its master', { timeout: 60_000 }, async () => {
+  it('leaves a server that refuses to read because it has lost its master', async () => {
     await using server = await RedisServer.start('--replica-serve-stale-data', 'no')
     await using store = await opened(server.url)
     await server.cli('REPLICAOF', '127.0.0.1', String(await freePort()))
@@ -265,9 +257,7 @@ describe.skipIf(!hasServer)('a Redis store', () => {
     await healed(store)
   })
 
-  it('is unavailable while its server has a password that it does not know, and says so', {
-    timeout: 60_000,
-  }, async () => {
+  it('is unavailable while its server has a password that it does not know, and says so', async () => {
     await using server = await RedisServer.start()
     await using store = await opened(server.url)
     await server.cli('CONFIG', 'SET', 'requirepass', 'another')
@@ -277,7 +267,7 @@ describe.skipIf(!hasServer)('a Redis store', () => {
     await healed(store)
   })
 
-  it('says why a watch cannot begin, not only that its time is over', { timeout: 60_000 }, async () => {
+  it('says why a watch cannot begin, not only that its time is over', async () => {
     await using server = await RedisServer.start()
     await server.cli('ACL', 'SETUSER', 'signer', 'on', '>s3cret', '~*', '&*', '+@all')
     await using store = await opened(`redis://signer:s3cret@127.0.0.1:${server.port}`)
@@ -285,9 +275,7 @@ describe.skipIf(!hasServer)('a Redis store', () => {
     expect(await causeOf(store.watch('k', () => undefined))).toMatch(/^NOPERM.* channel/)
   })
 
-  it('tells of a command that is gone, and not of the key and value that it was to be used with', {
-    timeout: 60_000,
-  }, async () => {
+  it('tells of a command that is gone, and not of the key and value that it was to be used with', async () => {
     await using server = await RedisServer.start()
     await using other = await RedisServer.start('--rename-command', 'SET', '')
     const proxy = await startTcpProxy(server.port)
@@ -388,7 +376,7 @@ describe.skipIf(!hasServer)('opening a Redis store refuses, in one line that say
     await server.cli('SCRIPT', 'KILL')
   })
 
-  it('a server that is loading its data', { timeout: 60_000 }, async () => {
+  it('a server that is loading its data', async () => {
     await server.cli(...fill)
     await server.cli('SAVE')
     await server.kill()
@@ -432,7 +420,7 @@ describe.skipIf(!hasServer)('opening a Redis store refuses, in one line that say
     await refused(`redis://:s3cret@127.0.0.1:${await freePort()}`, /ECONNREFUSED.* Start it or correct/)
   })
 
-  it('TLS for a port without it', { timeout: 60_000 }, async () => {
+  it('TLS for a port without it', async () => {
     await refused(
       at(':s3cret@').replace('redis:', 'rediss:'),
       /If the port does not use TLS, write redis in place of rediss/,
@@ -567,9 +555,7 @@ describe.skipIf(!hasServer || !hasOpenssl)('Redis with TLS', () => {
     },
   )
 
-  it('is reached with the files as they are by then, so that a renewed certificate needs no restart', {
-    timeout: 60_000,
-  }, async () => {
+  it('is reached with the files as they are by then, so that a renewed certificate needs no restart', async () => {
     const current = { cert: join(folder, 'current.pem'), key: join(folder, 'current.key') }
     const renew = async ({ cert, key }: Certificate) => {
       await copyFile(cert, current.cert)
@@ -584,7 +570,7 @@ describe.skipIf(!hasServer || !hasOpenssl)('Redis with TLS', () => {
     await healed(store)
   })
 
-  it('is reached as a cluster', { timeout: 60_000 }, async () => {
+  it('is reached as a cluster', async () => {
     const port = await freePort()
     const cluster = ['--cluster-enabled', 'yes', '--tls-cluster', 'yes']
     await using node = await RedisServer.start(...withTls(port), ...cluster)
@@ -664,23 +650,23 @@ describe.skipIf(!hasServer)('a Redis cluster', () => {
     }
   }
 
-  it('is used at the host that was asked if its nodes tell no host', { timeout: 60_000 }, async () => {
+  it('is used at the host that was asked if its nodes tell no host', async () => {
     await all('CONFIG', 'SET', 'cluster-preferred-endpoint-type', 'unknown-endpoint')
     await visitAllNodes(`redis+cluster://localhost:${nodes[0]?.port}`)
   })
 
-  it('is used by addresses while its nodes have no host name that they prefer', { timeout: 60_000 }, async () => {
+  it('is used by addresses while its nodes have no host name that they prefer', async () => {
     await all('CONFIG', 'SET', 'cluster-preferred-endpoint-type', 'hostname')
     await visitAllNodes(`redis+cluster://127.0.0.1:${nodes[0]?.port}`)
   })
 
-  it('is used by the host names that its nodes announce', { timeout: 60_000 }, async () => {
+  it('is used by the host names that its nodes announce', async () => {
     await all('CONFIG', 'SET', 'cluster-announce-hostname', 'localhost')
     await allSay(nodes.map(({ port }) => `localhost:${port}`))
     await visitAllNodes(`redis+cluster://127.0.0.1:${nodes[0]?.port}`)
   })
 
-  it('is used at the ports that its nodes announce, such as those of a router', { timeout: 60_000 }, async () => {
+  it('is used at the ports that its nodes announce, such as those of a router', async () => {
     await all('CONFIG', 'SET', 'cluster-preferred-endpoint-type', 'ip')
     const proxies = await Promise.all(nodes.map(({ port }) => startTcpProxy(port)))
     for (const [i, node] of nodes.entries()) {
@@ -700,9 +686,7 @@ describe.skipIf(!hasServer)('a Redis cluster', () => {
     await allSay(nodes.map(({ port }) => `127.0.0.1:${port}`))
   })
 
-  it('may have a server that is full: the others are used, and the log says it, as of policies that drop data', {
-    timeout: 60_000,
-  }, async () => {
+  it('may have a server that is full: the others are used, and the log says it, as of policies that drop data', async () => {
     const [, full] = nodes
     await full?.cli('CONFIG', 'SET', 'maxmemory', '1', 'maxmemory-policy', 'volatile-lru')
     const { logger, lines } = keptLog()

@@ -119,9 +119,7 @@ describe.skipIf(!hasServer)('a Redis store in a cluster', () => {
     }
   })
 
-  it('follows a slot that moves to another node, in the middle and after, with its watches', {
-    timeout: 60_000,
-  }, async () => {
+  it('follows a slot that moves to another node, in the middle and after, with its watches', async () => {
     // As a node knows them that is new.
     for (const node of nodes) await node.cli('SCRIPT', 'FLUSH')
     const store = await openRedisStore(url)
@@ -161,7 +159,7 @@ describe.skipIf(!hasServer)('a Redis store in a cluster', () => {
     await store.close()
   })
 
-  it('lives through the loss of a master and goes on with its replica', { timeout: 60_000 }, async () => {
+  it('lives through the loss of a master and goes on with its replica', async () => {
     const [first, , master, replica] = nodes as [RedisServer, RedisServer, RedisServer, RedisServer]
     const masterId = await master.cli('CLUSTER', 'MYID')
     const synchronized = replica.logs('sync: Finished with success')
