@@ -156,6 +156,8 @@ describe('with log, audit events, webhook, metrics and traces on, none of them h
     await call('/cross-device/redeem', { ticket: handOver.ticket })
     const { message } = await call(`/cross-device/challenge?orderId=${orderId}`, undefined, challengeToken)
     const signed = { publicKeyHex: wallet.publicKeyHex, signatureHex: wallet.sign(message) }
+    const misplaced = { ...signed, address: challengeToken }
+    await call('/cross-device/approve', { orderId, challengeToken, proof: misplaced })
     const { returnCode } = await call('/cross-device/approve', {
       ...{ orderId, challengeToken, proof: signed },
       rememberComputer: true,

@@ -341,50 +341,6 @@ describe('audit events', () => {
       expect(failures).toHaveLength(answer === answers[1] ? 0 : 1)
     }
   })
-
-  test('no event and no line of the log has a token, a nonce, a code or a signature', async () => {
-    const told = await tellingService({ confirmationCode: 'return' })
-    const wallet = makeWallet()
-    const secrets: string[] = []
-    const keep = (answer: Record<string, unknown>): void => {
-      for (const name of [
-        'token',
-        'nonce',
-        'nonceId',
-        'claimToken',
-        'desktopToken',
-        'challengeToken',
-        'returnCode',
-        'ticket',
-      ])
-        if (typeof answer[name] === 'string') secrets.push(answer[name])
-    }
-    const signed = { ...wallet, sign: (text: string) => keepSignature(wallet.sign(text)) }
-    const keepSignature = (signature: string): string => {
-      secrets.push(signature)
-      return signature
-    }
-    const challenge = await told.call('/wallet/nonce', {})
-    keep(challenge)
-    const { publicKeyHex } = wallet
-    const proof = { nonceId: challenge.nonceId, publicKeyHex, signatureHex: signed.sign(challenge.message) }
-    keep(await told.call('/wallet/verify', proof))
-    await told.call('/wallet/verify', proof)
-    const order = await readOrder(told)
-    keep({ ...order })
-    const { orderId, challengeToken, desktopToken } = order
-    const handOver = await told.call('/cross-device/hand-over', { orderId, challengeToken })
-    keep(handOver)
-    const approved = await approve(told, order, signed)
-    keep(approved)
-    await told.call('/cross-device/finalize', { orderId, desktopToken, returnCode: '999999' })
-    keep(await told.call('/cross-device/finalize', { orderId, desktopToken, returnCode: approved.returnCode }))
-    await told.call('/cross-device/finalize', { orderId: desktopToken, desktopToken: orderId })
-    await told.call('/cross-device/approve', { orderId, challengeToken, proof: { ...proof, address: challengeToken } })
-    expect(secrets.length).toBeGreaterThan(9)
-    const told_ = JSON.stringify(told.events) + told.log.join('')
-    expect(secrets.filter((secret) => told_.includes(secret))).toEqual([])
-  })
 })
 
 async function revokeOthers(url: string, token: string): Promise<void> {
