@@ -109,19 +109,7 @@ Kind: link`,
 })
 
 test.each([
-  '\n',
-  '\r',
-  '\0',
-  '\t',
-  '\u007f',
-  '\u0085',
-  '\u2028',
-  '\u2029',
-  '\u202e',
-  '\u2066',
-  '\u200f',
-  '\u061c',
-  '\ud800',
+  ...['\n', '\r', '\0', '\t', '\u007f', '\u0085', '\u2028', '\u2029', '\u202e', '\u2066', '\u200f', '\u061c', '\ud800'],
 ])('a value with %j is refused', (character) => {
   expect(() => requirePlainLine('display_title', `a${character}b`)).toThrow(
     expect.objectContaining({ reason: 'INVALID_REQUEST', message: expect.stringContaining('display_title') }),

@@ -31,15 +31,8 @@ test.each([
 })
 
 test.each([
-  'https:mcp.example',
-  'https:///mcp.example',
-  'https://mcp.example\\mcp',
-  'https://mcp.example/a b',
-  ' https://mcp.example',
-  'https://mcp.example/%zz',
-  'https://mcp.example/#x',
-  'mcp.example',
-  '',
+  ...['https:mcp.example', 'https:///mcp.example', 'https://mcp.example\\mcp', 'https://mcp.example/a b'],
+  ...[' https://mcp.example', 'https://mcp.example/%zz', 'https://mcp.example/#x', 'mcp.example', ''],
 ])('"%s", which only a browser would repair, has none', (text) => {
   expect(canonicalAddress(text)).toBeUndefined()
 })

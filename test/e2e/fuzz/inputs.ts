@@ -120,16 +120,8 @@ const readPaths: readonly string[] = [
 
 const queryNames = [
   ...[
-    'orderId',
-    'after',
-    'wait',
-    'challengeToken',
-    'desktopToken',
-    'token',
-    'returnTo',
-    'redirect',
-    'connect',
-    'message',
+    ...['orderId', 'after', 'wait', 'challengeToken', 'desktopToken', 'token', 'returnTo', 'redirect', 'connect'],
+    ...['message'],
   ],
   ...['encoding', 'base64', 'compression', '', '__proto__', 'orderId'],
 ]
@@ -139,18 +131,7 @@ const readMethods = ['GET', 'GET', 'GET', 'GET', 'HEAD', 'OPTIONS', 'POST', 'DEL
 const accepts = ['application/json', 'text/event-stream', 'text/html', '*/*', 'application/json;q=0, */*', ',', 'x/']
 
 const numbers = [
-  '0',
-  '1',
-  '-1',
-  '25',
-  '26',
-  '1e9',
-  '9007199254740993',
-  '99999999999999999999',
-  '0x1',
-  '1.5',
-  'NaN',
-  ' 1',
+  ...['0', '1', '-1', '25', '26', '1e9', '9007199254740993', '99999999999999999999', '0x1', '1.5', 'NaN', ' 1'],
 ]
 
 /** A request for what is read by browsers and proxies, with odd parameters and headers. */
