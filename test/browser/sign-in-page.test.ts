@@ -128,7 +128,7 @@ describe.skipIf(!hasBrowser)('on the sign-in page,', () => {
     }
     const own = await signInTo(host, page)
     await openWith(`nimiq:${wanted}`)
-    expect(await page.getByText(`You were asked to use another wallet: ${wanted}.`).isVisible()).toBe(true)
+    expect(await page.getByText(`You were asked to use another wallet: ${wanted}`).isVisible()).toBe(true)
     await openWith(`nimiq:${own.replaceAll(' ', '').toLowerCase()}`)
     expect(await page.getByText('another wallet:').count()).toBe(0)
   })

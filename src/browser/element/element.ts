@@ -177,8 +177,12 @@ export class CountersignSignIn extends Base {
   }
 
   #speak(texts: Partial<SignInTexts>): void {
+    const before = this.#texts
     this.#texts = { ...englishTexts, ...texts }
     this.#view?.setTexts(this.#texts)
+    // What stands there in another language.
+    const said = (Object.keys(before) as TextName[]).find((name) => before[name] === this.#text)
+    if (said !== undefined) this.#say(this.#texts[said])
     this.#device?.signIn?.setTexts(this.#texts)
   }
 

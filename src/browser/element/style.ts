@@ -8,6 +8,7 @@ export const elementStyle = `
 :host {
   --cs-line: var(--countersign-border, color-mix(in srgb, currentcolor 18%, transparent));
   --cs-radius: var(--countersign-radius, 10px);
+  --cs-error: var(--countersign-error, color-mix(in srgb, #d6404c 75%, currentcolor));
   display: block;
   max-width: 22rem;
   text-align: center;
@@ -23,6 +24,8 @@ export const elementStyle = `
 }
 :host([hidden]), [hidden] { display: none !important; }
 p { margin: 0; }
+/* Lines of a language without spaces end between phrases, in browsers that know them. */
+:host(:lang(ja)) { line-break: strict; word-break: auto-phrase; }
 /* The element may lack the language of a page that is written from right to left. */
 :host(:dir(rtl)) { --start: right; }
 :host(:dir(rtl)) :is(p, label, button, li) { unicode-bidi: plaintext; }
@@ -101,7 +104,7 @@ svg { display: block; }
 }
 .entering { display: flex; flex-direction: column; }
 .entering [part='status'] { order: -1; margin-bottom: 0.75rem; }
-[part='return-code-error'] { color: var(--countersign-error, #c5303c); font-weight: 600; }
+[part='return-code-error'] { color: var(--cs-error); font-weight: 600; }
 [part='return-code-error']:empty { margin-top: -0.5rem; }
 [part='return-code'] { display: grid; gap: 0.5rem; width: 100%; }
 .digits {
@@ -135,7 +138,7 @@ svg { display: block; }
   opacity: 0;
 }
 .digits input:focus ~ .next { outline: 3px solid var(--countersign-accent, Highlight); outline-offset: 1px; }
-.digits input[aria-invalid] ~ span { border: 2px solid var(--countersign-error, #c5303c); }
+.digits input[aria-invalid] ~ span { border: 2px solid var(--cs-error); }
 .digits input:read-only ~ span { opacity: 0.6; }
 [part='actions'] { display: flex; flex-wrap: wrap; gap: 0.5rem; justify-content: center; margin-top: 1rem; }
 [part='actions']:not(:has(> :not([hidden]))) { display: none; }

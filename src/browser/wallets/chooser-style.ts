@@ -69,5 +69,6 @@ summary:focus-visible { outline: 3px solid var(--countersign-accent, Highlight);
 @media (max-width: 15rem) {
   button, a { gap: 0.5rem; padding-inline: 0.5rem; }
   .icon { width: 2rem; height: 2rem; }
+  [part='name'] { max-height: 4.2em; }
 }
 `

@@ -9,6 +9,7 @@ import { notFound } from './english/not-found.ts'
 import { refused } from './english/refused.ts'
 import { review } from './english/review.ts'
 import { signIn } from './english/sign-in.ts'
+import { signing } from './english/signing.ts'
 
 /**
  * All texts of the pages in English. They are the list of all texts: every other language has the same keys, and in each
@@ -30,4 +31,5 @@ export const english = {
   ...refused,
   ...device,
   ...common,
+  ...signing,
 } as const

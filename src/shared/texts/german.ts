@@ -213,7 +213,7 @@ export const texts: Texts = {
   'sign-in.title': 'Anmelden',
   'sign-in.text': 'Ohne Passwort: Deine Wallet signiert eine einmalige Nachricht für {host}.',
   'sign-in.wanted': 'Verwende die Wallet {address}.',
-  'sign-in.wanted.other': 'Verlangt ist eine andere Wallet: {address}.',
+  'sign-in.wanted.other': 'Verlangt ist eine andere Wallet: {address}',
   'sign-in.done.title': 'Du bist angemeldet',
   'sign-in.done.continue': 'Weiter',
   'sign-in.done.other': 'Abmelden und andere Wallet verwenden',

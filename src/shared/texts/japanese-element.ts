@@ -20,7 +20,7 @@ const list: ChooserTexts = {
   openIn: '{name}で開く',
   opening: 'お待ちください…',
   openAgain: 'アプリが開かない場合は、もう一度タップしてください。インストールされていない可能性があります。',
-  openFailed: '問題が発生しました。もう一度お試しください。',
+  openFailed: '問題が発生しました。再度お試しください。',
 }
 
 /** The sign-in on this device in Japanese, with the list of wallets. */
@@ -92,6 +92,6 @@ export const texts: ElementTexts = {
   thisDevice: 'このデバイスのウォレットを使う',
   otherDevice: '別のデバイスを使う',
   scanElsewhere: '別のデバイスでコードを読み取ってください。',
-  walletsFailed: 'ウォレットを読み込めませんでした。もう一度お試しください。',
+  walletsFailed: 'ウォレットを読み込めませんでした。再度お試しください。',
   wallets,
 }

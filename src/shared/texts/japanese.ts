@@ -177,7 +177,7 @@ export const texts: Texts = {
   'review.more': 'もっと見る',
   'review.less': '閉じる',
   'review.wallet': '署名するウォレット',
-  'review.wallet.expected': 'このウォレットのみ',
+  'review.wallet.expected': '指定のウォレット',
   'review.demo': 'デモ用ウォレット：お試し用です。本物ではありません。鍵は保護されずにこのブラウザに保存されます。',
   'review.details': '署名する文面',
   'review.details.ip': 'IPアドレス',
@@ -219,7 +219,7 @@ export const texts: Texts = {
   'sign-in.done.continue': '続ける',
   'sign-in.done.other': 'ログアウトして別のウォレットを使う',
   'sign-in.not-kept':
-    'このブラウザがログイン用のCookieをブロックしました。{host}のCookieを許可して、もう一度お試しください。',
+    'このブラウザがログイン用のCookieをブロックしました。{host}のCookieを許可して、再度お試しください。',
   'sign-in.lan': 'スマートフォンで試すには、{command}で起動してください',
   'sign-in.open-here': 'ここで開く',
   'sign-in.open-here.hint': '新しいタブで開きます。あとでこのタブに戻ってください。',
@@ -304,7 +304,7 @@ export const texts: Texts = {
   'inbox.elsewhere.text':
     'ここにはスマートフォンでログインしました。リクエストを見るには、このデバイスのウォレットでログインしてください。',
   'inbox.signed-out.title': 'ログアウトしました',
-  'inbox.signed-out.text': 'リクエストを見るには、もう一度ログインしてください。何も失われていません。',
+  'inbox.signed-out.text': 'リクエストを見るには、再度ログインしてください。何も失われていません。',
   'inbox.sign-in': 'ウォレットでログイン',
 
   'demo.title': 'ウォレットでログイン',
@@ -373,7 +373,7 @@ export const texts: Texts = {
   'issuer.signed-out.text': '{site}と、連携しているアプリからログアウトしました。',
   'issuer.over.title': 'このログインは終了しました',
   'issuer.over.text':
-    '時間がかかりすぎたか、すでに使われたか、別のブラウザで始まったものです。アプリに戻って、もう一度ログインしてください。',
+    '時間がかかりすぎたか、すでに使われたか、別のブラウザで始まったものです。アプリに戻って、再度ログインしてください。',
   'issuer.error.title': '問題が発生しました',
   'issuer.error.text': '{client}の設定に誤りがあります。運営者に知らせてください。',
   'issuer.error.unknown': 'アプリの設定に誤りがあります。運営者に知らせてください。',
@@ -389,7 +389,7 @@ export const texts: Texts = {
   'issuer.code.hint': '自分のデバイスに表示されたコードだけを入力し、送られてきたコードは入力しないでください。',
   'issuer.code.wrong': 'このコードで待っているデバイスはありません。コードを確認するか、デバイスでやり直してください。',
   'issuer.code.elsewhere':
-    'このブラウザはデバイスと同じネットワークにありません。両方を同じネットワークに接続して、もう一度お試しください。',
+    'このブラウザはデバイスと同じネットワークにありません。両方を同じネットワークに接続して、再度お試しください。',
   'issuer.code.consent': 'デバイスで{client}にログインしますか？',
   'issuer.code.place': 'このコードを表示しているデバイスが、あなたとしてログインします。',
   'issuer.code.program': '開始したもの',
@@ -413,9 +413,9 @@ export const texts: Texts = {
   'refused.title': 'このページは開けません',
   'refused.group': '{app}のこのページは、{groups}のメンバー専用です。ログイン中のウォレット：',
   'refused.group.hint': '利用するには、このウォレットを{app}の運営者に送ってください。',
-  'refused.origin': '別のサイトがこのリクエストを送りました。自分で{host}を開いて、もう一度お試しください。',
+  'refused.origin': '別のサイトがこのリクエストを送りました。自分で{host}を開いて、再度お試しください。',
   'refused.signed-out.title': 'ログアウトしました',
-  'refused.signed-out': 'ログインして、もう一度お試しください。',
+  'refused.signed-out': 'ログインして、再度お試しください。',
   'refused.sign-in': 'ログイン',
   'refused.copy': 'このウォレットをコピー',
   'refused.copied': 'コピーしました',
@@ -433,26 +433,24 @@ export const texts: Texts = {
   'task.slow': 'サービスの応答に時間がかかっています。もう一度試しています…',
   'task.retry': 'もう一度試す',
 
-  'notice.NETWORK': 'ログインサービスに接続できません。何も失われていません。接続が戻ったら、もう一度お試しください。',
+  'notice.NETWORK': 'ログインサービスに接続できません。何も失われていません。接続が戻ったら、再度お試しください。',
   'notice.STORE_UNAVAILABLE':
-    'サービスは一時的に利用できません。何も失われていません。しばらくしてから、もう一度お試しください。',
-  'notice.SERVER_BUSY': 'サービスが混み合っています。何も失われていません。しばらくしてから、もう一度お試しください。',
-  'notice.HOST_UNAVAILABLE': 'アプリが応答しませんでした。しばらくしてから、もう一度お試しください。',
+    'サービスは一時的に利用できません。何も失われていません。しばらくしてから、再度お試しください。',
+  'notice.SERVER_BUSY': 'サービスが混み合っています。何も失われていません。しばらくしてから、再度お試しください。',
+  'notice.HOST_UNAVAILABLE': 'アプリが応答しませんでした。しばらくしてから、再度お試しください。',
   'notice.CONTRACT_WALLET_NEEDS_RPC':
     'このサイトでは、そのネットワークのスマートコントラクトウォレットは使えません。別のウォレットを使ってください。',
   'notice.EVM_RPC_UNAVAILABLE':
-    '現在、スマートコントラクトウォレットを確認できません。しばらくしてから、もう一度お試しください。',
-  'notice.RATE_LIMITED':
-    'あなたのネットワークからのリクエストが多すぎます。しばらく待ってから、もう一度お試しください。',
+    '現在、スマートコントラクトウォレットを確認できません。しばらくしてから、再度お試しください。',
+  'notice.RATE_LIMITED': 'あなたのネットワークからのリクエストが多すぎます。しばらく待ってから、再度お試しください。',
   'notice.contract-checks':
     'このウォレットでは3回試しました。別のウォレットを使うか、パソコンで新しいコードを表示してください。',
-  'notice.INTERNAL': 'サービスでエラーが発生しました。もう一度お試しください。',
+  'notice.INTERNAL': 'サービスでエラーが発生しました。再度お試しください。',
   'notice.WALLET_DECLINED': 'ウォレットで拒否しました。何も署名されていません。',
   'notice.WALLET_CLOSED': 'ウォレットが応答せずに閉じました。何も署名されていません。',
   'notice.WALLET_BLOCKED':
-    'ブラウザがウォレットのウィンドウをブロックしました。このサイトのポップアップを許可して、もう一度お試しください。',
-  'notice.WALLET_BUSY':
-    'ウォレットに別のリクエストが表示されています。先にそちらに答えてから、もう一度お試しください。',
+    'ブラウザがウォレットのウィンドウをブロックしました。このサイトのポップアップを許可して、再度お試しください。',
+  'notice.WALLET_BUSY': 'ウォレットに別のリクエストが表示されています。先にそちらに答えてから、再度お試しください。',
   'notice.WALLET_FAILED': 'ウォレットで問題が発生しました。何も承認されていません。',
   'notice.WALLET_WRONG_KEY': 'ウォレットが指定とは別の鍵を使いました。何も承認されていません。',
   'notice.WRONG_WALLET': 'これは別のウォレットへのリクエストです。何も承認されていません。',
@@ -462,9 +460,9 @@ export const texts: Texts = {
   'notice.WALLET_TAKEN':
     'このウォレットには、すでにここのアカウントがあります。まだここにログインしていないウォレットを使ってください。',
   'notice.NETWORK_MISMATCH':
-    'このスマートフォンはパソコンと同じネットワークにありません。同じWi-Fiに接続して、もう一度お試しください。',
-  'notice.NONCE_EXPIRED': '時間がかかりすぎました。もう一度お試しください。',
-  'notice.NONCE_NOT_FOUND': '時間がかかりすぎました。もう一度お試しください。',
+    'このスマートフォンはパソコンと同じネットワークにありません。同じWi-Fiに接続して、再度お試しください。',
+  'notice.NONCE_EXPIRED': '時間がかかりすぎました。再度お試しください。',
+  'notice.NONCE_NOT_FOUND': '時間がかかりすぎました。再度お試しください。',
   'notice.SESSION_NOT_FRESH': 'ログインから時間がたちすぎたため、ウォレットを変更できません。',
 
   'task.not-listed': 'このウォレットはリストにありません。{app}の運営者に追加を依頼してください。',

@@ -208,7 +208,7 @@ export const texts: Texts = {
   'sign-in.title': 'Iniciar sesión',
   'sign-in.text': 'No hace falta contraseña. Tu billetera firma un mensaje de un solo uso para {host}.',
   'sign-in.wanted': 'Usa la billetera {address}.',
-  'sign-in.wanted.other': 'Se pidió otra billetera: {address}.',
+  'sign-in.wanted.other': 'Se pidió otra billetera: {address}',
   'sign-in.done.title': 'Has iniciado sesión',
   'sign-in.done.continue': 'Continuar',
   'sign-in.done.other': 'Cerrar sesión y usar otra billetera',

@@ -25,6 +25,11 @@ describe.runIf(hasBrowser)('<countersign-sign-in> in Chromium', () => {
     const { url, show } = await setUp()
     const { page } = await browser.open()
     const element = `<countersign-sign-in base-url="${url}"></countersign-sign-in>`
+    // Also what stood there before the language had come.
+    await page.route('**/cross-device/start', () => {})
+    await show(page, `<div lang="de-AT">${element}</div>`, url)
+    await status(page).filter({ hasText: 'Code wird erstellt' }).waitFor()
+    await page.unrouteAll()
     await show(page, `<div lang="de-AT">${element}</div>`, url)
     await status(page).filter({ hasText: 'Ein Handy kann diesen Code nicht öffnen' }).waitFor()
     await page.evaluate(() => {

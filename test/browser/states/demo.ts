@@ -43,7 +43,7 @@ export const demoStates: States = {
   },
   async 'link on a phone'(parts) {
     const page = await opened(parts, {}, android)
-    await page.locator('#show-code-button').click()
+    await page.locator('[part=other-device]').click()
     await page.locator('.claim-notes a').waitFor()
     return page
   },
@@ -52,6 +52,7 @@ export const demoStates: States = {
     const { url, page, token } = await signedIn(parts)
     await rest(url, '/sign-out', {}, { authorization: `Bearer ${token}` })
     await page.locator('#end-others-button').click()
+    await page.locator('.ask .button').first().click()
     await page.locator('#ended').waitFor()
     return page
   },

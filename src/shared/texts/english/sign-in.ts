@@ -25,7 +25,7 @@ export const signIn = {
   'sign-in.title': 'Sign in',
   'sign-in.text': 'No password needed. Your wallet signs a one-time message for {host}.',
   'sign-in.wanted': 'Use the wallet {address}.',
-  'sign-in.wanted.other': 'You were asked to use another wallet: {address}.',
+  'sign-in.wanted.other': 'You were asked to use another wallet: {address}',
   'sign-in.done.title': 'You’re signed in',
   'sign-in.done.continue': 'Continue',
   'sign-in.done.other': 'Sign out and use another wallet',
