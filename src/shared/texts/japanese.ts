@@ -474,7 +474,7 @@ export const texts: Texts = {
 }
 
 export const bare: BareTexts = {
-  page: 'このページにはJavaScriptが必要です。有効にして、ページを再読み込みしてください。',
-  claim: 'このページにはJavaScriptが必要です。有効にして、コードをもう一度読み取ってください。',
+  page: 'このページにはJavaScriptが必要です。設定で許可し、ページを再読み込みしてください。',
+  claim: 'このページにはJavaScriptが必要です。設定で許可し、コードを再度読み取ってください。',
   unknown: 'このページは存在しないか、あなたのアカウントでは開けません。',
 }
