@@ -1,24 +1,11 @@
 import type { InboxService } from '../../gen/server/countersign/v1/inbox_service_pb.ts'
-import {
-  OrderKind,
-  type OrderService,
-  OrderStatus,
-  type StartOrderRequest,
-} from '../../gen/server/countersign/v1/order_service_pb.ts'
+import { OrderKind, type OrderService, OrderStatus } from '../../gen/server/countersign/v1/order_service_pb.ts'
 import type { Orders } from '../core/order/orders.ts'
 import type { Proof } from '../core/wallet/wallet.ts'
 import { enumWords } from '../shared/enum-words.ts'
 import { CountersignError } from '../shared/errors.ts'
 import type * as shared from '../shared/orders.ts'
-import {
-  type CallLimit,
-  limited,
-  type ServiceHandlers,
-  sessionFields,
-  setCookies,
-  setSession,
-  withTimes,
-} from './methods.ts'
+import { limited, type ServiceHandlers, sessionFields, setCookies, setSession, withTimes } from './methods.ts'
 import { walletFields } from './wallet-service.ts'
 
 const kinds = enumWords(OrderKind)
@@ -27,12 +14,14 @@ const statuses = enumWords(OrderStatus)
 /** OrderService on the domain. */
 export function orderHandlers(orders: Orders): ServiceHandlers<typeof OrderService> {
   return {
-    // A backend starts the orders of all its users from one address.
-    startOrder: limited(orders.startTakesKey ? 'unlimited' : startLimitOf, async ({ kind, ...input }, call) => {
-      const { cookies = [], ...started } = await orders.start({ ...input, kind: kindOf(kind) }, call.request)
-      setCookies(call, cookies)
-      return { ...statusOf(withTimes(started, 'expiresAt')), kind }
-    }),
+    startOrder: limited(
+      ({ kind }) => orders.startLimitOf(kinds.wordOf(kind)),
+      async ({ kind, ...input }, call) => {
+        const { cookies = [], ...started } = await orders.start({ ...input, kind: kindOf(kind) }, call.request)
+        setCookies(call, cookies)
+        return { ...statusOf(withTimes(started, 'expiresAt')), kind }
+      },
+    ),
     previewOrder: limited('order', async (input, call) => {
       const preview = await orders.preview(input, call.request)
       return { ...withTimes(preview, 'expiresAt'), kind: kinds.numberOf(preview.kind) }
@@ -92,11 +81,6 @@ export function inboxHandlers(orders: Orders): ServiceHandlers<typeof InboxServi
       return done(claimed)
     }),
   }
-}
-
-/** Link orders count once the session is known: a call without one takes nothing from the users of its network. */
-function startLimitOf({ kind }: StartOrderRequest): CallLimit {
-  return kind === OrderKind.LINK ? 'unlimited' : 'start-order'
 }
 
 /** A state with its status as the protos have it. */

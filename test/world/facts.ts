@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import type { StoredComputer } from '../../src/core/order/known-computers.ts'
-import { deadlineOf, forgottenAt, isTerminal, type OrderRecord } from '../../src/core/order/order.ts'
+import type { OrderRecord } from '../../src/core/order/order.ts'
+import { deadlineOf, forgottenAt, isTerminal } from '../../src/core/order/states.ts'
 import type { IssuedSession, Session } from '../../src/core/users/host.ts'
 import { derivedUserId, type UserRecord, type WalletClaim } from '../../src/core/users/user-records.ts'
 import type { WalletIdentity } from '../../src/core/wallet/wallet.ts'

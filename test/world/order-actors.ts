@@ -1,6 +1,7 @@
 import { hashToken } from '../../src/base/token.ts'
-import { isTerminal, type OrderRecord, takesReturnCode } from '../../src/core/order/order.ts'
+import type { OrderRecord } from '../../src/core/order/order.ts'
 import type { OrderResult } from '../../src/core/order/orders.ts'
+import { isTerminal, takesReturnCode } from '../../src/core/order/states.ts'
 import type { WatchEvent } from '../../src/core/order/watch.ts'
 import type { Session } from '../../src/core/users/host.ts'
 import type { WalletIdentity } from '../../src/core/wallet/wallet.ts'

@@ -1,4 +1,5 @@
-import { deadlineOf, forgottenAt, isTerminal, newestTransition } from '../../src/core/order/order.ts'
+import { newestTransition } from '../../src/core/order/order.ts'
+import { deadlineOf, forgottenAt, isTerminal } from '../../src/core/order/states.ts'
 import { Facts } from './facts.ts'
 import { runIssuerWorld, stepsOfIssuerWorld } from './issuer/run.ts'
 import { Operator } from './operator.ts'

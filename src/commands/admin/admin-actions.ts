@@ -1,7 +1,8 @@
-import { Inboxes } from '../../core/order/kinds/inbox.ts'
+import { cancelOrder } from '../../core/order/change.ts'
+import { Inboxes } from '../../core/order/inboxes.ts'
 import { KnownComputers, type StoredComputer } from '../../core/order/known-computers.ts'
 import type { OrderRecord } from '../../core/order/order.ts'
-import { cancelOrder, ordersOf } from '../../core/order/records.ts'
+import { ordersOf, storedOrders } from '../../core/order/records.ts'
 import { forgetLinkNonces } from '../../core/sign-in/nonce.ts'
 import {
   type AdministeredUser,
@@ -98,7 +99,9 @@ export class AdminActions {
       eraseTraces: async (userId, wallets) => {
         await eraseUser(store, userId)
         await this.#inboxes.erase(userId)
-        for (const { orderId } of await ordersOf(this.#scan, { userId, wallets })) await cancelOrder(store, orderId)
+        for (const { orderId } of await ordersOf(this.#scan, { userId, wallets })) {
+          await cancelOrder(storedOrders(store), orderId)
+        }
         await forgetLinkNonces(store, userId)
         await new WebhookQueue(store).forget({ userId, wallets })
       },

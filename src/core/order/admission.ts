@@ -7,13 +7,15 @@ import { invalidField, refused } from '../../shared/errors.ts'
 import type { DesktopOrder, PhoneOrder, StartOrderOptions } from '../../shared/orders.ts'
 import { parseOrigin } from '../../shared/origin.ts'
 import { requireAddressee } from './kinds/inbox.ts'
-import { type OrderRules, rulesOf } from './kinds/recipes.ts'
-import type { OrderRecord } from './order.ts'
-import type { OrdersOptions } from './orders.ts'
-import type { Requester } from './start.ts'
+import type { OrderRules, OrderTools } from './kinds/recipe.ts'
+import { rulesOf } from './kinds/recipes.ts'
+import type { OrderRecord, Requester } from './order.ts'
+import type { OrderSettings } from './start.ts'
 
 /** Parts of {@link Admission}. */
-type AdmissionParts = Pick<OrdersOptions, 'settings' | 'origins' | 'limiter'>
+interface AdmissionParts extends Pick<OrderTools, 'origins' | 'limiter'> {
+  readonly settings: OrderSettings
+}
 
 /** A key that backends start orders with. */
 interface StartKey {
@@ -126,8 +128,8 @@ export class Admission {
   /** An order of the service's own pages has no words of the caller: only the backend writes what a person reads. */
   #isOfOwnPage(input: StartOrderOptions, request: RequestContext, { startsOnOwnPages }: OrderRules): boolean {
     const { settings, origins } = this.#parts
-    const { displayTitle, displaySummary, adapterId, requester, inboxUserId } = input
-    const said = [displayTitle, displaySummary, adapterId, requester, inboxUserId]
+    const { displayTitle, displaySummary, adapterId, requester } = input
+    const said = [displayTitle, displaySummary, adapterId, requester]
     if (settings.ownPagesStart !== true || !startsOnOwnPages) return false
     return said.every((value) => value === undefined) && origins.isOwn(request)
   }

@@ -2,7 +2,9 @@ import type { AuditFacts, AuditOrder, AuditWallet } from '../../base/audit.ts'
 import { pick } from '../../shared/defined-fields.ts'
 import { CountersignError, reasons, refused } from '../../shared/errors.ts'
 import type { RemoteChecks } from '../wallet/wallet.ts'
-import { withRecipe } from './kinds/recipes.ts'
+import { subjectOf } from './kinds/recipes.ts'
+import { type OrderRecord, proofOf } from './order.ts'
+import type { OrderRecords } from './records.ts'
 import {
   applyCommand,
   codeTriesLeft,
@@ -11,10 +13,7 @@ import {
   type OrderCommand,
   type OrderIntent,
   type OrderOutcome,
-  type OrderRecord,
-  proofOf,
-} from './order.ts'
-import type { OrderRecords } from './records.ts'
+} from './states.ts'
 
 /**
  * A step of a call: a command, or an intent with the work that makes it a command. The work is done only if the intent
@@ -77,6 +76,16 @@ export async function changeOrder<Step extends OrderStep>(
     'The order could not be stored, because it kept changing; try again shortly',
     { retryAfterMs: 1000 },
   )
+}
+
+/** Cancels an order unless it is over, so that it leaves the store within ten minutes, and notifies its watchers. */
+export async function cancelOrder(records: OrderRecords, orderId: string): Promise<void> {
+  try {
+    await changeOrder(records, orderId, () => ({ type: 'cancel' }))
+  } catch (error) {
+    const isOver = error instanceof CountersignError && error.reason.startsWith('ORDER_')
+    if (!isOver) throw error
+  }
 }
 
 /** `undefined` if the work for the command has itself changed the order. */
@@ -188,8 +197,4 @@ function statusFacts(order: OrderRecord, named: AuditOrder, byWrongCode: boolean
 
 function walletOf(order: OrderRecord): AuditWallet {
   return pick(proofOf(order), ['adapterId', 'address', 'publicKeyHex'])
-}
-
-function subjectOf(order: OrderRecord): { readonly userId?: string; readonly sessionId?: string } {
-  return withRecipe(order, (recipe, order) => recipe.subject(order))
 }

@@ -10,7 +10,6 @@ import type { Session } from '../users/host.ts'
 import { type ProvenIdentity, type WalletIdentity, walletOf } from '../wallet/wallet.ts'
 import { rulesOf } from './kinds/recipes.ts'
 import { identityOf, newestTransition, type OrderApproval, type OrderRecord } from './order.ts'
-import type { OrderSettings } from './start.ts'
 
 /** A known computer as it is stored. */
 export type StoredComputer = Omit<KnownComputer, 'current'>
@@ -222,18 +221,22 @@ function closeOrder(record: ComputersRecord, orderId: string, now: number): Comp
   return { ...record, orders: orders.slice(0, maxOrders), closedUntil }
 }
 
+/** Settings of {@link OrderComputers}. */
+interface ComputerSettings {
+  /** Name of the application. */
+  readonly appName: string
+  /** Whether known computers need no return code. */
+  readonly knownComputers: boolean
+}
+
 /** The computers that orders come from: which are known to the wallets that approve, and which become known. */
 export class OrderComputers {
   readonly #known: KnownComputers | undefined
-  readonly #settings: Pick<OrderSettings, 'appName' | 'knownComputers'>
+  readonly #settings: ComputerSettings
   readonly #audit: AuditTrail
 
   /** Without `known`, no computer is known or becomes known. */
-  constructor(
-    known: KnownComputers | undefined,
-    settings: Pick<OrderSettings, 'appName' | 'knownComputers'>,
-    audit: AuditTrail,
-  ) {
+  constructor(known: KnownComputers | undefined, settings: ComputerSettings, audit: AuditTrail) {
     this.#known = known
     this.#settings = settings
     this.#audit = audit

@@ -1,9 +1,8 @@
-import type { AuditCaller, AuditTrail } from '../../base/audit.ts'
+import type { AuditCaller } from '../../base/audit.ts'
 import { networkOfRequest, sameNetwork } from '../../base/networks.ts'
 import type { RequestContext } from '../../base/request.ts'
-import { equalInConstantTime, hashToken, type Keyring, newToken, tokenFromBytes } from '../../base/token.ts'
+import { equalInConstantTime, hashToken, newToken, tokenFromBytes } from '../../base/token.ts'
 import type { LiveCount } from '../../limits/concurrency.ts'
-import type { RateLimiter } from '../../limits/rate.ts'
 import { given, pick } from '../../shared/defined-fields.ts'
 import { CountersignError, type ErrorReason, internalError, invalidField, refused } from '../../shared/errors.ts'
 import type {
@@ -13,6 +12,7 @@ import type {
   HandOver,
   InboxOrder,
   OrderChallenge,
+  OrderKind,
   OrderPreview,
   OrderRequester,
   OrderState,
@@ -22,76 +22,40 @@ import type {
   StartOrderOptions,
 } from '../../shared/orders.ts'
 import { typedCode } from '../../shared/typed-code.ts'
-import type { OriginPolicy } from '../origin-policy.ts'
-import type { WalletLinks } from '../sign-in/user-wallets.ts'
-import type { HeldWallet, Host } from '../users/host.ts'
-import type { SignInUsers, StandaloneHost } from '../users/standalone.ts'
 import type { WalletClaims } from '../users/user-records.ts'
-import type { Users } from '../users/users.ts'
 import type { Proven, ProveOptions, Prover } from '../wallet/prover.ts'
 import type { StoredChallenge } from '../wallet/sign-in-form.ts'
 import type { Proof, ProvenIdentity, WalletNamed } from '../wallet/wallet.ts'
 import { Admission, matchesAny, phoneHashes } from './admission.ts'
 import { changeOrder, contractChecks, type OrderChange, type OrderStep, orderFacts } from './change.ts'
-import { type Inboxes, inboxClaimer, listInbox } from './kinds/inbox.ts'
-import { type OrderCall, type OrderParts, type OrderYield, recipeFor, rulesOf, withRecipe } from './kinds/recipes.ts'
+import { inboxClaimer, listInbox } from './kinds/inbox.ts'
+import type { OrderCall, OrderParts, OrderTools, OrderYield } from './kinds/recipe.ts'
+import { recipeFor, rulesOf, withRecipe } from './kinds/recipes.ts'
 import { type KnownComputers, OrderComputers, requireComputerProof } from './known-computers.ts'
-import {
-  contentFields,
-  deadlinesOf,
-  forgottenAt,
-  identityOf,
-  isUnsettled,
-  type OrderRecord,
-  proofOf,
-  type ReturnCodeCheck,
-  type TakeBackOutcome,
-  takesReturnCode,
-  ticketLifeMs,
-} from './order.ts'
+import { contentFields, identityOf, type OrderRecord, proofOf, type TakeBackOutcome } from './order.ts'
 import type { OrderRecords } from './records.ts'
 import { claimUrl, newOrder, type OrderSettings } from './start.ts'
+import { deadlinesOf, forgottenAt, isUnsettled, type ReturnCodeCheck, takesReturnCode, ticketLifeMs } from './states.ts'
 import type { OrderWatches, WatchEvent } from './watch.ts'
 
-/** Users whom the service keeps itself, with their wallets and inboxes. */
-export interface KeptUsers {
-  readonly host: Pick<StandaloneHost, 'currentSession' | 'peekSession' | 'findSession'>
-  readonly users: Pick<Users, 'find' | 'walletsOf' | 'admit' | 'requireLinkable' | 'link' | 'withdraw'>
-  /** Decides which sessions may add a wallet. */
-  readonly links: Pick<WalletLinks<HeldWallet>, 'freshSession'>
-  readonly inboxes: Inboxes
-  /** The address of the page on which a user approves an order. */
-  readonly approvalUrl: (orderId: string) => string
-}
-
 /** What {@link Orders} works with. */
-export interface OrdersOptions {
+export interface OrdersOptions extends OrderTools {
   readonly settings: OrderSettings
   readonly records: OrderRecords
-  readonly keyring: Keyring
   readonly prover: Prover
-  readonly origins: OriginPolicy
-  readonly host: Host
-  /** Without them, link orders and orders for an inbox are NOT_ENABLED. */
-  readonly keptUsers?: KeptUsers | undefined
   /** Without them, no computer is known. */
   readonly computers?: KnownComputers | undefined
   /** Refuses wallets that an operator has blocked. Without it, none is blocked. */
   readonly claims?: Pick<WalletClaims, 'requireNotBlocked'> | undefined
-  /** Refuses users who are not on the list of those who may sign in. Without it, there is no list. */
-  readonly list?: Pick<SignInUsers, 'requireListed'> | undefined
   /** Counts the orders that are stored, and refuses those beyond its ceiling. Without it, there is no ceiling. */
   readonly live?: LiveCount | undefined
-  /**
-   * Limits the sign-ins of each wallet, and of each network the link orders and, where others need a start key, the
-   * orders that are started without one. Without it, there is no such limit.
-   */
-  readonly limiter?: RateLimiter | undefined
-  /** Receives audit events of orders. */
-  readonly audit: AuditTrail
   /** Watches of the same records. */
   readonly watches: OrderWatches
 }
+
+/** What a call about orders works with. */
+type Parts = OrderParts &
+  Omit<OrdersOptions, 'computers' | 'watches'> & { readonly admission: Admission; readonly computers: OrderComputers }
 
 /** The answer of a call, without the `ok` that REST and the RPCs add. */
 type Plain<Answer> = Omit<Answer, 'ok'>
@@ -113,7 +77,7 @@ export type OrderResult = Plain<OrderState> & { readonly redirectTo: string } & 
  * retry tells which.
  */
 export class Orders {
-  readonly #parts: OrderParts
+  readonly #parts: Parts
   readonly #watches: OrderWatches
 
   constructor({ computers, watches, ...options }: OrdersOptions) {
@@ -141,9 +105,10 @@ export class Orders {
     return this.#watches.size
   }
 
-  /** Whether starting an order takes a start key, unless a page of the service starts it. */
-  get startTakesKey(): boolean {
-    return this.#parts.settings.orderStartKeys !== undefined
+  /** The limit on which a start counts at first. Backends with a start key start all their orders from one address. */
+  startLimitOf(kind: OrderKind | undefined): 'start-order' | 'unlimited' {
+    if (this.#parts.settings.orderStartKeys !== undefined) return 'unlimited'
+    return kind !== undefined && recipeFor({ kind }).countsOwnStart ? 'unlimited' : 'start-order'
   }
 
   /**
@@ -386,7 +351,7 @@ export class Orders {
 
   /** Refuses a wallet that is blocked, or cannot approve the order by its recipe. */
   async #requireApprover(order: OrderRecord, identity: ProvenIdentity, call: OrderCall): Promise<undefined> {
-    await call.parts.claims?.requireNotBlocked(identity)
+    await this.#parts.claims?.requireNotBlocked(identity)
     await withRecipe(order, (recipe, order) => recipe.requireApprover?.(order, identity, call))
   }
 
@@ -487,7 +452,7 @@ export class Orders {
     return this.#watches.watch({ orderId, admit, afterSequence, signal })
   }
 
-  #call(request: RequestContext): OrderCall {
+  #call(request: RequestContext): OrderCall & { readonly parts: Parts } {
     return { request, parts: this.#parts }
   }
 
@@ -511,7 +476,7 @@ export class Orders {
     const { orderId } = order
     const outcome = await withRecipe(order, (recipe, order) => recipe.takeBack?.(order, identityOf(order), call))
     try {
-      const { after } = await changeOrder(call.parts.records, orderId, () => ({ type: 'settleTakeBack', ...outcome }))
+      const { after } = await changeOrder(this.#parts.records, orderId, () => ({ type: 'settleTakeBack', ...outcome }))
       return after.takenBack ?? {}
     } catch (error) {
       // The order's ten minutes ended in between. What had to be done is done.

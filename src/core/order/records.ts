@@ -1,12 +1,13 @@
 import type { Observer } from '../../base/observer.ts'
 import { parseRecord, recordText } from '../../base/record.ts'
 import type { OpenOrders } from '../../limits/concurrency.ts'
-import { CountersignError, internalError } from '../../shared/errors.ts'
+import { internalError } from '../../shared/errors.ts'
 import { plainAddress } from '../../shared/wallet-address.ts'
 import type { Life, Store } from '../../store/store.ts'
 import type { ProvenIdentity } from '../wallet/wallet.ts'
-import { changeOrder } from './change.ts'
-import { forgottenAt, isTerminal, type OrderRecord } from './order.ts'
+import { subjectOf } from './kinds/recipes.ts'
+import type { OrderRecord } from './order.ts'
+import { forgottenAt, isTerminal } from './states.ts'
 
 /**
  * Where orders are kept. Each method is one atomic step, also between the processes that share the orders.
@@ -120,19 +121,9 @@ export async function ordersOf(scan: NonNullable<Store['scan']>, party: OrderPar
   return [...found.values()]
 }
 
-/** Cancels an order unless it is over, so that it leaves the store within ten minutes, and notifies its watchers. */
-export async function cancelOrder(store: Store, orderId: string): Promise<void> {
-  try {
-    await changeOrder(storedOrders(store), orderId, () => ({ type: 'cancel' }))
-  } catch (error) {
-    const isOver = error instanceof CountersignError && error.reason.startsWith('ORDER_')
-    if (!isOver) throw error
-  }
-}
-
 function names(order: OrderRecord, { userId, wallets }: OrderParty): boolean {
-  const { proof, login, starter, inboxUserId, adapterId, expectedAddress, expectedPublicKeyHex } = order
-  if ([login?.userId, starter?.userId, inboxUserId].includes(userId)) return true
+  const { proof, adapterId, expectedAddress, expectedPublicKeyHex } = order
+  if (subjectOf(order).userId === userId) return true
   return wallets.some((wallet) => {
     if (proof?.adapterId === wallet.adapterId && proof.subject === wallet.subject) return true
     if (adapterId !== wallet.adapterId) return false

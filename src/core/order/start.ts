@@ -7,9 +7,9 @@ import { orderingMarks, requirePlainLine } from '../../shared/plain-line.ts'
 import { isReturnPath } from '../../shared/return-path.ts'
 import { type Challenge, challengeMessage } from '../challenge-text.ts'
 import { canonicalPayload } from './canonical-payload.ts'
-import type { OrderBeginning, OrderRules } from './kinds/recipes.ts'
+import type { OptionalField, OrderBeginning, OrderRules } from './kinds/recipe.ts'
 import { requireComputerKey } from './known-computers.ts'
-import type { OrderRecord, StoredRequester } from './order.ts'
+import type { OrderRecord } from './order.ts'
 
 /** Settings of orders. */
 export interface OrderSettings {
@@ -36,13 +36,6 @@ export interface OrderSettings {
   readonly publicOrigin: () => string
   /** The address that continues an order in another browser. */
   readonly handOverUrl: (ticket: string) => string
-}
-
-/** The desktop that an order is started for. */
-export interface Requester extends StoredRequester {
-  readonly origin: string
-  /** Of a backend: what its orders are counted by, the name of its start key or a hash of one without a name. */
-  readonly startKeyId?: string
 }
 
 /**
@@ -127,26 +120,23 @@ export function claimUrl(settings: OrderSettings, orderId: string, claimToken: s
   )
 }
 
-/** Fields that not every recipe takes, with their names in the protos. */
-const optionalFields = [
-  ['displayTitle', 'display_title'],
-  ['displaySummary', 'display_summary'],
-  ['payloadHash', 'payload_hash'],
-  ['payload', 'payload'],
-  ['expectedPublicKeyHex', 'expected_public_key_hex'],
-  ['expectedAddress', 'expected_address'],
-  ['computerKey', 'computer_key'],
-  ['requester', 'requester'],
-  ['inboxUserId', 'inbox_user_id'],
-  ['ttlSeconds', 'ttl_seconds'],
-] as const satisfies readonly (readonly [keyof StartOrderOptions, string])[]
-
-/** A field of StartOrder that not every recipe takes. */
-export type OptionalField = (typeof optionalFields)[number][0]
+/** Names in the protos of the fields that not every recipe takes. */
+const optionalFields = {
+  displayTitle: 'display_title',
+  displaySummary: 'display_summary',
+  payloadHash: 'payload_hash',
+  payload: 'payload',
+  expectedPublicKeyHex: 'expected_public_key_hex',
+  expectedAddress: 'expected_address',
+  computerKey: 'computer_key',
+  requester: 'requester',
+  inboxUserId: 'inbox_user_id',
+  ttlSeconds: 'ttl_seconds',
+} satisfies Record<OptionalField, string>
 
 /** Refuses fields that the order's recipe does not take, and fields that need or exclude each other. */
 function requireTogether(input: StartOrderOptions, { takes, label }: OrderRules): void {
-  for (const [name, field] of optionalFields) {
+  for (const [name, field] of Object.entries(optionalFields) as [OptionalField, string][]) {
     if (input[name] === undefined) continue
     if (!takes.includes(name)) throw invalidField(field, `${field} is not for ${label}`)
     if (name.startsWith('expected') && input.adapterId === undefined) {

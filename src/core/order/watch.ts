@@ -5,16 +5,9 @@ import { CountersignError, invalidField } from '../../shared/errors.ts'
 import type { OrderEvent, OrderStatus } from '../../shared/orders.ts'
 import { changeOrder } from './change.ts'
 import { rulesOf } from './kinds/recipes.ts'
-import {
-  deadlineOf,
-  deadlinesOf,
-  isTerminal,
-  newestTransition,
-  type OrderRecord,
-  proofOf,
-  takesReturnCode,
-} from './order.ts'
+import { newestTransition, type OrderRecord, proofOf } from './order.ts'
 import type { OrderRecords } from './records.ts'
+import { deadlineOf, deadlinesOf, isTerminal, takesReturnCode } from './states.ts'
 
 /** A message of a watch. Its `sequence` and `at` are those of a transition, unless it is one of the two others. */
 export interface WatchEvent extends OrderEvent {

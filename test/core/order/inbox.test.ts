@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest'
 import { type AuditEvent, AuditTrail } from '../../../src/base/audit.ts'
 import type { RequestContext } from '../../../src/base/request.ts'
-import { Inboxes } from '../../../src/core/order/kinds/inbox.ts'
+import { Inboxes } from '../../../src/core/order/inboxes.ts'
 import { storedOrders } from '../../../src/core/order/records.ts'
 import type { IssuedSession } from '../../../src/core/users/host.ts'
 import type { ProvenIdentity } from '../../../src/core/wallet/wallet.ts'

@@ -1,15 +1,13 @@
 import { describe, expect, test } from 'vitest'
+import { newestTransition, type OrderRecord, type StoredProof } from '../../../src/core/order/order.ts'
 import {
   applyCommand,
   deadlineOf,
   decideEarly,
   forgottenAt,
   isTerminal,
-  newestTransition,
   type OrderCommand,
-  type OrderRecord,
-  type StoredProof,
-} from '../../../src/core/order/order.ts'
+} from '../../../src/core/order/states.ts'
 import type { OrderStatus } from '../../../src/shared/orders.ts'
 
 const start = 1_800_000_000_000

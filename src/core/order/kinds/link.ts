@@ -5,7 +5,7 @@ import { listed } from '../../sign-in/user-wallets.ts'
 import type { CurrentSession } from '../../users/host.ts'
 import type { ProvenIdentity } from '../../wallet/wallet.ts'
 import type { OrdersByRecipe } from '../order.ts'
-import type { OrderCall, Recipe } from './recipes.ts'
+import type { OrderCall, Recipe } from './recipe.ts'
 
 /**
  * Orders of kind link: the wallet that approves is added to the user of the session that starts and finalizes the
@@ -16,6 +16,7 @@ export const link: Recipe<'link'> = {
   action: 'auth.link',
   takes: [],
   scanned: true,
+  countsOwnStart: true,
   // A relayed order would lead every later sign-in of the wallet to the attacker's account.
   alwaysReturnCode: true,
   showsWallet: true,

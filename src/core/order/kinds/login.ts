@@ -3,7 +3,7 @@ import { hashToken } from '../../../base/token.ts'
 import { given } from '../../../shared/defined-fields.ts'
 import { CountersignError, internalError, refused } from '../../../shared/errors.ts'
 import type { IssuedSession } from '../../users/host.ts'
-import type { FinalizeCall, FinalizedOrder, Recipe } from './recipes.ts'
+import type { FinalizeCall, FinalizedOrder, Recipe } from './recipe.ts'
 
 /**
  * Orders of kind login: the desktop gets a session of the wallet's user.

@@ -1,6 +1,6 @@
 import { pick } from '../../../shared/defined-fields.ts'
 import type { ProofArtifact } from '../../../shared/orders.ts'
-import type { FinalizedOrder, Recipe } from './recipes.ts'
+import type { FinalizedOrder, Recipe } from './recipe.ts'
 
 /** Fields that all orders of kind sign take. */
 export const signFields = [
