@@ -30,14 +30,15 @@ export type {
   Session,
 } from './core/users/host.ts'
 export type { WalletUser } from './core/users/user-records.ts'
-export type { SignatureVerifier } from './core/wallet/ed25519.ts'
 export { type Ed25519Adapter, type Ed25519Framing, ed25519Adapter } from './core/wallet/ed25519.ts'
-export type { SignatureAdapter, SignatureCurve, SignatureKind } from './core/wallet/kind.ts'
+export type { SignatureAdapter, SignatureKind } from './core/wallet/kind.ts'
 export { signatureAdapter } from './core/wallet/signature.ts'
 export type {
   Proof,
   ProvenIdentity,
   RemoteChecks,
+  SignatureCurve,
+  SignatureVerifier,
   SignInForm,
   StartWarning,
   WalletAccount,
@@ -70,7 +71,8 @@ export {
 } from './shared/errors.ts'
 export type { OrderKind } from './shared/orders.ts'
 export type { BaseSession } from './shared/session.ts'
+export type { StoreOptions } from './store/implementation.ts'
 export { StoreOpenError } from './store/implementation.ts'
-export { openStore, type RedisTls, type StoreOptions } from './store/open.ts'
+export { openStore, type RedisTls } from './store/open.ts'
 export type { Life, ScannedValue, Store, VersionedValue } from './store/store.ts'
 export type { NodeResponse } from './wire/output.ts'

@@ -152,6 +152,17 @@ test('every file of src is in a room', () => {
   expect([...imports.keys()].filter((file) => rooms[roomOf(file)] === undefined)).toEqual([])
 })
 
+test('no two files import each other, not even by way of others or for types only', () => {
+  const targetsOf = (file: string): string[] => (imports.get(file) ?? []).map(({ target }) => target)
+  const reachesItself = (file: string): boolean => {
+    const reached = new Set(targetsOf(file))
+    // A set also yields what is added meanwhile.
+    for (const other of reached) for (const target of targetsOf(other)) reached.add(target)
+    return reached.has(file)
+  }
+  expect([...imports.keys()].filter(reachesItself)).toEqual([])
+})
+
 test('every import that esbuild sees is found in the text', async () => {
   const { metafile } = await build({
     absWorkingDir: root,

@@ -1,8 +1,27 @@
+import type { Logger } from '../base/log.ts'
 import { CountersignError } from '../shared/errors.ts'
+import type { RedisTls } from './redis/tls.ts'
 import type { Life, ScannedValue, Store } from './store.ts'
 
 /** Time in ms after which a caller may try again when the store does not answer. */
 export const retryAfterMs = 1000
+
+/** Settings of a store in addition to its URL. */
+export interface StoreOptions {
+  /** Receiver of what the operator should know, such as an eviction policy that can drop sessions. Default: none. */
+  readonly log?: Logger
+  /**
+   * Text that all keys begin with, so that several services can share the store without sharing what they keep: 1 to 64
+   * letters, digits, dots, underscores and hyphens. In Redis it begins the channels too. Default countersign; in
+   * SQLite, keys have no prefix by default.
+   */
+  readonly keyPrefix?: string
+  /**
+   * What TLS is to use with `rediss`: certificate authority, client certificate, server name. Default: that of
+   * Node.js.
+   */
+  readonly redisTls?: RedisTls
+}
 
 /** The store cannot be opened. The message is one line for the operator: what is wrong and what to change. */
 export class StoreOpenError extends Error {

@@ -1,28 +1,11 @@
 import { resolve } from 'node:path'
-import type { Logger } from '../base/log.ts'
 import { requireSuitableNode } from '../base/node-version.js'
+import type { StoreOptions } from './implementation.ts'
 import { defaultKeyPrefix, keyPrefixForm, keyPrefixPattern, withKeyPrefix } from './map-store.ts'
-import { isTlsGiven, type RedisTls } from './redis/tls.ts'
+import { isTlsGiven } from './redis/tls.ts'
 import type { Store } from './store.ts'
 
 export type { RedisTls } from './redis/tls.ts'
-
-/** Settings of a store in addition to its URL. */
-export interface StoreOptions {
-  /** Receiver of what the operator should know, such as an eviction policy that can drop sessions. Default: none. */
-  readonly log?: Logger
-  /**
-   * Text that all keys begin with, so that several services can share the store without sharing what they keep: 1 to 64
-   * letters, digits, dots, underscores and hyphens. In Redis it begins the channels too. Default countersign; in
-   * SQLite, keys have no prefix by default.
-   */
-  readonly keyPrefix?: string
-  /**
-   * What TLS is to use with `rediss`: certificate authority, client certificate, server name. Default: that of
-   * Node.js.
-   */
-  readonly redisTls?: RedisTls
-}
 
 /** The forms of a store's URL, for error messages. */
 const forms =

@@ -1,6 +1,5 @@
 import type * as order from '../../shared/orders.ts'
 import type * as session from '../../shared/session.ts'
-import type { Claim } from './phone-orders.ts'
 import type { WalletProof } from './wallet.ts'
 
 /**
@@ -32,6 +31,13 @@ export interface DesktopOrderApi {
     order.FinalizedOrder
   >
   readonly cancelOrder: ApiMethod<order.DesktopOrder, order.OrderState>
+}
+
+/** The contents of a claim URL. */
+export interface Claim {
+  readonly orderId: string
+  /** Secret. */
+  readonly claimToken: string
 }
 
 /** The phone's calls for cross-device orders. */

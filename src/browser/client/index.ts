@@ -34,6 +34,7 @@ export type {
   SigningAccount,
   UserWallet,
 } from '../../shared/session.ts'
+export type { Claim } from './api.ts'
 export type { CallOptions } from './call.ts'
 export type { ClientCalls, ClientCallsOptions, OrderCalls, ServiceAddress } from './calls.ts'
 export {
@@ -48,7 +49,6 @@ export { type ClientErrorCode, type ClientErrorOptions, CountersignClientError }
 export { isTerminal, type WatchOrderOptions } from './order-watch.ts'
 export {
   type ApproveOrderOptions,
-  type Claim,
   type ClaimOrderOptions,
   type GetOrderChallengeOptions,
   newClaimKey,

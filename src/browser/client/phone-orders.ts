@@ -9,7 +9,7 @@ import type {
   RejectedOrder,
 } from '../../shared/orders.ts'
 import type { SigningAccount } from '../../shared/session.ts'
-import type { PhoneOrderApi } from './api.ts'
+import type { Claim, PhoneOrderApi } from './api.ts'
 import type { CallOptions } from './call.ts'
 import { base64url } from './computer-key.ts'
 import { CountersignClientError } from './errors.ts'
@@ -139,13 +139,6 @@ function claimOf(claim: string | URL | Claim): Claim {
 /** A new secret for `claimKey`: 256 random bits in base64url. */
 export function newClaimKey(): string {
   return base64url(crypto.getRandomValues(new Uint8Array(32)))
-}
-
-/** The contents of a claim URL. */
-export interface Claim {
-  readonly orderId: string
-  /** Secret. */
-  readonly claimToken: string
 }
 
 /**

@@ -1,5 +1,4 @@
 import type { Session } from '../../shared/session.ts'
-import type { ServiceAddress } from './calls.ts'
 import { Listeners } from './listeners.ts'
 import { isHidden, onWake, Stopwatch } from './page.ts'
 import { retrying } from './retry.ts'
@@ -9,7 +8,7 @@ import { defaultTokenKey, type TokenStoreOptions } from './token-store.ts'
 export type SessionListener = (session: Session | undefined) => void
 
 /** Service and key of the token for which {@link SessionNews} are. */
-type SessionNewsOptions = Pick<TokenStoreOptions, 'tokenStorageKey'> & Pick<ServiceAddress, 'baseUrl'>
+type SessionNewsOptions = Pick<TokenStoreOptions, 'tokenStorageKey'> & { readonly baseUrl: string }
 
 /**
  * Time for which a phone can take back the sign-in that it approved, and between two looks at the session until then,

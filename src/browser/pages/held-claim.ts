@@ -1,6 +1,5 @@
-import { newClaimKey, type OrderKind } from '../client/index.ts'
+import { type Claim, newClaimKey, type OrderKind } from '../client/index.ts'
 import { tryStorage } from '../client/page.ts'
-import type { Claim } from '../client/phone-orders.ts'
 import type { Who } from './who.ts'
 
 /**

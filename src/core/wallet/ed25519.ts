@@ -3,19 +3,7 @@ import nacl from 'tweetnacl'
 import { invalidField, refused } from '../../shared/errors.ts'
 import { bytesToHex, hexToBytes, ownBytes } from '../../shared/hex.ts'
 import { type Curve, kindAdapter, type SignatureKind } from './kind.ts'
-import { isSameAddress, type WalletAdapter } from './wallet.ts'
-
-/** Checks raw Ed25519 signatures (RFC 8032). */
-export interface SignatureVerifier {
-  /** `portable` runs anywhere; `native` needs node:crypto. */
-  readonly kind: 'portable' | 'native'
-
-  /**
-   * Whether `signature` (64 bytes) is a strict signature of `message` by `publicKey` (32 bytes). Never throws: what is
-   * malformed, non-canonical or of small order is false.
-   */
-  verify(signature: Uint8Array, message: Uint8Array, publicKey: Uint8Array): boolean
-}
+import { isSameAddress, type SignatureVerifier, type WalletAdapter } from './wallet.ts'
 
 /** p = 2^255 - 19, the field's prime; little-endian, like every number here. */
 const fieldPrime = decode('edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f')

@@ -1,9 +1,12 @@
 import { isBytes } from '../../shared/hex.ts'
-import type { SignatureVerifier } from './ed25519.ts'
-import { type Proof, type ProvenIdentity, requireAdapterId, type WalletAdapter } from './wallet.ts'
-
-/** How wallets of a kind sign: see {@link SignatureKind.curve}. */
-export type SignatureCurve = 'ed25519' | 'secp256k1-recovered'
+import {
+  type Proof,
+  type ProvenIdentity,
+  requireAdapterId,
+  type SignatureCurve,
+  type SignatureVerifier,
+  type WalletAdapter,
+} from './wallet.ts'
 
 /** What distinguishes one kind of wallet from another: data, of which `signatureAdapter` makes an adapter. */
 export interface SignatureKind {

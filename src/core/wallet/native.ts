@@ -1,5 +1,6 @@
 import { type VerifyPublicKeyInput, verify } from 'node:crypto'
-import { isStrictEncoding, portableVerifier, type SignatureVerifier } from './ed25519.ts'
+import { isStrictEncoding, portableVerifier } from './ed25519.ts'
+import type { SignatureVerifier } from './wallet.ts'
 
 const bytes = (hex: string): Uint8Array => Buffer.from(hex, 'hex')
 

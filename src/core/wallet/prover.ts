@@ -1,7 +1,7 @@
 import type { Tracing } from '../../base/tracing.ts'
 import { CountersignError, invalidField, refused } from '../../shared/errors.ts'
-import type { SignatureVerifier } from './ed25519.ts'
 import { type FormFields, type FormNamed, formFields, type StoredChallenge, signInForm } from './sign-in-form.ts'
+import type { SignatureVerifier } from './wallet.ts'
 import {
   isSameAddress,
   type Proof,

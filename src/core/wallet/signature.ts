@@ -1,8 +1,9 @@
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { invalidField } from '../../shared/errors.ts'
 import { ed25519Curve, readHex } from './ed25519.ts'
-import { type Curve, kindAdapter, type SignatureAdapter, type SignatureCurve, type SignatureKind } from './kind.ts'
+import { type Curve, kindAdapter, type SignatureAdapter, type SignatureKind } from './kind.ts'
 import { portableRecovery } from './secp256k1.ts'
+import type { SignatureCurve } from './wallet.ts'
 
 /**
  * Wallets whose key is recovered from the signature. Any well-formed signature has a key, so the proof has to say which

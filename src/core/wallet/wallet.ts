@@ -1,5 +1,17 @@
-import type { SignatureVerifier } from './ed25519.ts'
-import type { SignatureCurve } from './kind.ts'
+/** How wallets of a kind sign: see `SignatureKind.curve`. */
+export type SignatureCurve = 'ed25519' | 'secp256k1-recovered'
+
+/** Checks raw Ed25519 signatures (RFC 8032). */
+export interface SignatureVerifier {
+  /** `portable` runs anywhere; `native` needs node:crypto. */
+  readonly kind: 'portable' | 'native'
+
+  /**
+   * Whether `signature` (64 bytes) is a strict signature of `message` by `publicKey` (32 bytes). Never throws: what is
+   * malformed, non-canonical or of small order is false.
+   */
+  verify(signature: Uint8Array, message: Uint8Array, publicKey: Uint8Array): boolean
+}
 
 /** A wallet's proof over a text, as a caller sends it. Hex in either case. Every byte may be an attacker's choice. */
 export interface Proof {

@@ -3,13 +3,14 @@
  * themselves.
  */
 
-export type { SignatureVerifier } from '../../core/wallet/ed25519.ts'
-export type { SignatureAdapter, SignatureCurve, SignatureKind } from '../../core/wallet/kind.ts'
+export type { SignatureAdapter, SignatureKind } from '../../core/wallet/kind.ts'
 export { signatureAdapter } from '../../core/wallet/signature.ts'
 export type {
   Proof,
   ProvenIdentity,
   RemoteChecks,
+  SignatureCurve,
+  SignatureVerifier,
   SignInForm,
   StartWarning,
   WalletAccount,

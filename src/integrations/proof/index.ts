@@ -1,11 +1,11 @@
 /** Verifies proof artifacts, in browsers and on servers. Everything that is not named here is private. */
 
-export type { SignatureVerifier } from '../../core/wallet/ed25519.ts'
-export type { SignatureCurve } from '../../core/wallet/kind.ts'
 export type {
   Proof,
   ProvenIdentity,
   RemoteChecks,
+  SignatureCurve,
+  SignatureVerifier,
   SignInForm,
   StartWarning,
   WalletAccount,

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import type { SignatureVerifier } from '../../core/wallet/ed25519.ts'
 import { chooseVerifier } from '../../core/wallet/native.ts'
 import type {
   ProvenIdentity,
   RemoteChecks,
+  SignatureVerifier,
   SignInForm,
   WalletAccount,
   WalletAdapter,

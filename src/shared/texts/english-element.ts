@@ -72,3 +72,17 @@ export const englishDeviceTexts = {
 export type ElementTexts = Readonly<Record<keyof typeof englishTexts, string>> & {
   readonly wallets: ChooserTexts & Readonly<Record<keyof typeof englishDeviceTexts, string>>
 }
+
+/** Texts of the element and of its list of wallets, under the names that the pages have for them. */
+export function elementTexts({ wallets, ...order }: ElementTexts) {
+  // The pages have names of their own for these: `wallet.looking`, `wallet.demo`.
+  const { looking, none, noneButOthers, list, elsewhere, demo, demoWallet, ...device } = wallets
+  return { ...named('sign-in.order.', order), ...named('sign-in.wallet.', device) }
+}
+
+type Named<Prefix extends string, Name extends string> = Readonly<Record<`${Prefix}${Name}`, string>>
+
+function named<Prefix extends string, Name extends string>(prefix: Prefix, texts: Readonly<Record<Name, string>>) {
+  const entries = Object.entries(texts).map(([name, text]) => [prefix + name, text])
+  return Object.fromEntries(entries) as Named<Prefix, Name>
+}

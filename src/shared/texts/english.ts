@@ -12,9 +12,9 @@ import { signIn } from './english/sign-in.ts'
 import { signing } from './english/signing.ts'
 
 /**
- * All texts of the pages in English. They are the list of all texts: every other language has the same keys, and in each
- * text the same placeholders. A text with a number, `{count}`, may have a form for each plural category of its language,
- * separated by " | ": in English one and other.
+ * All texts of the pages in English. They are the list of all texts: every other language has the same keys, and in
+ * each text the same placeholders. A text with a number, `{count}`, may have a form for each plural category of its
+ * language, separated by " | ": in English one and other.
  *
  * Other programs know the approval page by its buttons: those in English begin with "Continue", "Not me", "Approve" and
  * "Decline".

@@ -1,6 +1,7 @@
 import { newWalletHours } from '../orders.ts'
+import { elementTexts } from './english-element.ts'
 import { texts as element } from './german-element.ts'
-import { type BareTexts, elementTexts, type Texts } from './page-texts.ts'
+import type { BareTexts, Texts } from './page-texts.ts'
 
 /** All texts of the pages in German. */
 export const texts: Texts = {

@@ -1,6 +1,7 @@
 import { newWalletHours } from '../orders.ts'
+import { elementTexts } from './english-element.ts'
 import { texts as element } from './japanese-element.ts'
-import { type BareTexts, elementTexts, type Texts } from './page-texts.ts'
+import type { BareTexts, Texts } from './page-texts.ts'
 
 // One word for one thing; sentences are polite (です・ます), buttons and headings are short. No spaces between words:
 //

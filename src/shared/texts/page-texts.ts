@@ -1,5 +1,4 @@
 import type { english } from './english.ts'
-import type { ElementTexts } from './english-element.ts'
 
 /**
  * What the texts of a language are. Nothing here needs a browser, because the service checks the operator's texts with
@@ -16,8 +15,8 @@ export type Texts = Readonly<Record<TextKey, string>>
 export type PageTexts = readonly Partial<Texts>[]
 
 /**
- * What pages say where no script runs, so that no language can be chosen: the build writes it into them in each language
- * beside English.
+ * What pages say where no script runs, so that no language can be chosen: the build writes it into them in each
+ * language beside English.
  */
 export interface BareTexts {
   /** On all pages but these. */
@@ -39,18 +38,4 @@ export type ValuesFor<Key extends TextKey> = Readonly<Record<PlaceholdersIn<(typ
 /** Names of the placeholders in a text. */
 export function placeholdersOf(text: string): ReadonlySet<string> {
   return new Set([...text.matchAll(/\{([^{}]*)\}/g)].map(([, name]) => name as string))
-}
-
-/** Texts of the element and of its list of wallets, under the names that the pages have for them. */
-export function elementTexts({ wallets, ...order }: ElementTexts) {
-  // The pages have names of their own for these: `wallet.looking`, `wallet.demo`.
-  const { looking, none, noneButOthers, list, elsewhere, demo, demoWallet, ...device } = wallets
-  return { ...named('sign-in.order.', order), ...named('sign-in.wallet.', device) }
-}
-
-type Named<Prefix extends string, Name extends string> = Readonly<Record<`${Prefix}${Name}`, string>>
-
-function named<Prefix extends string, Name extends string>(prefix: Prefix, texts: Readonly<Record<Name, string>>) {
-  const entries = Object.entries(texts).map(([name, text]) => [prefix + name, text])
-  return Object.fromEntries(entries) as Named<Prefix, Name>
 }

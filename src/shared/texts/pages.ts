@@ -13,8 +13,8 @@ import { signing } from './english/signing.ts'
 import type { PageTexts } from './page-texts.ts'
 
 /**
- * The texts that each page has, in English: parts of the list. A page imports its own, so that its script has no others,
- * and what it loads in another language has none either.
+ * The texts that each page has, in English: parts of the list. A page imports its own, so that its script has no
+ * others, and what it loads in another language has none either.
  */
 export const approveTexts: PageTexts = [common, signing, device, signIn, review, approve]
 export const demoTexts: PageTexts = [common, signing, device, signIn, review, account, demo]

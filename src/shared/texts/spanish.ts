@@ -1,5 +1,6 @@
 import { newWalletHours } from '../orders.ts'
-import { type BareTexts, elementTexts, type Texts } from './page-texts.ts'
+import { elementTexts } from './english-element.ts'
+import type { BareTexts, Texts } from './page-texts.ts'
 import { texts as element } from './spanish-element.ts'
 
 // One word for one thing, understood in Spain and Latin America alike; the user is "tú":

@@ -4,9 +4,16 @@ import type { QueryResult } from 'pg'
 import type { Logger } from '../../base/log.ts'
 import { CountersignError, refused } from '../../shared/errors.ts'
 import { ServerClock } from '../clock.ts'
-import { exerciseStore, lifeOf, retryAfterMs, scanInOrder, withTtl, withValue } from '../implementation.ts'
+import {
+  exerciseStore,
+  lifeOf,
+  retryAfterMs,
+  type StoreOptions,
+  scanInOrder,
+  withTtl,
+  withValue,
+} from '../implementation.ts'
 import { defaultKeyPrefix } from '../map-store.ts'
-import type { StoreOptions } from '../open.ts'
 import { proven } from '../problem.ts'
 import { withinTimeLimit } from '../reconnecting-link.ts'
 import type { Life, ScannedValue, Store, VersionedValue } from '../store.ts'

@@ -4,9 +4,16 @@ import type { Logger } from '../../base/log.ts'
 import { TimeLimit } from '../../base/timing/time-limit.ts'
 import { type CountersignError, refused } from '../../shared/errors.ts'
 import { ServerClock } from '../clock.ts'
-import { causeOf, exerciseStore, lifeOf, retryAfterMs, withTtl, withValue } from '../implementation.ts'
+import {
+  causeOf,
+  exerciseStore,
+  lifeOf,
+  retryAfterMs,
+  type StoreOptions,
+  withTtl,
+  withValue,
+} from '../implementation.ts'
 import { defaultKeyPrefix } from '../map-store.ts'
-import type { StoreOptions } from '../open.ts'
 import { proven } from '../problem.ts'
 import { TimeLimitError, withinTimeLimit } from '../reconnecting-link.ts'
 import type { Life, ScannedValue, Store, VersionedValue } from '../store.ts'

@@ -1,16 +1,11 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { walletAdapters } from '../../../src/core/wallet/adapters.ts'
-import {
-  type Ed25519Framing,
-  ed25519Adapter,
-  portableVerifier,
-  type SignatureVerifier,
-} from '../../../src/core/wallet/ed25519.ts'
+import { type Ed25519Framing, ed25519Adapter, portableVerifier } from '../../../src/core/wallet/ed25519.ts'
 import { nativeVerifier } from '../../../src/core/wallet/native.ts'
 import { ed25519, nimiq } from '../../../src/core/wallet/nimiq.ts'
 import { Prover } from '../../../src/core/wallet/prover.ts'
-import type { Proof, WalletAdapter } from '../../../src/core/wallet/wallet.ts'
+import type { Proof, SignatureVerifier, WalletAdapter } from '../../../src/core/wallet/wallet.ts'
 import { CountersignError, type ErrorReason } from '../../../src/shared/errors.ts'
 import { bytesToHex } from '../../../src/shared/hex.ts'
 import { challengeOf } from '../../support/challenge.ts'

@@ -1,8 +1,9 @@
 import crypto from 'node:crypto'
 import { syncBuiltinESMExports } from 'node:module'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { portableVerifier, type SignatureVerifier } from '../../../src/core/wallet/ed25519.ts'
+import { portableVerifier } from '../../../src/core/wallet/ed25519.ts'
 import { chooseVerifier, nativeVerifier, selfTest } from '../../../src/core/wallet/native.ts'
+import type { SignatureVerifier } from '../../../src/core/wallet/wallet.ts'
 import rfc8032 from '../../vectors/rfc8032.json' with { type: 'json' }
 import { decodeInteger, encodeInteger, L, smallOrderEncodings } from './curve.ts'
 

@@ -1,10 +1,10 @@
 import { base58 } from '@scure/base'
 import nacl from 'tweetnacl'
 import { describe, expect, test } from 'vitest'
-import { portableVerifier, type SignatureVerifier } from '../../../src/core/wallet/ed25519.ts'
+import { portableVerifier } from '../../../src/core/wallet/ed25519.ts'
 import { nativeVerifier } from '../../../src/core/wallet/native.ts'
 import { solana } from '../../../src/core/wallet/solana.ts'
-import { isSameAddress } from '../../../src/core/wallet/wallet.ts'
+import { isSameAddress, type SignatureVerifier } from '../../../src/core/wallet/wallet.ts'
 import { makeSolanaWallet } from '../../support/solana.ts'
 import data from '../../vectors/solana.json' with { type: 'json' }
 

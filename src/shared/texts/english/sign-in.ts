@@ -1,6 +1,5 @@
 import { englishTexts as list } from '../chooser.ts'
-import { englishDeviceTexts, englishTexts } from '../english-element.ts'
-import { elementTexts } from '../page-texts.ts'
+import { elementTexts, englishDeviceTexts, englishTexts } from '../english-element.ts'
 
 /** Texts of the sign-in and of the choice of a wallet. */
 export const signIn = {
