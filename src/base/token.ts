@@ -152,3 +152,8 @@ function inputOf(purpose: KeyPurpose, parts: readonly string[]): string {
   for (const part of parts) input += `\n${Buffer.byteLength(part)}:${part}`
   return input
 }
+
+/** Whether an id has the form of the service's own user ids, derived from a wallet or random. */
+export function isMadeUserId(id: string): boolean {
+  return /^usr_[\w-]{22}$/.test(id)
+}

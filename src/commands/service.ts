@@ -1,6 +1,6 @@
 import { isatty } from 'node:tty'
 import { isDeepStrictEqual } from 'node:util'
-import { createLogger, type LogFormat, type Logger, type LogLevel } from '../base/log.ts'
+import { createLogger, type LogFormat, type Logger, type LogLevel, logOutput } from '../base/log.ts'
 import { version } from '../base/version.ts'
 import {
   type CountersignOptions,
@@ -16,7 +16,6 @@ import { hostOnLan, lanHosts, optionsOnLan } from '../service/lan.ts'
 import { isReplaceable } from '../service/live-secrets.ts'
 import { isLoopbackHost } from '../shared/origin.ts'
 import { type CommandLine, SettingsError } from './command-line.ts'
-import { logOutput } from './log-output.ts'
 
 /**
  * Time in milliseconds within which a second SIGINT is the same one again: a terminal sends it to every process, and

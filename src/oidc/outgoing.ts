@@ -2,7 +2,7 @@ import dns from 'node:dns/promises'
 import type { IncomingMessage } from 'node:http'
 import { request } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
-import { isDocumentationAddress, isSpecialAddress } from '../base/special-networks.ts'
+import { isDocumentationAddress, isSpecialAddress } from '../base/networks.ts'
 
 /** Time in ms that the other side has to answer, from the look-up of its host to the last byte. */
 export const answerMs = 2_500

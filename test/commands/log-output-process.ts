@@ -1,5 +1,4 @@
-import { createLogger } from '../../src/base/log.ts'
-import { logOutput } from '../../src/commands/log-output.ts'
+import { createLogger, logOutput } from '../../src/base/log.ts'
 
 /**
  * Logs 500 lines in one turn of the event loop, some of them in what that turn sets off, and ends as the argument says.

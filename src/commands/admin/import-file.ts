@@ -1,10 +1,11 @@
 import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
-import { isMadeUserId } from '../../base/user-id.ts'
+import { isMadeUserId } from '../../base/token.ts'
 import { AdministrationError, type ImportedWallet } from '../../core/users/user-administration.ts'
 import { derivedUserId } from '../../core/users/user-records.ts'
 import { readWalletKey, readWalletName } from '../../core/wallet/adapters.ts'
 import type { ProvenIdentity, WalletAdapter } from '../../core/wallet/wallet.ts'
+import { parseObject } from '../../shared/json-object.ts'
 import { isPlainLine } from '../../shared/plain-line.ts'
 
 /**
