@@ -3,6 +3,7 @@ import type { Exchange } from '../http/exchange.ts'
 import { isJson, notJson } from '../http/refusals.ts'
 import { maxFormBytes } from '../limits/limits.ts'
 import { CountersignError } from '../shared/errors.ts'
+import { parseObject } from '../shared/json-object.ts'
 import type { LibraryAnswer } from './library-request.ts'
 
 /** Sends an answer, and cookies of ours. The library's stay here. */
@@ -30,14 +31,9 @@ export async function readPageInput({ headers, body }: Exchange, publicUrl: stri
       metadata: { origin: String(headers.origin ?? ''), origin_source: 'Origin header' },
     })
   }
-  if (!isJson(headers)) throw notJson()
-  try {
-    const json: unknown = JSON.parse((await body.read(maxFormBytes)).toString())
-    if (typeof json === 'object' && json !== null) return json
-  } catch (cause) {
-    if (cause instanceof CountersignError) throw cause
-  }
-  throw notJson()
+  const json = isJson(headers) ? parseObject((await body.read(maxFormBytes)).toString()) : undefined
+  if (json === undefined) throw notJson()
+  return json
 }
 
 /** A ticket that a page or a cookie hands back: JSON, signed for its purpose. */

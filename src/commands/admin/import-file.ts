@@ -42,7 +42,9 @@ function readLine(
   line: number,
   adapters: readonly WalletAdapter[],
 ): { readonly wallet: ProvenIdentity; readonly userId: string } {
-  const { wallet, user_id: userId, ...others } = parse(text, line)
+  const parsed = parseObject(text)
+  if (parsed === undefined) throw wrong(line, 'it is no JSON object')
+  const { wallet, user_id: userId, ...others } = parsed
   if (typeof wallet !== 'string' || typeof userId !== 'string' || Object.keys(others).length > 0) {
     throw wrong(line, 'it must be {"wallet": "ethereum:0x…", "user_id": "…"}')
   }
@@ -58,16 +60,6 @@ function readLine(
     throw wrong(line, 'user_id has the form of ids that are made here, and is not that of this wallet')
   }
   return { wallet: identity, userId }
-}
-
-function parse(text: string, line: number): Readonly<Record<string, unknown>> {
-  try {
-    const json: unknown = JSON.parse(text)
-    if (typeof json === 'object' && json !== null) return { ...json }
-  } catch {
-    // As for JSON that is no object.
-  }
-  throw wrong(line, 'it is no JSON object')
 }
 
 function readWallet(text: string, line: number, adapters: readonly WalletAdapter[]): ProvenIdentity {
