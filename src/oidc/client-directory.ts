@@ -81,7 +81,7 @@ export class ClientDirectory {
     })
   }
 
-  /** The client of an id as far as this process has it, for lists and for what errors say. */
+  /** The client, if this process has it in its cache, for lists and for texts of errors. */
   seen(id: string): FileClient | undefined {
     return this.#parts.loaded().clients.get(id) ?? this.#documents.seen(id)
   }

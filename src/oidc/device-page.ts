@@ -179,7 +179,7 @@ export class DevicePage {
     if (!written) throw changed()
   }
 
-  /** The code that was typed, while it waits for a decision, and its client may use the grant and have something of it. */
+  /** The typed code, while it waits for a decision, and its client may use the grant and have something of it. */
   async #codeOf({ userCode }: Typed): Promise<TypedCode | undefined> {
     const { loaded } = this.#parts
     const pending = await this.#codes.findPending(userCode)

@@ -18,8 +18,8 @@ export function adoptProperties(element: HTMLElement): void {
 }
 
 /**
- * Gives an element's class properties with the given values at first. `changed` is called each time that one is set, with
- * the element. The class declares their types.
+ * Gives an element's class properties with the given values at first. `changed` is called with the element each time
+ * that one is set. The class declares their types.
  */
 export function watchProperties<Element extends HTMLElement>(
   { prototype }: { readonly prototype: Element },

@@ -94,7 +94,7 @@ export function restWatch({ open, call }: Rest): OrderApi['watchOrder'] {
   }
 }
 
-/** Names of the events that a WatchOrderResponse is sent as. A newer service may send others. */
+/** Event names under which a watch sends its responses. A newer service may send others. */
 const eventNames: ReadonlySet<string> = new Set(['message', 'heartbeat', 'reconnect'])
 
 function parse(data: string): WatchMessage {

@@ -167,7 +167,9 @@ button:focus-visible { outline: 3px solid var(--countersign-accent, Highlight); 
 }
 [part='device'] { display: grid; gap: 0.75rem; }
 [part='device']:not(:first-child) { margin-top: 1.25rem; padding-top: 1.25rem; border-top: 1px solid var(--cs-line); }
-[part='device']:first-child { margin-bottom: 1.25rem; padding-bottom: 1.25rem; border-bottom: 1px solid var(--cs-line); }
+[part='device']:first-child {
+  margin-bottom: 1.25rem; padding-bottom: 1.25rem; border-bottom: 1px solid var(--cs-line);
+}
 [part='this-device'] { width: 100%; min-height: 3rem; font-size: 1rem; text-wrap: balance; }
 [part='device-status'] { text-align: var(--start, start); }
 [part='device-status']:empty { display: none; }

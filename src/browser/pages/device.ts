@@ -43,7 +43,7 @@ export function isProgram(userAgent: string): boolean {
   return userAgent !== '' && ![...browsers, ...systems].some(([pattern]) => pattern.test(userAgent))
 }
 
-/** Whether the page is on a small screen that is used with a finger: a phone's. A tablet's can be scanned from. */
+/** Whether the page is on a phone's small touch screen. Tablets do not count: their screen can be scanned. */
 export function isSmallTouchScreen(): boolean {
   return matchMedia('(pointer: coarse)').matches && Math.min(screen.width, screen.height) < 600
 }

@@ -54,8 +54,8 @@ export function whoView({ adapterId, address, icon, name = adapterId && nameOfKi
 }
 
 /**
- * A button that copies a wallet as the people file has it, for the operator, and then says so. None without a clipboard,
- * which browsers offer on https and localhost only.
+ * A button that copies a wallet as the people file has it, for the operator, and then says so. None without a
+ * clipboard, which browsers offer on https and localhost only.
  */
 export function copyButton(wallet: string, text: string, copied: string): readonly HTMLElement[] {
   if (!('clipboard' in navigator)) return []

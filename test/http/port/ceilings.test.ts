@@ -190,7 +190,7 @@ describe('requests in progress', () => {
     expect(await outcome(ask('192.0.2.1', '/polite'))).toBe('polite')
   })
 
-  test('behind a proxy have a quarter for all clients that it names unreadably', async () => {
+  test('behind a proxy have a quarter for all clients whose address cannot be parsed', async () => {
     const { port } = await start({ ceilings, trustedProxies: 1 }, holding)
     const session = await connectHttp2(port)
     const ask = (headers: object, path: string) => session.request({ ':path': path, ...headers })
