@@ -34,7 +34,7 @@ const rooms: Readonly<Record<string, Room>> = {
   // The state machine asks the recipes, so these import nothing of the state machine.
   'core/order/kinds': {
     may: ['shared', 'base', 'node:'],
-    types: ['core', 'store'],
+    types: ['core', 'limits', 'store'],
     except: { 'link.ts': ['core'] },
   },
   rpc: {

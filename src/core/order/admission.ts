@@ -128,8 +128,8 @@ export class Admission {
   /** An order of the service's own pages has no words of the caller: only the backend writes what a person reads. */
   #isOfOwnPage(input: StartOrderOptions, request: RequestContext, { startsOnOwnPages }: OrderRules): boolean {
     const { settings, origins } = this.#parts
-    const { displayTitle, displaySummary, adapterId, requester } = input
-    const said = [displayTitle, displaySummary, adapterId, requester]
+    const { displayTitle, displaySummary, adapterId, requester, inboxUserId } = input
+    const said = [displayTitle, displaySummary, adapterId, requester, inboxUserId]
     if (settings.ownPagesStart !== true || !startsOnOwnPages) return false
     return said.every((value) => value === undefined) && origins.isOwn(request)
   }

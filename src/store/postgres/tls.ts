@@ -1,5 +1,12 @@
+import type { ConnectionOptions } from 'node:tls'
 import { type PemFile, readCertificate, readPair } from '../../base/pem.ts'
-import type { Access } from './connection.ts'
+import type { PostgresTarget } from './url.ts'
+
+/** A server, and the options of TLS for new connections to it; false is without TLS. */
+interface TlsAccess {
+  readonly target: PostgresTarget
+  ssl: ConnectionOptions | false
+}
 
 /**
  * Reads the files that new connections with TLS use.
@@ -7,7 +14,7 @@ import type { Access } from './connection.ts'
  * @throws TypeError if one cannot be read or is not what it should be. The message is one line. What was read before
  * stays in use.
  */
-export async function readTls(access: Access): Promise<void> {
+export async function readTls(access: TlsAccess): Promise<void> {
   const { tls } = access.target
   if (tls === undefined) return
   const { rootCert, cert, key } = tls
