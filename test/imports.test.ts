@@ -90,6 +90,7 @@ const rooms: Readonly<Record<string, Room>> = {
       // One page keeps to the generated clients.
       'demo.ts': ['@connectrpc/connect-web'],
       'demo-sign.ts': ['core', 'tweetnacl', '@noble/hashes'],
+      'signing.ts': ['core', '@noble/hashes'],
     },
   },
   'browser/react': { may: ['browser/client', 'browser/element', 'react'], types: ['browser/wallets'] },

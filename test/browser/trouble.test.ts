@@ -132,6 +132,8 @@ describe.skipIf(!hasBrowser)('when something comes between', () => {
     await phone.page.unroute(approveCall)
     await phone.page.getByRole('button', { name: 'Try again' }).click()
     await expectHeading(phone.page, approvedHeading)
+    // Its answer names no address, but has a key.
+    expect(await phone.page.locator('#outcome-who bdi').getAttribute('title')).toBe(wallet.address)
     await expectSignedIn(desktop.page, wallet.address)
     expect(asked).toBe(2)
   })

@@ -1,4 +1,6 @@
+import { hexToBytes } from '../../shared/hex.ts'
 import { readWalletAnswer, type Wallet, type WalletSignature } from '../client/index.ts'
+import { loadOnDemand } from '../client/page.ts'
 import { signingAs } from '../wallets/found-sign-in.ts'
 import type { Tasks } from './tasks.ts'
 
@@ -65,7 +67,17 @@ export class Signing {
  */
 export function remembering(wallet: Wallet) {
   let signed: { readonly message: string; readonly answer: WalletSignature } | undefined
+  let addressOfKey: ((publicKey: Uint8Array) => string) | undefined
   const remembered = signingAs(wallet, async (message) => {
+    // The answer of Nimiq Pay has no address. Its key has one, if this is there by the time of the answer.
+    if (/^(nimiq|ed25519)$/.test(wallet.adapterId ?? 'nimiq')) {
+      loadOnDemand(() => import('../../core/wallet/nimiq-address.ts')).then(
+        ({ nimiqAddress }) => {
+          addressOfKey = nimiqAddress
+        },
+        () => {},
+      )
+    }
     // Read here, because a wallet may also answer with an error, which must not be kept.
     if (signed?.message !== message) {
       signed = { message, answer: readWalletAnswer(await wallet.sign(message), wallet.adapterId) }
@@ -77,7 +89,10 @@ export function remembering(wallet: Wallet) {
     forget() {
       signed = undefined
     },
-    /** The address that the kept answer names, if it does. */
-    signedAddress: () => signed?.answer.address,
+    /** The address of the kept answer, if it names one, or has a key whose address is known. */
+    signedAddress(): string | undefined {
+      const key = signed && hexToBytes(signed.answer.publicKeyHex)
+      return signed?.answer.address ?? (key && addressOfKey?.(key))
+    },
   }
 }

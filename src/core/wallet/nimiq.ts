@@ -1,9 +1,7 @@
-import { blake2b } from '@noble/hashes/blake2.js'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { type Ed25519Adapter, ed25519Adapter, utf8Bytes } from './ed25519.ts'
+import { checkDigits, grouped, nimiqAddress } from './nimiq-address.ts'
 
-/** Nimiq's base32: no I, O, W or Z, which are easily misread. */
-const base32 = '0123456789ABCDEFGHJKLMNPQRSTUVXY'
 const addressForm = /^NQ[0-9]{2}[0-9A-HJ-NP-VXY]{32}$/i
 const messagePrefix = '\x16Nimiq Signed Message:\n'
 
@@ -31,12 +29,7 @@ export const nimiq: Ed25519Adapter = ed25519Adapter({
     return sha256(utf8Bytes(`${messagePrefix}${length}${message}`))
   },
 
-  deriveAddress(publicKey) {
-    // A hash of bytes of any length looks like an address.
-    if (publicKey.length !== 32) throw new TypeError(`a public key has 32 bytes, not ${publicKey.length}`)
-    const text = encodeBase32(blake2b(publicKey, { dkLen: 32 }).subarray(0, 20))
-    return grouped(`NQ${checkDigits(text)}${text}`)
-  },
+  deriveAddress: nimiqAddress,
 
   readAddress(text) {
     const compact = text.replaceAll(' ', '')
@@ -49,11 +42,6 @@ export const nimiq: Ed25519Adapter = ed25519Adapter({
   },
 })
 
-/** An address in groups of four characters. */
-function grouped(address: string): string {
-  return address.replace(/.{4}(?=.)/g, '$& ')
-}
-
 /**
  * Wallets and tools that sign the message's UTF-8 bytes as they are (Ed25519 without context or pre-hash, RFC 8032
  * §5.1). Addresses are those of {@link nimiq}: the two differ in their framing only.
@@ -65,34 +53,3 @@ export const ed25519: Ed25519Adapter = ed25519Adapter({
   deriveAddress: nimiq.deriveAddress,
   readAddress: nimiq.readAddress,
 })
-
-/** The two check digits of an IBAN (ISO 13616, ISO 7064 MOD 97-10) with country code NQ. */
-function checkDigits(text: string): string {
-  let remainder = 0
-  const digits = `${text}NQ00`
-  for (let index = 0; index < digits.length; index++) {
-    const code = digits.charCodeAt(index)
-    // A is 10.
-    const value = code < 0x41 ? code - 0x30 : code - 0x41 + 10
-    remainder = (remainder * (value < 10 ? 10 : 100) + value) % 97
-  }
-  return String(98 - remainder).padStart(2, '0')
-}
-
-/**
- * Five bits per character, most significant first. The number of bytes is a multiple of five, so no bits are left over.
- */
-function encodeBase32(bytes: Uint8Array): string {
-  let text = ''
-  let buffer = 0
-  let bits = 0
-  for (const byte of bytes) {
-    buffer = ((buffer << 8) | byte) & 0xfff
-    bits += 8
-    while (bits >= 5) {
-      bits -= 5
-      text += base32.charAt((buffer >> bits) & 31)
-    }
-  }
-  return text
-}
