@@ -5,8 +5,6 @@ export const nightly: readonly string[] = [
   'test/integrations/backend/restarts.test.ts',
   'test/better-auth/instances.test.ts',
   'test/browser/states/page-states.test.ts',
-  'test/browser/looks.test.ts',
-  'test/browser/wallet-looks.test.ts',
   'test/browser/firefox.test.ts',
   // Needs WebKitGTK's driver and a display.
   'test/browser/webkit.test.ts',

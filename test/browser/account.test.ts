@@ -13,7 +13,6 @@ import {
   expectNoSidewaysScroll,
   hasBrowser,
   provokes,
-  screenshot,
   useBrowser,
 } from './support.ts'
 
@@ -39,7 +38,6 @@ describe.skipIf(!hasBrowser)('the account page', () => {
     await page.getByText('Add a second wallet. If you lose your only one').waitFor()
     await expectAccessible(page, 'account')
     await expectNoSidewaysScroll(page, 'account')
-    await screenshot(page, 'account')
     await page.getByRole('button', { name: /^Sign out: / }).click()
     await expect.poll(async () => (await rest(url, '/session', undefined, bearer(other.token))).status).toBe(401)
     await page.getByRole('button', { name: 'Sign out everywhere else' }).waitFor({ state: 'hidden' })
@@ -163,7 +161,6 @@ describe.skipIf(!hasBrowser)('the account page', () => {
     await page.getByRole('heading', { name: 'Dein Konto' }).waitFor()
     await page.getByText('Füge eine zweite Wallet hinzu.').waitFor()
     await expectNoSidewaysScroll(page, 'account-de')
-    await screenshot(page, 'account-de')
   })
 
   test('speaks the language that an application asks for, and so does the sign-in that it leads to', async () => {

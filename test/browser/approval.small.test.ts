@@ -13,7 +13,7 @@ import {
 } from './approval-steps.ts'
 import { Desktop } from './desktop.ts'
 import { codeOnPhone, expectHeading, expectReview, handOverLink } from './flows.ts'
-import { hasBrowser, screenshot, type Trail, useBrowser } from './support.ts'
+import { hasBrowser, type Trail, useBrowser } from './support.ts'
 
 const previews = (trail: Trail): string[] =>
   trail.requests
@@ -76,7 +76,6 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
     expect(await page.getByRole('button').filter({ visible: true }).allTextContents()).toEqual(['Not me', 'Continue'])
     await page.getByText(/^Expires in (2:00|1:5\d)\. Then get a new code on your computer\.$/).waitFor()
     expect(new Set(previews(trail))).toEqual(new Set(['GET /api/auth/cross-device/preview']))
-    await screenshot(page, 'approve-first')
   })
 
   test('the return code: the phone shows it after the approval, says what the computer did, and can end the session', async () => {

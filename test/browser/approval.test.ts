@@ -18,7 +18,7 @@ import {
 } from './approval-steps.ts'
 import { Desktop } from './desktop.ts'
 import { expectHeading, expectReview, handOverLink } from './flows.ts'
-import { expectNoFaults, expectNoSidewaysScroll, hasBrowser, provokes, screenshot, tap, useBrowser } from './support.ts'
+import { expectNoFaults, expectNoSidewaysScroll, hasBrowser, provokes, tap, useBrowser } from './support.ts'
 
 declare global {
   interface Window {
@@ -129,7 +129,6 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
         // The bar does not move under the thumb.
         expect(button.y, name).toBe(continueButton!.y)
       }
-      await screenshot(page, `approve-usual-${confirmationCode}`)
     })
   })
 
@@ -194,7 +193,6 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
       // Before the window changes its size, after which long texts are looked for once more.
       const buttons = await says.getByRole('button', { name: 'Show more' }).count()
       if (name !== 'hostile') expect(buttons).toBe(name === 'long' ? 2 : 0)
-      await screenshot(page, `approve-title-${name}`)
       expect(await says.isVisible()).toBe(name !== 'empty')
       const more = says.getByRole('button', { name: 'Show more' })
       if (name === 'long') {
@@ -269,7 +267,6 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
       const message = (await page.locator('pre').textContent())!
       const hash = /Payload Hash: (sha256:\S+)/.exec(message)![1]!
       expect(await page.locator('details .facts').textContent()).toContain(hash)
-      await screenshot(page, 'approve-payload')
       await page.setViewportSize({ width: 320, height: 640 })
       await expectNoSidewaysScroll(page, 'payload')
     })
@@ -672,10 +669,8 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
       await page.getByRole('heading', { name: /^Bei http:.* anmelden\?$/ }).waitFor()
       expect(await page.locator('html').getAttribute('lang')).toBe('de-CH')
       expect(await page.locator('#request').textContent()).toMatch(/Chrome auf Windows · gerade eben/)
-      await screenshot(page, 'approve-german')
       await page.getByRole('button', { name: 'Bestätigen' }).click()
       await expectHeading(page, /^Gib diesen Code nur auf .* ein$/)
-      await screenshot(page, 'approve-german-code')
       await page.getByRole('button', { name: 'Abbrechen' }).click()
       await expectHeading(page, 'Abgebrochen')
     })
@@ -695,7 +690,6 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
       expect(await page.getByRole('heading', { level: 1 }).textContent()).toMatch(/^تسجيل الدخول إلى .*؟$/)
       // A text that the file lacks is there in English.
       await page.locator('#request').getByRole('button', { name: 'Continue in another browser' }).waitFor()
-      await screenshot(page, 'approve-arabic')
       await page.setViewportSize({ width: 320, height: 640 })
       await expectNoSidewaysScroll(page, 'Arabic')
       expectNoFaults(trail)
@@ -719,7 +713,6 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
       await page.locator('.logo').waitFor()
       await page.getByRole('button', { name: 'Continue', exact: true }).click()
       await page.getByRole('button', { name: 'Approve' }).waitFor()
-      await screenshot(page, 'approve-brand')
       const { color, background } = await page.getByRole('button', { name: 'Approve' }).evaluate((button) => {
         const style = getComputedStyle(button)
         return { color: style.color, background: style.backgroundColor }

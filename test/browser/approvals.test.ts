@@ -6,7 +6,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { phoneSize, seen } from './approval-steps.ts'
 import { expectHeading } from './flows.ts'
 import { signInWithDemoWallet } from './inbox-steps.ts'
-import { expectNoFaults, hasBrowser, provokes, screenshot, tap, useBrowser } from './support.ts'
+import { expectNoFaults, hasBrowser, provokes, tap, useBrowser } from './support.ts'
 
 const example = fileURLToPath(new URL('../../examples/approvals/http.ts', import.meta.url))
 
@@ -42,19 +42,16 @@ describe.skipIf(!hasBrowser)('an agent that asks for an approval', () => {
       // Behind the question, which ends in no line.
       await page.goto(await run.says(/"Delete report\.txt" waits for your approval: (http\S+)$/))
       await page.getByRole('heading', { name: 'Delete report.txt' }).waitFor()
-      await screenshot(page, 'agent-asks')
       await tap(page.getByRole('button', { name: 'Review the request' }))
       await page.getByRole('button', { name: answer }).waitFor()
       expect(await seen(page)).toContain('agent · ')
       expect(await seen(page)).toContain('report.txt')
-      await screenshot(page, 'agent-review')
       await tap(page.getByRole('button', { name: answer }))
       if (answer === 'Approve') {
         await expectHeading(page, /approv/i)
         await run.says(/^Signed by NQ\d\d /)
         await run.says(/^The agent got 200: Deleted report\.txt$/)
       } else await run.says(/^The agent got 403: Not done: declined$/)
-      await screenshot(page, `agent-${answer.toLowerCase()}`)
       await page.goto(await run.says(/^"Delete missing\.txt" waits for your approval: (http\S+)$/))
       await tap(page.getByRole('button', { name: 'Review the request' }))
       await tap(page.getByRole('button', { name: 'Decline' }))

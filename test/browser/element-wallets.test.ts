@@ -6,7 +6,7 @@ import { makeWallet } from '../support/wallet.ts'
 import { phoneClient } from './client/phone.ts'
 import { servePage } from './element/page.ts'
 import { iPhone } from './phones.ts'
-import { expectAccessible, expectNoFaults, hasBrowser, provokes, scan, screenshot, tap, useBrowser } from './support.ts'
+import { expectAccessible, expectNoFaults, hasBrowser, provokes, scan, tap, useBrowser } from './support.ts'
 import { bundle } from './wallet-chooser-page.ts'
 import { injectEthereum } from './wallets/ethereum.ts'
 import { expectAsked, serveHub } from './wallets/hub.ts'
@@ -76,7 +76,6 @@ describe.skipIf(!hasBrowser)('<countersign-sign-in> with a wallet on this device
     await code(page).waitFor()
     const claimUrl = await scan(code(page))
     expect(loaded()).toEqual([])
-    await screenshot(page, 'element-device')
 
     await thisDevice(page).click()
     await expect.poll(() => names(page), patient).toEqual(['Test Fox', 'Test Ghost'])
@@ -84,7 +83,6 @@ describe.skipIf(!hasBrowser)('<countersign-sign-in> with a wallet on this device
     expect(await thisDevice(page).getAttribute('aria-expanded')).toBe('true')
     expect(await code(page).isVisible()).toBe(true)
     await expectAccessible(page, 'wallets')
-    await screenshot(page, 'element-wallets')
 
     // The choice is the element's own: a page may have a list of wallets besides.
     await page.evaluate(() => addEventListener('countersign:wallet', () => Reflect.set(globalThis, 'hasHeard', true)))
@@ -93,13 +91,11 @@ describe.skipIf(!hasBrowser)('<countersign-sign-in> with a wallet on this device
     await says(page, 'You declined in your wallet.')
     expect(await errorCodes(page)).toEqual(['WALLET_DECLINED'])
     await expectAccessible(page, 'declined')
-    await screenshot(page, 'element-wallets-declined')
     fox.connects = 'sign'
     fox.signs = 'wait'
     await button(page, 'Test Fox').click()
     await says(page, 'Confirm in Test Fox.')
     await expect.poll(() => fox.asked.length, patient).toBe(1)
-    await screenshot(page, 'element-wallets-asking')
     fox.release()
 
     const detail = await detailOf(page, 'signed-in')
@@ -111,7 +107,6 @@ describe.skipIf(!hasBrowser)('<countersign-sign-in> with a wallet on this device
     expect(await thisDevice(page).count()).toBe(0)
     expect(await page.evaluate('globalThis.hasHeard')).toBeUndefined()
     expect(await names(page)).toEqual([])
-    await screenshot(page, 'element-wallets-done')
     await expect.poll(() => phone.claimOrder(claimUrl).catch((error) => error.code), patient).toBe('ORDER_CANCELLED')
     expectNoFaults(trail)
   })
@@ -126,7 +121,6 @@ describe.skipIf(!hasBrowser)('<countersign-sign-in> with a wallet on this device
     await button(page, 'Test Ghost').waitFor()
     expect(await names(page)).toEqual(['Test Ghost'])
     await expectAccessible(page, 'wallets in the dark')
-    await screenshot(page, 'element-wallets-dark')
     await button(page, 'Test Ghost').click()
     const detail = await detailOf(page, 'signed-in')
     expect(detail).toMatchObject({ redirectTo: '/', session: { address: ghost.address, adapterId: 'solana' } })
@@ -239,7 +233,6 @@ describe.skipIf(!hasBrowser)('<countersign-sign-in> with a wallet on this device
         '/countersign-demo-wallet.js',
       ])
       await expectAccessible(page, 'demo wallet')
-      await screenshot(page, 'element-demo-wallet')
       await demo(page).click()
       expect(await detailOf(page, 'signed-in')).toMatchObject({ session: { adapterId: 'nimiq' } })
       expectNoFaults(trail)
@@ -352,13 +345,11 @@ describe.skipIf(!hasBrowser)('<countersign-sign-in> with a wallet on this device
       // At http there is nothing that a wallet's app would open.
       expect(await page.getByRole('link').count()).toBe(0)
       await expectAccessible(page, 'on a phone')
-      await screenshot(page, 'element-phone')
 
       await tap(button(page, 'Use another device'))
       await says(page, 'Scan the code with another device.')
       expect(started()).toHaveLength(1)
       await expectAccessible(page, 'on a phone, with the code')
-      await screenshot(page, 'element-phone-code')
       const claimUrl = await scan(code(page))
       await tap(button(page, 'Test Ghost'))
       expect(await detailOf(page, 'signed-in')).toMatchObject({ session: { address: ghost.address } })
@@ -390,7 +381,6 @@ describe.skipIf(!hasBrowser)('<countersign-sign-in> with a wallet on this device
       expect(await page.getByRole('link', { name: 'Open in MetaMask' }).count()).toBe(0)
       // The marks of apps that are known, in place of the letters of their names.
       await expect.poll(() => page.locator('[part=icon] img').count(), patient).toBe(2)
-      await screenshot(page, 'element-phone-apps')
     })
 
     test('at another site, the Nimiq Hub, takes the place of the page, which signs in when it is back', async () => {

@@ -22,7 +22,6 @@ import {
   look,
   provokes,
   scan,
-  screenshot,
   useBrowser,
 } from './support.ts'
 
@@ -76,7 +75,6 @@ describe.skipIf(!hasBrowser)('a new user', () => {
       (await link.inputValue()).length,
     ])
     await expectAccessible(desktop.page, 'the demo without a clipboard')
-    await screenshot(desktop.page, 'demo-without-clipboard')
     await reviewOnPhone(device.page, code)
     await expectAnswerAwaited(signInCard(desktop.page))
     expect(await link.count()).toBe(0)
@@ -98,7 +96,6 @@ describe.skipIf(!hasBrowser)('a new user', () => {
       expect(await signInCard(page).getByRole('listitem').count()).toBe(0)
       expect(await signInCard(page).getByRole('link', { name: 'Open here' }).count()).toBe(0)
       await expectNoSidewaysScroll(page, 'the demo on this computer only')
-      await screenshot(page, `demo-this-computer-only-${device.viewport.width}`)
       expectNoFaults(trail)
     }
   })
@@ -153,7 +150,6 @@ describe.skipIf(!hasBrowser)('a new user', () => {
     await device.page.getByText(noWallet).waitFor()
     expect(await device.page.getByRole('button', { name: 'Decline' }).isVisible()).toBe(true)
     expect(await device.page.getByRole('button', { name: 'Approve' }).isVisible()).toBe(false)
-    await screenshot(device.page, 'approval-without-wallet')
     for (const { page } of [desktop, device]) {
       expect(await keptKeys(page)).toEqual([])
       // As left behind by a service that offered it.

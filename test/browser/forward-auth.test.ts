@@ -7,7 +7,7 @@ import { startService } from '../support/service.ts'
 import { makeWallet } from '../support/wallet.ts'
 import { approvedHeading, expectHeading, reviewOnPhone, signIn } from './flows.ts'
 import { serveSite } from './other-site.ts'
-import { copiedOn, expectAccessible, expectNoFaults, hasBrowser, provokes, screenshot, useBrowser } from './support.ts'
+import { copiedOn, expectAccessible, expectNoFaults, hasBrowser, provokes, useBrowser } from './support.ts'
 
 describe.skipIf(!hasBrowser)('an application without a line of code for signing in', () => {
   const browser = useBrowser()
@@ -110,7 +110,6 @@ describe.skipIf(!hasBrowser)('an application without a line of code for signing 
         .getByText('This page of Countersign is for members of staff or admins. You’re signed in with:')
         .waitFor()
       await expectAccessible(page, 'refused')
-      await screenshot(page, `refused-${name}`)
       await page.getByRole('button', { name: 'Copy this wallet' }).click()
       await page.getByRole('button', { name: 'Copied' }).waitFor()
       expect(await copiedOn(page)).toBe(`nimiq:${wallet.address}`)

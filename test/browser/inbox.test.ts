@@ -17,7 +17,6 @@ import {
   expectNoSidewaysScroll,
   hasBrowser,
   provokes,
-  screenshot,
   tap,
   useBrowser,
 } from './support.ts'
@@ -59,7 +58,6 @@ describe.skipIf(!hasBrowser)('the inbox', () => {
     for (const text of ['countersign/action', 'b3BhcXVlLW5vbmNl', 'code', 'computer']) expect(shown).not.toContain(text)
     expect(await page.locator('#countdown').textContent()).toMatch(/^Expires in (1 hr|60:00|59:\d\d)$/)
     await expectAccessible(page, 'review')
-    await screenshot(page, 'inbox-review')
     await tap(page.getByRole('button', { name: 'Approve' }))
     await expectHeading(page, 'Approved')
     const { json } = await ask.finalize()

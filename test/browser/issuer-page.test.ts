@@ -9,7 +9,7 @@ import { startService } from '../support/service.ts'
 import { makeWallet, proofOf } from '../support/wallet.ts'
 import { signIn } from './flows.ts'
 import { issuerEndings, issuerStates } from './states/issuer.ts'
-import { expectAccessible, expectNoFaults, hasBrowser, provokes, screenshot, useBrowser } from './support.ts'
+import { expectAccessible, expectNoFaults, hasBrowser, provokes, useBrowser } from './support.ts'
 
 /** A client's server, which says what it was called with. */
 async function startClient(): Promise<string> {
@@ -216,7 +216,6 @@ describe.skipIf(!hasBrowser)('the page of the issuer', () => {
       ['document', 'place'].map((slot) => card?.locator(`[data-slot=${slot}]`).textContent()),
     )
     expect(said).toEqual(['agent.clients.example published this application. Countersign hasn’t checked it.', place])
-    if (page !== undefined) await screenshot(page, `consent-document-${to.replaceAll(' ', '-')}`)
   })
 
   test('has a way out of a sign-out: back to the application, or to the account', async () => {

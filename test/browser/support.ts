@@ -1,9 +1,7 @@
 import { createHash } from 'node:crypto'
-import { mkdirSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import axe from 'axe-core'
 import jsQR from 'jsqr'
-import type { Browser, BrowserContextOptions, Locator, Page, ViewportSize } from 'playwright-core'
+import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core'
 import { PNG } from 'pngjs'
 import { afterAll, beforeAll, beforeEach, expect, inject, onTestFinished } from 'vitest'
 import { isBrowserInstalled, openBrowser } from '../support/browser.ts'
@@ -11,7 +9,7 @@ import { isBrowserInstalled, openBrowser } from '../support/browser.ts'
 /** Whether there is a browser to test with. */
 export const hasBrowser: boolean = isBrowserInstalled()
 
-/** Whether that is Firefox. Its run takes no pictures: those to compare with are Chromium's. */
+/** Whether that is Firefox, whose run leaves out what is Chromium's own. */
 export const inFirefox: boolean = process.env.TEST_BROWSER === 'firefox'
 
 // Its types are those of an ES module, which it is not.
@@ -20,7 +18,6 @@ const decodeQr = jsQR as unknown as typeof jsQR.default
  * What Firefox says of two things that are not the page's: a style that playwright adds for screenshots, and the icon.
  */
 const notThePages = [createHash('sha256').update('body {}').digest('base64'), '/favicon.ico']
-const screenshots = new URL('../../screenshots/', import.meta.url)
 
 /** What a test saw a context's pages do. */
 export interface Trail {
@@ -47,7 +44,6 @@ export function provokes(...errors: readonly RegExp[]): void {
 export function useBrowser(): { open(options?: BrowserContextOptions): Promise<{ page: Page; trail: Trail }> } {
   let browser: Browser | undefined
   beforeAll(async () => {
-    mkdirSync(screenshots, { recursive: true })
     browser = await openBrowser(inject('browser'))
   })
   afterAll(async () => await browser?.close())
@@ -122,19 +118,6 @@ export function copiedOn(page: Page): Promise<unknown> {
 /** Expects the pages of a context to have broken none of their own rules. */
 export function expectNoFaults(...trails: readonly Trail[]): void {
   expect(trails.flatMap(({ faults }) => faults)).toEqual([])
-}
-
-/**
- * Keeps a picture of all of a page for people to look at. What sticks to the bottom of the window is at the bottom of
- * the picture, whose window is as high as the page; not with `keepsWindow`.
- */
-export async function screenshot(page: Page, name: string, keepsWindow = false): Promise<void> {
-  const path = fileURLToPath(new URL(`${name}.png`, screenshots))
-  const size = page.viewportSize() as ViewportSize
-  const whole = await page.evaluate(() => document.documentElement.scrollHeight)
-  if (!keepsWindow) await page.setViewportSize({ width: size.width, height: Math.max(size.height, whole) })
-  await page.screenshot({ path, fullPage: keepsWindow })
-  if (!keepsWindow) await page.setViewportSize(size)
 }
 
 /** Reads a QR code off the screen, as a phone's camera does. */
@@ -384,10 +367,8 @@ export async function look(page: Page, state: string): Promise<void> {
     // The page hears of it before the next frame, and then chooses the operator's colour for it.
     await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))))
     await expectAccessible(page, `${state}, ${colorScheme}`)
-    await screenshot(page, `${state}-${colorScheme}`)
   }
   await page.setViewportSize({ width: 320, height: 640 })
   await expectNoSidewaysScroll(page, state)
-  await screenshot(page, `${state}-narrow`)
   await page.setViewportSize(size)
 }

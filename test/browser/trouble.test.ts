@@ -2,6 +2,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { RedisServer } from '../support/redis-server.ts'
 import { spawnService, startService } from '../support/service.ts'
 import { redisUrl } from '../support/stores.ts'
+import { startTcpProxy } from '../support/tcp-proxy.ts'
 import { makeWallet } from '../support/wallet.ts'
 import { phoneClient } from './client/phone.ts'
 import {
@@ -17,7 +18,6 @@ import {
   signCard,
   signInCard,
 } from './flows.ts'
-import { SwitchingProxy } from './proxy.ts'
 import { hasBrowser, provokes, scan, useBrowser } from './support.ts'
 
 const secret = 'a secret for tests and for nothing else'
@@ -141,24 +141,27 @@ describe.skipIf(!hasBrowser)('when something comes between', () => {
   describe.skipIf(redisUrl === undefined)('on Redis', () => {
     test('the desktop’s instance is killed: its stream goes on from another', async () => {
       provokes(/net::ERR/)
-      const proxy = await SwitchingProxy.listen()
-      onTestFinished(() => proxy.close())
+      const proxy = await startTcpProxy(0)
+      const publicUrl = `http://localhost:${proxy.port}`
+      const leadTo = (instance: { readonly url: string }) => {
+        proxy.targetPort = Number(new URL(instance.url).port)
+      }
       const environment = {
         COUNTERSIGN_STORE: await redisUrl!(),
         COUNTERSIGN_SECRET: secret,
-        COUNTERSIGN_PUBLIC_URL: proxy.url,
+        COUNTERSIGN_PUBLIC_URL: publicUrl,
       }
       const [one, two] = await Promise.all([spawnService(environment), spawnService(environment)])
-      proxy.target = one.url
-      const { desktop, phone } = await reviewing(proxy.url)
+      leadTo(one)
+      const { desktop, phone } = await reviewing(publicUrl)
       await expectAnswerAwaited(signInCard(desktop.page))
       const wallet = await addressOf(phone.page)
       await one.stop('SIGKILL')
-      proxy.target = two.url
+      leadTo(two)
       await phone.page.getByRole('button', { name: 'Approve' }).click()
       await expectHeading(phone.page, approvedHeading)
       await expectSignedIn(desktop.page, wallet)
-      expect(desktop.trail.requests.filter(({ url }) => url === `${proxy.url}/`)).toHaveLength(1)
+      expect(desktop.trail.requests.filter(({ url }) => url === `${publicUrl}/`)).toHaveLength(1)
     })
 
     test('the store is away for a while: the page keeps trying', async () => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { freePort } from '../../support/redis-server.ts'
 import { rest } from '../../support/rest.ts'
 import { startService } from '../../support/service.ts'
-import { expectAccessible, hasBrowser, scan, screenshot, useBrowser } from '../support.ts'
+import { expectAccessible, hasBrowser, scan, useBrowser } from '../support.ts'
 import { servePage } from './page.ts'
 import { answer, code, detailOf, seen, setUp, status, wallet } from './steps.ts'
 
@@ -23,7 +23,6 @@ describe.runIf(hasBrowser)('<countersign-sign-in> in Chromium', () => {
       .filter({ hasText: /Expires in (2:00|1:[345]\d)/ })
       .waitFor()
     await expectAccessible(page, 'scan')
-    await screenshot(page, 'element-scan')
     const claim = await phone.claimOrder(await scan(code(page)))
     const challenge = await phone.getOrderChallenge(claim)
     await status(page).filter({ hasText: 'Check that both codes match' }).waitFor()
@@ -33,7 +32,6 @@ describe.runIf(hasBrowser)('<countersign-sign-in> in Chromium', () => {
     ])
     expect(await code(page).count()).toBe(0)
     await expectAccessible(page, 'answer')
-    await screenshot(page, 'element-answer')
 
     await phone.approveOrder(claim, { challenge })
     const detail = await detailOf(page, 'countersign:signed-in')
@@ -41,7 +39,6 @@ describe.runIf(hasBrowser)('<countersign-sign-in> in Chromium', () => {
     await status(page).filter({ hasText: 'You’re signed in.' }).waitFor()
     const [first, second, ...others] = wallet.address.split(' ')
     await page.getByText(`${first} ${second} … ${others.at(-1)}`, { exact: true }).waitFor()
-    await screenshot(page, 'element-done')
     expect(
       (await seen(page)).filter(({ type }) => type === 'countersign:status').map((one) => one.detail.status),
     ).toEqual(['created', 'claimed', 'waiting_user', 'approved', 'finalized'])

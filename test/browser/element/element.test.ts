@@ -8,7 +8,7 @@ import {
 import { freePort } from '../../support/redis-server.ts'
 import { CuttableProxy } from '../client/proxy.ts'
 import { fetchFrom } from '../client/support.ts'
-import { expectAccessible, hasBrowser, inFirefox, provokes, scan, screenshot, useBrowser } from '../support.ts'
+import { expectAccessible, hasBrowser, inFirefox, provokes, scan, useBrowser } from '../support.ts'
 import { answer, code, detailOf, polling, renew, seen, setUp, status, wallet } from './steps.ts'
 
 /** Approves an order on the phone and lets the computer be remembered. Returns the code that the phone shows. */
@@ -84,13 +84,11 @@ describe.runIf(hasBrowser)('<countersign-sign-in> in Chromium', () => {
     const { page } = await browser.open({ colorScheme: 'dark', viewport: { width: 320, height: 640 } })
     await show(page, `<countersign-sign-in base-url="${url}" cross-device-only></countersign-sign-in>`, url)
     await code(page).waitFor()
-    await screenshot(page, 'element-scan-dark')
     await expectAccessible(page, 'scan in the dark')
     const first = await scan(code(page))
     await answer(phone, first, false)
     await status(page).filter({ hasText: 'Declined on the phone.' }).waitFor()
     await expectAccessible(page, 'declined in the dark')
-    await screenshot(page, 'element-declined-dark')
 
     await page.keyboard.press('Tab')
     await page.keyboard.press('Enter')
@@ -122,7 +120,6 @@ describe.runIf(hasBrowser)('<countersign-sign-in> in Chromium', () => {
     expect(await scan(code(page))).not.toBe(first)
     await status(hidden).filter({ hasText: 'The code has expired.' }).waitFor()
     await expectAccessible(hidden, 'expired')
-    await screenshot(hidden, 'element-expired')
     expect(await code(hidden).count()).toBe(0)
     expect(await renew(hidden).isVisible()).toBe(true)
   })
@@ -165,7 +162,6 @@ describe.runIf(hasBrowser)('<countersign-sign-in> in Chromium', () => {
     await expect.poll(() => seen(page), polling).toHaveLength(1)
     await proxy.refuse()
     await status(page).filter({ hasText: 'Connection lost. Trying again …' }).waitFor()
-    await screenshot(page, 'element-reconnecting')
 
     await page.locator('countersign-sign-in').evaluate((element) => element.setAttribute('display-title', 'another'))
     await status(page).filter({ hasText: 'Can’t reach the sign-in service.' }).waitFor()
@@ -306,7 +302,6 @@ describe.runIf(hasBrowser)('<countersign-sign-in> in Chromium', () => {
       expect(await field(page).getAttribute('inputmode')).toBe('numeric')
       expect(await field(page).getAttribute('autocomplete')).toBe('one-time-code')
       await expectAccessible(page, 'return code')
-      await screenshot(page, 'element-return-code')
 
       // The page has no other control in use, so the digits need no click.
       await page.keyboard.type(wrong(returnCode))
@@ -323,7 +318,6 @@ describe.runIf(hasBrowser)('<countersign-sign-in> in Chromium', () => {
       const tops = await Promise.all(places)
       expect(tops).toEqual(tops.toSorted((a, b) => a - b))
       await expectAccessible(page, 'wrong return code')
-      await screenshot(page, 'element-return-code-wrong')
       await page.keyboard.type('12')
       expect(await page.locator('[part=return-code-digit]').allTextContents()).toEqual(['1', '2', '', '', '', ''])
       await page.keyboard.press('Backspace')
@@ -349,7 +343,6 @@ describe.runIf(hasBrowser)('<countersign-sign-in> in Chromium', () => {
       await show(page, `<countersign-sign-in base-url="${url}"></countersign-sign-in>`, url)
       const { returnCode } = await approved(page, phone)
       await expectAccessible(page, 'return code in the dark')
-      await screenshot(page, 'element-return-code-dark')
       for (const left of [2, 1]) {
         await page.keyboard.type(wrong(returnCode))
         await status(page)
@@ -359,7 +352,6 @@ describe.runIf(hasBrowser)('<countersign-sign-in> in Chromium', () => {
       await page.keyboard.type(wrong(returnCode))
       await status(page).filter({ hasText: 'Three wrong codes: the request was cancelled. Start again.' }).waitFor()
       await expectAccessible(page, 'codes used up in the dark')
-      await screenshot(page, 'element-codes-used-up-dark')
       const statuses = (await seen(page)).map(({ detail }) => detail.status)
       expect(statuses).toEqual(['created', 'claimed', 'waiting_user', 'approved', 'rejected'])
       // The focus is on the button, although the field that had it is gone.

@@ -4,6 +4,8 @@ import { rest } from '../../support/rest.ts'
 import { makeWallet, proofOf } from '../../support/wallet.ts'
 import { Desktop } from '../desktop.ts'
 import { android } from '../phones.ts'
+import { injectEthereum } from '../wallets/ethereum.ts'
+import { injectSolana } from '../wallets/solana.ts'
 import { noWallet, type StateParts, type States } from './order-states.ts'
 
 const windows =
@@ -81,6 +83,28 @@ async function approve(parts: StateParts, settings?: CountersignOptions, order?:
   return opened
 }
 
+/** Reviews an order with two wallets in the browser, the first of which never answers. */
+async function withWallets(parts: StateParts, settings?: CountersignOptions) {
+  const open = async () => {
+    const page = await parts.open(android)
+    const fox = await injectEthereum(page.context(), { name: 'Fox' })
+    await injectSolana(page.context(), { name: 'محفظة \u202eتجريبية' })
+    fox.signs = 'wait'
+    return page
+  }
+  const { page } = await review({ ...parts, open }, { ...noWallet, ...settings })
+  return { page, fox: page.getByRole('button', { name: /^Fox/ }) }
+}
+
+/** Approves with a wallet that does not answer. */
+async function asked(parts: StateParts, settings?: CountersignOptions) {
+  const { page, fox } = await withWallets(parts, settings)
+  await fox.click()
+  await tap(page, 'approve-button')
+  await page.locator('#notice').filter({ hasText: 'Fox' }).waitFor()
+  return page
+}
+
 async function ended(page: Page): Promise<Page> {
   await page.locator('#ended').waitFor()
   return page
@@ -124,6 +148,19 @@ export const approvalStates: States = {
     await page.locator('countersign-wallets button').first().waitFor()
     return page
   },
+  async 'two wallets'(parts) {
+    const { page, fox } = await withWallets(parts)
+    await fox.waitFor()
+    return page
+  },
+  'wallet asked': async (parts) => await asked(parts),
+  'wallet too slow': async (parts) => await ended(await asked(parts, { orderTtlSeconds: 10 })),
+  async 'wallet of another site'(parts) {
+    const { page } = await review(parts, noWallet)
+    await page.getByRole('button', { name: 'Nimiq Hub' }).click()
+    await page.locator('#approve-button').waitFor()
+    return page
+  },
   async 'hand-over'(parts) {
     const { page } = await review(parts, noWallet)
     await page.locator('countersign-wallets a').first().waitFor()
@@ -153,7 +190,22 @@ export const approvalStates: States = {
     return await ended(third)
   },
   'return code': async (parts) => (await approve(parts, { confirmationCode: 'return' })).page,
+  async 'three wrong codes'(parts) {
+    const { page, desktop } = await approve(parts, { confirmationCode: 'return' })
+    const right = await page.locator('#return-code > [aria-hidden]').textContent()
+    for (let times = 0; times < 3; times++) await desktop.finalize(right === '000000' ? '000001' : '000000')
+    return await ended(page)
+  },
+  'review in yellow': async (parts) => (await review(parts, { pages: { accentColor: '#ffe600' } })).page,
+  'return code in navy': async (parts) =>
+    (await approve(parts, { pages: { accentColor: '#0a1a4f' }, confirmationCode: 'return' })).page,
   approved: async (parts) => (await approve(parts)).page,
+  async signed(parts) {
+    const { page, desktop } = await approve(parts, {}, invoice)
+    await desktop.finalize()
+    await page.locator('#outcome[data-stage=finalized]').waitFor()
+    return page
+  },
   async 'signed in'(parts) {
     const { page, desktop } = await approve(parts)
     await desktop.finalize()

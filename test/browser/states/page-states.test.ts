@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs'
-import type { Page } from 'playwright-core'
+import { fileURLToPath } from 'node:url'
+import type { Page, ViewportSize } from 'playwright-core'
 import { afterAll, describe, expect, test } from 'vitest'
 import { startService } from '../../support/service.ts'
 import {
@@ -11,7 +12,6 @@ import {
   hasBrowser,
   inFirefox,
   provokes,
-  screenshot,
   useBrowser,
 } from '../support.ts'
 import { accountStates } from './account.ts'
@@ -75,6 +75,7 @@ const screens: readonly Screen[] = [
 ]
 const wanted = screens.filter(({ isUsual }) => isSheet || isUsual)
 
+const screenshots = new URL('../../../screenshots/', import.meta.url)
 const textsFile = new URL('./texts.json', import.meta.url).pathname
 /** What has been seen, and so has a picture. */
 const seen = new Set<string>()
@@ -119,7 +120,7 @@ describe.skipIf(!hasBrowser || inFirefox)(
 async function look(page: Page, { size, media, isLow = false }: Screen, name: string): Promise<void> {
   await page.setViewportSize(size)
   await page.emulateMedia({ colorScheme: 'light', forcedColors: 'none', reducedMotion: 'reduce', ...media })
-  if (isSheet) await screenshot(page, `states/${name}`, isLow)
+  if (isSheet) await screenshot(page, name, isLow)
   seen.add(name)
   await expectNoSidewaysScroll(page, name)
   await expectNothingCutOff(page, name)
@@ -128,6 +129,19 @@ async function look(page: Page, { size, media, isLow = false }: Screen, name: st
   // axe is a script itself.
   const runsScripts = !(await page.evaluate(() => matchMedia('(scripting: none)').matches))
   if (runsScripts) await expectAccessible(page, name)
+}
+
+/**
+ * Keeps a picture of all of a page for people to look at. What sticks to the bottom of the window is at the bottom of
+ * the picture, whose window is as high as the page; not with `keepsWindow`.
+ */
+async function screenshot(page: Page, name: string, keepsWindow = false): Promise<void> {
+  const path = fileURLToPath(new URL(`states/${name}.png`, screenshots))
+  const size = page.viewportSize() as ViewportSize
+  const whole = await page.evaluate(() => document.documentElement.scrollHeight)
+  if (!keepsWindow) await page.setViewportSize({ width: size.width, height: Math.max(size.height, whole) })
+  await page.screenshot({ path, fullPage: keepsWindow })
+  if (!keepsWindow) await page.setViewportSize(size)
 }
 
 /** One page with all pictures, at half their size: a row for each state, and a line where the screen ends. */
@@ -147,5 +161,5 @@ function writeSheet(): void {
   const style =
     'body{font:14px sans-serif;background:#888}div{display:flex;gap:12px;align-items:start}figure{margin:0;position:relative}hr{position:absolute;width:100%;margin:0;border:0;border-top:1px dashed #f0f}'
   const html = `<!doctype html><meta charset="utf-8"><title>States of the pages</title><style>${style}</style>${rows.join('')}`
-  writeFileSync(new URL('../../../screenshots/states.html', import.meta.url), html)
+  writeFileSync(new URL('states.html', screenshots), html)
 }
