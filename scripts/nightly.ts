@@ -34,8 +34,8 @@ const steps: readonly Step[] = [
     environment: { EXPECTED_NODE_VERSION: '24.21.0', WHOLE_BROWSER: '1' },
   },
   {
-    name: 'rehearsals of Redis',
-    command: 'vitest run test/store/redis/topologies.test.ts',
+    name: 'rehearsals of Redis, and tools of the benchmarks',
+    command: 'vitest run test/store/redis/topologies.test.ts test/bench/floors.test.ts test/soak/probe.test.ts',
     limitMinutes: 15,
     environment: { WHOLE_BROWSER: '1' },
   },

@@ -66,6 +66,9 @@ export const nightly: readonly string[] = [
   // Waits for a look that comes each minute.
   'test/store/postgres/pooler.test.ts',
   'test/store/redis/topologies.test.ts',
+  // What the benchmarks compare with, and what the soak counts by: neither is a part of the service.
+  'test/bench/floors.test.ts',
+  'test/soak/probe.test.ts',
 ]
 
 /**
@@ -74,7 +77,6 @@ export const nightly: readonly string[] = [
  * `x.test.ts` that `npm test` keeps.
  */
 export const slow: readonly string[] = [
-  'test/bench/floors.test.ts',
   'test/better-auth/example.test.ts',
   'test/better-auth/host-contract.test.ts',
   'test/browser/account.test.ts',
@@ -132,7 +134,6 @@ export const slow: readonly string[] = [
   'test/docs/testing.test.ts',
   'test/e2e/answer-headers.test.ts',
   'test/e2e/ceilings.test.ts',
-  'test/e2e/chaos-postgres.small.test.ts',
   'test/e2e/clocks.test.ts',
   'test/e2e/forward-auth.test.ts',
   'test/e2e/fuzz.test.ts',
@@ -176,7 +177,6 @@ export const slow: readonly string[] = [
   'test/package/',
   'test/relay/relay.test.ts',
   'test/service/old-node.test.ts',
-  'test/soak/probe.test.ts',
   'test/store/redis/operators.test.ts',
   'test/contract/better-auth.test.ts',
   'test/examples/chains.test.ts',
@@ -200,7 +200,6 @@ export const measuring: readonly string[] = [
   'test/integrations/backend/restarts.test.ts',
   'test/e2e/chaos.test.ts',
   'test/e2e/chaos-postgres.test.ts',
-  'test/e2e/chaos-postgres.small.test.ts',
   'test/e2e/drains.test.ts',
   'test/e2e/behind-nginx.test.ts',
   'test/e2e/caller-lists.test.ts',

@@ -7,7 +7,7 @@ import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { mountSmallDisk, type SmallDisk } from '../support/small-disk.ts'
 import type { Death } from './chaos/judge.ts'
-import { ChaosPostgres } from './chaos/postgres.ts'
+import { ChaosPostgres, crashAfterLag } from './chaos/postgres.ts'
 import { expectNothingUnexplained, rounds } from './chaos/rehearsal.ts'
 
 afterAll(killPostgresServers)
@@ -19,6 +19,7 @@ describe.skipIf(!hasPart('postgresql'))('sign-ins, orders and watches on two ins
     ['loses one of its processes', (servers) => servers.killOneProcess()],
     ['is cut off in silence', (servers) => servers.cutSilently()],
     ['loses its standby for a while', (servers) => servers.loseStandby()],
+    ['fails over after a crash', (servers) => servers.failOver(crashAfterLag)],
     ['fails over after a stop', (servers) => servers.failOver((old) => old.stop())],
     ['fails over, and the old primary is frozen and goes on later', (servers) => servers.freezeAndFailOver()],
     ['fails over, and the old primary goes on with reads only', (servers) => servers.failOverFromReadOnly()],
