@@ -471,12 +471,6 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
       await page.getByRole('button', { name: 'Continue', exact: true }).click()
       await page.getByRole('button', { name: 'Approve' }).waitFor()
     })
-
-    test('is gone after a reload, once the request is this tab’s', async () => {
-      const { page } = await reviewing({})
-      await page.reload()
-      await page.getByRole('button', { name: 'Approve' }).waitFor()
-    })
   })
 
   describe('the return code:', () => {

@@ -5,40 +5,15 @@ import {
   expectHeading,
   expectReview,
   expectSignedIn,
-  openForPhone,
   qrCode,
   reviewOnPhone,
   signCard,
-  signInCard,
   signInOnDemo,
 } from './flows.ts'
-import { expectNoFaults, hasBrowser, provokes, useBrowser } from './support.ts'
+import { expectNoFaults, hasBrowser, useBrowser } from './support.ts'
 
 describe.skipIf(!hasBrowser)('in a browser', () => {
   const browser = useBrowser()
-
-  /** A desktop with the demo of a service, and a phone that reviews its request. */
-  async function reviewing(url?: string) {
-    const [desktop, phone] = [await browser.open(), await browser.open()]
-    await reviewOnPhone(phone.page, await openForPhone(desktop.page, url ?? (await startService()).url))
-    return { desktop, phone }
-  }
-
-  test('declined on the phone', async () => {
-    const { desktop, phone } = await reviewing()
-    await phone.page.getByRole('button', { name: 'Decline' }).click()
-    await expectHeading(phone.page, 'Declined')
-    await signInCard(desktop.page).getByText('Declined on the phone').waitFor()
-  })
-
-  test('cancelled on the desktop, the phone hears of it at its next tap', async () => {
-    provokes(/409 .*approve/)
-    const { desktop, phone } = await reviewing()
-    await signInCard(desktop.page).getByRole('button', { name: 'Cancel' }).click()
-    await signInCard(desktop.page).getByText('Cancelled').waitFor()
-    await phone.page.getByRole('button', { name: 'Approve' }).click()
-    await expectHeading(phone.page, 'Cancelled on your computer')
-  })
 
   test('a signature order ends in a proof that the page itself can check', async () => {
     const { url } = await startService()

@@ -52,13 +52,13 @@ describe.skipIf(!hasBrowser)('when something comes between', () => {
     await expectSignedIn(desktop.page, wallet.address)
   })
 
-  test('the phone is offline for 5 s in the middle', async () => {
+  test('the phone is offline for a while in the middle', async () => {
     provokes(/net::ERR/)
     const { desktop, phone } = await reviewing()
     await phone.page.context().setOffline(true)
     await phone.page.getByRole('button', { name: 'Approve' }).click()
     await phone.page.getByText('You’re offline').waitFor()
-    await phone.page.waitForTimeout(5000)
+    await phone.page.waitForTimeout(1000)
     await phone.page.context().setOffline(false)
     await expectHeading(phone.page, approvedHeading)
     await expectSignedIn(desktop.page)
@@ -89,16 +89,6 @@ describe.skipIf(!hasBrowser)('when something comes between', () => {
     await expectHeading(phone.page, 'Signed out')
     await phone.page.reload()
     await expectHeading(phone.page, 'This link is incomplete')
-  })
-
-  test('a second phone comes too late', async () => {
-    const { url } = await startService()
-    const desktop = await browser.open()
-    const phone = await browser.open()
-    const other = await browser.open()
-    const claimUrl = await reviewOnPhone(phone.page, await openForPhone(desktop.page, url))
-    await other.page.goto(claimUrl)
-    await expectHeading(other.page, 'This request is open on another phone')
   })
 
   test('a wallet in the page signs; when its user declines there, nothing is lost', async () => {
