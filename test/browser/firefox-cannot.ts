@@ -46,17 +46,11 @@ const cannot: Readonly<Record<string, Readonly<Record<string, string>>>> = {
       'the console names the failed load, which the test takes for a fault',
   },
   'test/browser/return-code.test.ts': {
-    'a desktop that takes return codes > is signed in with the code from the phone, after two wrong ones':
-      'the browser ends in the first of these tests',
-    'a desktop that takes return codes > is not signed in after three wrong codes, and can start again':
-      'the browser ends in the first of these tests',
     'a desktop that takes return codes > needs no code once the phone let it be remembered, for either kind of order, until it is forgotten':
       'the browser ends in the first of these tests',
     'a desktop that takes return codes > is another computer for every browser, although it presents the public key of a known one':
       'the browser ends in the first of these tests',
     'a desktop that takes return codes > is signed out by the phone that approved it, and no longer known':
-      'the browser ends in the first of these tests',
-    'a desktop that takes return codes > says that it was signed out when its user comes back to it':
       'the browser ends in the first of these tests',
   },
   'test/browser/session-ends.test.ts': {

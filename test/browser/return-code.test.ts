@@ -8,7 +8,6 @@ import { expectNoFaults, hasBrowser, look, provokes, scan, useBrowser } from './
 
 const desktopSize = { width: 1280, height: 900 }
 const field = (card: Locator): Locator => card.getByLabel('Code on your phone')
-const wrong = (right: string): string => (right === '000000' ? '000001' : '000000')
 const knownComputers = (desktop: Page): Locator => desktop.locator('#computers')
 
 /** An order that a phone holds, and the code that it shows. */
@@ -51,46 +50,6 @@ describe.skipIf(!hasBrowser)('a desktop that takes return codes', () => {
   let wallet = makeWallet()
   beforeEach(() => {
     wallet = makeWallet()
-  })
-
-  test('is signed in with the code from the phone, after two wrong ones', async () => {
-    provokes(/401 .*FinalizeOrder/)
-    const { url } = await startService({ confirmationCode: 'return' })
-    const { page, trail } = await browser.open({ viewport: desktopSize })
-    const card = signInCard(page)
-    const { returnCode } = await approve(url, wallet, await openForPhone(page, url))
-    await field(card).waitFor()
-    await look(page, 'demo-return-code')
-    for (const left of [2, 1]) {
-      // The field has the focus.
-      await page.keyboard.type(wrong(returnCode!))
-      await card.getByText(left === 1 ? '1 attempt left.' : `${left} attempts left.`).waitFor()
-    }
-    await look(page, 'demo-return-code-wrong')
-    await field(card).fill(returnCode!)
-    await expectSignedIn(page, wallet.address)
-    await expectHeading(page, 'You’re signed in')
-    expect(await knownComputers(page).isVisible()).toBe(false)
-    expectNoFaults(trail)
-  })
-
-  test('is not signed in after three wrong codes, and can start again', async () => {
-    provokes(/401 .*(session|FinalizeOrder)/)
-    const { url } = await startService({ confirmationCode: 'return' })
-    const { page } = await browser.open({ viewport: desktopSize })
-    const card = signInCard(page)
-    const { phone, returnCode } = await approve(url, wallet, await openForPhone(page, url))
-    for (const said of ['2 attempts left.', '1 attempt left.', 'Three wrong codes: the request was cancelled.']) {
-      await field(card).fill(wrong(returnCode!))
-      await card.getByText(said).waitFor()
-    }
-    await look(page, 'demo-codes-used-up')
-    const authorization = `Bearer ${phone.challengeToken}`
-    const told = await rest(url, `/cross-device/challenge?orderId=${phone.orderId}`, undefined, { authorization })
-    expect(told.json.code).toBe('ORDER_REJECTED')
-    expect(await page.evaluate(async () => (await fetch('/api/auth/session')).status)).toBe(401)
-    await card.getByRole('button', { name: 'Show a new code' }).click()
-    await qrCode(card).waitFor()
   })
 
   test('needs no code once the phone let it be remembered, for either kind of order, until it is forgotten', async () => {
@@ -153,15 +112,5 @@ describe.skipIf(!hasBrowser)('a desktop that takes return codes', () => {
     await field(signInCard(page)).fill(returnCode!)
     await expectSignedIn(page, wallet.address)
     expect(await page.getByText('You’re signed out').isVisible()).toBe(false)
-  })
-
-  test('says that it was signed out when its user comes back to it', async () => {
-    const { url } = await startService()
-    const { page } = await browser.open()
-    const { phone } = await approve(url, wallet, await openForPhone(page, url))
-    await expectSignedIn(page, wallet.address)
-    await rest(url, '/cross-device/reject', phone)
-    await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
-    await page.getByText('You’re signed out: this session was ended on the phone').waitFor()
   })
 })
