@@ -25,7 +25,7 @@ test.each(['forward auth', 'the issuer'])(
       settings
         .trim()
         .split('\n')
-        .map((line) => line.split('=', 2) as [string, string]),
+        .map((line) => line.replaceAll('"', '').split('=', 2) as [string, string]),
     )
     expect(Object.keys(variables)).toHaveLength(6)
     const files = {
