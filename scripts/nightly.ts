@@ -161,6 +161,12 @@ const steps: readonly Step[] = [
     environment: { CHAOS: 'long' },
   },
   {
+    // Ends with a table of minutes, commands and words.
+    name: 'what users come for, with the package from a registry',
+    command: 'vitest run test/package/jobs/jobs.test.ts',
+    limitMinutes: 30,
+  },
+  {
     name: 'a release from two clones',
     command: 'vitest run test/package/release.test.ts',
     limitMinutes: 10,

@@ -37,6 +37,8 @@ export const nightly: readonly string[] = [
   'test/oidc/resume-flood.test.ts',
   'test/http/generated-inputs.test.ts',
   'test/http/port/floods.test.ts',
+  // Installs the package and others in a folder for each job.
+  'test/package/jobs/jobs.test.ts',
   // Packs two clones.
   'test/package/release.test.ts',
   // Installs the packed package and pg.

@@ -26,6 +26,8 @@ const machinePath = (process.env.PATH ?? '')
 export interface RunningCommand {
   /** All that it has printed. */
   output(): string
+  /** Sends a signal to the command itself. */
+  signal(signal: NodeJS.Signals): void
   /** Presses Ctrl+C, or sends another signal, and resolves once the command has ended. */
   interrupt(signal?: NodeJS.Signals): Promise<void>
 }
@@ -34,11 +36,13 @@ export interface RunningCommand {
 export class Terminal {
   readonly #folder: string
   readonly #path: string
+  readonly #settings: NodeJS.ProcessEnv
 
-  /** `programs` is a folder to look for programs in before the machine's own. */
-  constructor(folder: string, programs?: string) {
+  /** `programs` is a folder to look for programs in before the machine's own; `settings` are more variables. */
+  constructor(folder: string, programs?: string, settings: NodeJS.ProcessEnv = {}) {
     this.#folder = folder
     this.#path = programs === undefined ? machinePath : [programs, machinePath].join(delimiter)
+    this.#settings = settings
   }
 
   /** Runs a command to its end, and resolves with its standard output. Rejects with all it printed if it fails. */
@@ -68,6 +72,7 @@ export class Terminal {
     })
     return {
       output: () => output,
+      signal: (signal) => void child.kill(signal),
       async interrupt(signal = 'SIGINT') {
         // A terminal sends it to all processes of the command.
         if (child.pid !== undefined) process.kill(-child.pid, signal)
@@ -80,7 +85,7 @@ export class Terminal {
     const child = spawn('bash', ['-euo', 'pipefail', '-c', command], {
       cwd: this.#folder,
       // Packages that the run has fetched once are not asked about again.
-      env: { ...environment, PATH: this.#path, npm_config_prefer_offline: 'true' },
+      env: { ...environment, PATH: this.#path, npm_config_prefer_offline: 'true', ...this.#settings },
       stdio: ['ignore', 'pipe', 'pipe'],
       detached: true,
     })

@@ -1,0 +1,140 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { blocksOf } from '../../docs/blocks.ts'
+import { minuteMs } from '../../examples/tools.ts'
+import { type RunningCommand, Terminal } from '../../newcomer/terminal.ts'
+import { hasPart } from '../../support/optional.ts'
+import { freePort } from '../../support/redis-server.ts'
+import { readFromRoot } from '../../support/repository.ts'
+import { folderOfFile, temporaryFolder } from '../../support/temporary-folder.ts'
+import { startRegistry } from './registry.ts'
+
+/** The blocks of a page in a language, in its order. */
+export async function codeOf(page: string, language: string): Promise<string[]> {
+  const blocks = blocksOf(await readFromRoot(page))
+  return blocks.filter((block) => block.language === language).map(({ text }) => text)
+}
+
+/** Puts own names and addresses in the place of those of a document, which has to have them. */
+export function edited(text: string, own: Readonly<Record<string, string>>): string {
+  let changed = text
+  for (const [theirs, ours] of Object.entries(own)) {
+    expect(changed).toContain(theirs)
+    changed = changed.replaceAll(theirs, ours)
+  }
+  return changed
+}
+
+/** A service that somebody has started. */
+interface Service {
+  readonly url: string
+  readonly running: RunningCommand
+}
+
+/** An empty folder, and a shell there, whose npm installs from the registry of the test. */
+export class Desk {
+  readonly folder: string
+  /** Lines that were typed. */
+  commands = 0
+  readonly #settings: NodeJS.ProcessEnv
+  #desks: Desk[] = []
+
+  constructor(registry: string, folder: string) {
+    this.folder = folder
+    // It asks the registry, which has another package of the same version each night.
+    this.#settings = { npm_config_registry: registry, npm_config_prefer_offline: 'false', npm_config_loglevel: 'error' }
+  }
+
+  /** Another folder on the same machine. */
+  async beside(name: string): Promise<Desk> {
+    const desk = new Desk(String(this.#settings.npm_config_registry), join(this.folder, '..', name))
+    await mkdir(desk.folder)
+    this.#desks.push(desk)
+    return desk
+  }
+
+  get allCommands(): number {
+    return this.#desks.reduce((sum, { allCommands }) => sum + allCommands, this.commands)
+  }
+
+  #terminal(typed: string, settings: Readonly<Record<string, string>>): Terminal {
+    this.commands += typed.split('\n').filter((line) => /^\s*[^\s#]/.test(line)).length
+    return new Terminal(this.folder, dirname(process.execPath), { ...this.#settings, ...settings })
+  }
+
+  /** Types lines. `settings` are variables that the shell has. */
+  type(typed: string, settings: Readonly<Record<string, string>> = {}): Promise<string> {
+    return this.#terminal(typed, settings).type(typed)
+  }
+
+  start(typed: string, ready: RegExp, settings: Readonly<Record<string, string>> = {}): Promise<RunningCommand> {
+    return this.#terminal(typed, settings).start(typed, ready)
+  }
+
+  async write(file: string, text: string | object): Promise<void> {
+    await writeFile(join(this.folder, file), typeof text === 'string' ? text : JSON.stringify(text))
+  }
+
+  /** Puts own names and addresses into a file. */
+  async edit(file: string, own: Readonly<Record<string, string>>): Promise<void> {
+    await this.write(file, edited(await readFile(join(this.folder, file), 'utf8'), own))
+  }
+
+  /** Installs packages into the empty folder. */
+  async install(...packages: readonly string[]): Promise<void> {
+    await this.type(`npm init -y\nnpm install ${packages.join(' ')}`)
+  }
+
+  /** Starts the service with a page's block of settings, whose places are edited, at an address of this machine. */
+  async serve(
+    settings = '',
+    own: Readonly<Record<string, string>> = {},
+    command = 'npx --yes countersign',
+  ): Promise<Service> {
+    const port = String(await freePort())
+    const url = `http://localhost:${port}`
+    const block = settings.includes('https://auth.example')
+      ? edited(settings, { 'https://auth.example': url })
+      : settings
+    const typed = `${settings === '' ? '' : `set -a\n${edited(block, own)}`}${command}`
+    const running = await this.start(typed, /"text":"ready"/, { PORT: port })
+    return { url, running }
+  }
+}
+
+/** What a job took. */
+interface Line {
+  readonly job: string
+  readonly minutes: string
+  readonly commands: number
+  readonly words: number
+  readonly outcome: string
+}
+
+const hasParts = ['npm registry', 'openssl', 'nginx', 'curl'].map(hasPart).every(Boolean)
+
+/** A registry for the jobs of a file, which are tests. The table of what they took is printed at the end. */
+export function useJobs() {
+  const lines: Line[] = []
+  let registry = ''
+  beforeAll(async () => {
+    if (hasParts) registry = process.env.JOBS_REGISTRY ?? (await startRegistry(join(folderOfFile(), 'registry')))
+  }, 15 * minuteMs)
+  afterAll(() => console.table(lines))
+
+  /** A job of a user who has read some pages. `work` resolves with what the user sees at the end. */
+  return (name: string, pages: readonly string[], work: (desk: Desk) => Promise<string>): void =>
+    test.skipIf(!hasParts)(name, { timeout: 10 * minuteMs }, async () => {
+      const texts = await Promise.all(pages.map((page) => readFromRoot(page)))
+      const words = texts.join('\n').match(/\S+/g)?.length ?? 0
+      const desk = await new Desk(registry, join(temporaryFolder(), 'x')).beside('first')
+      const startedAt = performance.now()
+      const outcome = await work(desk).catch((error: Error) => {
+        lines.push({ job: name, minutes: '', commands: desk.allCommands, words, outcome: 'failed' })
+        throw error
+      })
+      const minutes = ((performance.now() - startedAt) / minuteMs).toFixed(1)
+      lines.push({ job: name, minutes, commands: desk.allCommands, words, outcome })
+    })
+}
