@@ -39,8 +39,9 @@ describe.skipIf(!hasPart('postgresql'))('sign-ins, orders and watches on two ins
         parent: disk.folder,
         // Small files of the log, so that the disk can be small, and enough of them for the standby to come back.
         initdb: ['--wal-segsize=1'],
-        settings: { wal_keep_size: '32MB' },
+        settings: { wal_keep_size: '32MB', min_wal_size: '32MB' },
       })
+      await servers.makeLogFiles()
       await expectNothingUnexplained(servers, () => disturb(servers, disk))
     })
 

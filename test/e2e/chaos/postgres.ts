@@ -94,6 +94,15 @@ export class ChaosPostgres implements Topology {
     return []
   }
 
+  /** Makes files of the log, `min_wal_size` of them, to be written to while the disk is full: without one, it ends. */
+  async makeLogFiles(): Promise<void> {
+    for (let i = 0; i < 3; i++) {
+      const log = "SELECT pg_logical_emit_message(false, 'log', repeat('x', 1000000)) FROM generate_series(1, 25)"
+      await this.#primary.psql(log)
+      await this.#primary.psql('CHECKPOINT')
+    }
+  }
+
   /** Leaves the primary no room on its disk for a while, so that it takes nothing new. */
   async fillDisk(disk: SmallDisk): Promise<Death[]> {
     await disk.fill()
