@@ -15,7 +15,7 @@ const domain = globSync(
     'test/service/config/*.test.ts',
     'test/service/{config,lan}.test.ts',
     'test/integrations/proof/**/*.test.ts',
-    'test/integrations/approvals/{action,answers,handle,options}.test.ts',
+    'test/integrations/approvals/{signed-payload,answers,handle,options}.test.ts',
   ],
   {
     exclude: [
