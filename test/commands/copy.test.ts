@@ -167,6 +167,18 @@ test('what is written to the old store meanwhile is an error', async () => {
   )
 })
 
+test('another value that is written to the new store under the key of one that is copied is an error', async () => {
+  const { store } = await filled(1)
+  const target = await openBare(empty())
+  const create: typeof target.create = async (key, value, life) => {
+    if (key.startsWith('user:')) await target.create(key, `${value} `, life)
+    return await target.create(key, value, life)
+  }
+  await expect(copyAtOnce(store, empty(), { to: { ...bound(target), create } })).rejects.toThrow(
+    /something else wrote a value of the kind user to /,
+  )
+})
+
 test('a kind of values that this release does not know is not left behind', async () => {
   const { store } = await filled(1)
   await (await openBare(store)).create('novelty:1', '', 'forever')

@@ -162,7 +162,14 @@ async function copyValues(from: SearchableStore, to: SearchableStore): Promise<C
     // A scan can find a key twice.
     if (!storedKinds[kind]?.isCopied || keys.has(key)) return
     keys.add(key)
-    await patiently(() => to.create(key, value, life))
+    await patiently(async () => {
+      if (await to.create(key, value, life)) return
+      const found = await to.get(key)
+      if (found === undefined || found.value === value) return
+      throw new AdministrationError(
+        `something else wrote a value of the kind ${kind} to ${to.description}: stop that, and add --again`,
+      )
+    })
     const tally = read.get(kind) ?? { count: 0, ends: [] }
     read.set(kind, tally)
     tally.count++
