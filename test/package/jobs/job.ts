@@ -43,7 +43,11 @@ export class Desk {
   constructor(registry: string, folder: string) {
     this.folder = folder
     // It asks the registry, which has another package of the same version each night.
-    this.#settings = { npm_config_registry: registry, npm_config_prefer_offline: 'false', npm_config_loglevel: 'error' }
+    this.#settings = {
+      ...{ npm_config_registry: registry, npm_config_prefer_offline: 'false', npm_config_loglevel: 'error' },
+      // The .npmrc of this repository is not a user's. npm hands what is in it on to whatever it starts.
+      ...{ npm_config_strict_allow_scripts: undefined, npm_config_allow_scripts: undefined },
+    }
   }
 
   /** Another folder on the same machine. */

@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core'
 import { describe, expect } from 'vitest'
 import { returnCode } from '../../browser/approval-steps.ts'
 import { signInOnDemo } from '../../browser/flows.ts'
-import { hasBrowser, scan, useBrowser } from '../../browser/support.ts'
+import { hasBrowser, provokes, scan, useBrowser } from '../../browser/support.ts'
 import { minuteMs } from '../../examples/tools.ts'
 import { TestUser } from '../../integrations/approvals/support.ts'
 import { signIn } from '../../oidc/applications.ts'
@@ -12,13 +12,14 @@ import { allowCode } from '../../oidc/devices.ts'
 import { Browser, decide } from '../../oidc/support.ts'
 import { Authority } from '../../support/certificates.ts'
 import { run } from '../../support/command.ts'
+import { DappWallet } from '../../support/dapp-wallet.ts'
 import { runNginx } from '../../support/nginx.ts'
 import { Application } from '../../support/protected-application.ts'
 import { freePort } from '../../support/redis-server.ts'
 import { readFromRoot } from '../../support/repository.ts'
 import { rest } from '../../support/rest.ts'
 import { makeWallet, proofOf, type TestWallet } from '../../support/wallet.ts'
-import { codeOf, edited, useJobs } from './job.ts'
+import { codeOf, type Desk, edited, useJobs } from './job.ts'
 
 const keyOf = ({ address }: TestWallet): string => `nimiq:${address}`
 
@@ -44,6 +45,71 @@ describe.skipIf(!hasBrowser)('with the package from a registry', () => {
     await signInOnDemo(page)
     return 'You’re signed in'
   })
+
+  /** A new dapp with an example's files, its service, and a page of it in a browser that has a wallet. */
+  const openDapp = async (desk: Desk, example: string, file: string, install: string) => {
+    provokes(/net::ERR_FAILED/, /Analytics SDK|SWIXUtil/)
+    await desk.install('countersign')
+    const port = await freePort()
+    const origin = `http://localhost:${port}`
+    const [settings = ''] = await codeOf('docs/wagmi.md', 'sh')
+    // There is no contract wallet here.
+    const without = settings.replace(/^COUNTERSIGN_EVM_RPC=.*\n/m, '')
+    const { url } = await desk.serve(without, { 'http://localhost:5173': origin })
+    const shop = await desk.beside('tulip-shop')
+    await shop.type(
+      `npx --yes create-vite@latest . --template react-ts --no-interactive
+      ${install}
+      cp node_modules/countersign/examples/wagmi/${example}/*.tsx src`,
+    )
+    await shop.edit(`src/${file}`, { 'https://auth.example': url })
+    await shop.type('npx vite build')
+    await shop.start(`npx vite preview --port ${port} --strictPort`, /Local/)
+    const { page } = await browser.open()
+    page.setDefaultTimeout(minuteMs)
+    const wallet = new DappWallet()
+    await wallet.install(page.context())
+    await page.context().route(
+      ({ hostname }) => hostname !== 'localhost',
+      (route) => route.abort(),
+    )
+    await page.goto(origin)
+    return { page, wallet, url }
+  }
+  const signedIn = async (page: Page, { address }: DappWallet): Promise<string> => {
+    await page.getByText(`Signed in as ${address}`).waitFor()
+    return 'Signed in as 0x…'
+  }
+
+  job(
+    'a dapp of RainbowKit signs in, and so its own back end knows who calls',
+    ['docs/wagmi.md', 'docs/backends.md'],
+    async (desk) => {
+      const [, install = ''] = /`(npm install @rainbow-me[^`]+)`/.exec(await readFromRoot('docs/wagmi.md')) ?? []
+      const { page, wallet, url } = await openDapp(desk, 'rainbowkit', 'authentication.tsx', install)
+      await page.getByRole('button', { name: 'Connect Wallet' }).click()
+      await page.getByRole('button', { name: 'Test Wallet' }).first().click()
+      await page.getByTestId('rk-auth-message-button').click()
+      await signedIn(page, wallet)
+
+      const backend = await desk.beside('backend')
+      await backend.install('countersign', 'express')
+      const [verifier = '', guard = ''] = await codeOf('docs/backends.md', 'ts')
+      const port = await freePort()
+      const own = edited(verifier, { 'http://localhost:8080': url })
+      const start = `app.listen(${port}, 'localhost', () => console.log('ready'))`
+      await backend.write(
+        'server.mjs',
+        `import express from 'express'\nconst app = express()\n${own}${guard}${start}\n`,
+      )
+      await backend.start('node server.mjs', /ready/)
+      // client.readStoredToken() reads it there.
+      const token = await page.evaluate(() => localStorage.getItem('countersign.token'))
+      const answer = await fetch(`http://localhost:${port}/me`, { headers: { authorization: `Bearer ${token}` } })
+      expect(await answer.json()).toMatchObject({ address: wallet.address })
+      return `200 {"address":"0x…"}`
+    },
+  )
 
   job(
     'behind nginx, three named wallets see the application, and a fourth once it is in the file',
