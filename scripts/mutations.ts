@@ -135,7 +135,7 @@ const rows: Readonly<
     ['crossDevice', "isLoopbackHost(URL.parse(publicUrl)?.hostname ?? '')", 'true', 'better-auth/return-codes'],
   ],
   8: [
-    ['claimUrlTemplate', "value.indexOf('{claimToken}') > hash &&", '', 'service/config'],
+    ['claimUrlTemplate', "value.indexOf('{claimToken}') > hash &&", '', 'service/config/options'],
     ['preview', 'claimed: taken', "claimed: 'same'", 'core/order/order', 2],
     ['preview', 'const { ip: _ip, ...requester }', 'const requester', 'core/order/orders'],
   ],
@@ -437,7 +437,7 @@ const rows: Readonly<
   34: [['rules', 'secureOptions: constants.SSL_OP_NO_RENEGOTIATION', '', 'http/port/tls']],
   35: [['observeCall', 'answersOnce === undefined ? other :', '', 'observe/metrics/metrics']],
   36: [
-    ['matching', 'text !== undefined && form.test(text)', 'form.source !== text', 'observe/audit/events'],
+    ['matching', 'text !== undefined && form.test(text)', 'form.source !== text', 'e2e/everything-on'],
     ['refusedCalls', "ip ?? ''", 'String(Math.random())', 'observe/audit/events'],
     ['claimOne', 'entry.v !== 1 || this.#store.now() < entry.dueAt', 'false', 'observe/delivery'],
   ],
