@@ -1,4 +1,4 @@
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { NonceStore } from '../../src/core/sign-in/nonce.ts'
 import { setMark } from '../../src/service/copy-mark.ts'
 import { withKeyPrefix } from '../../src/store/map-store.ts'
@@ -92,7 +92,8 @@ test('a store that was copied takes no calls of the plugin half a minute later, 
   await setMark(withKeyPrefix(options.orders.store, 'app'), { side: 'from', other: 'redis', run: '1' })
   await expect((await makeAuth(options)).$context).rejects.toThrow(/was copied to another store \(redis\)/)
   const at = performance.now()
-  vi.spyOn(performance, 'now').mockReturnValue(at + 31_000)
+  const now = vi.spyOn(performance, 'now').mockReturnValue(at + 31_000)
+  onTestFinished(() => now.mockRestore())
   expect(await start()).toMatchObject({ status: 503, json: { code: 'STORE_UNAVAILABLE' } })
 })
 

@@ -1,5 +1,5 @@
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
-import { expect, test, vi } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { runCommand } from '../../src/commands/command.ts'
 import { keysNotToRevive, storedKinds } from '../../src/commands/stored-kinds.ts'
 import { CountersignError } from '../../src/shared/errors.ts'
@@ -39,6 +39,7 @@ test('a running service takes no calls half a minute after the mark, and takes t
   const counts = await copyAtOnce(store, empty())
   expect(counts).toMatchObject({ user: { from: 3, to: 3 }, session: { from: 3, to: 3 }, wallet: { from: 3, to: 3 } })
   const now = vi.spyOn(performance, 'now')
+  onTestFinished(() => now.mockRestore())
   const at = performance.now()
   now.mockReturnValue(at + 31_000)
   expect(await rest(url, '/session', undefined, bearer(token))).toMatchObject({
@@ -110,7 +111,8 @@ test('a process that slept looks for the mark before its next step', async () =>
   await copyAtOnce(store, empty())
   // The clock that only goes forward stands still while a machine sleeps.
   const woken = Date.now() + 31_000
-  vi.spyOn(Date, 'now').mockImplementation(() => woken)
+  const now = vi.spyOn(Date, 'now').mockImplementation(() => woken)
+  onTestFinished(() => now.mockRestore())
   expect((await rest(url, '/session', undefined, bearer(token))).status).toBe(503)
 })
 

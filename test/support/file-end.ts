@@ -38,8 +38,9 @@ export function onePerFile<Started extends AsyncDisposable>(start: () => Promise
  * something or a fake clock is left.
  */
 export async function endFile(): Promise<void> {
-  const isClockLeft = vi.isFakeTimers()
+  const isClockLeft = vi.isFakeTimers() || vi.isMockFunction(Date.now) || vi.isMockFunction(performance.now)
   vi.useRealTimers()
+  vi.restoreAllMocks()
   const faults: unknown[] = []
   for (const end of ends.splice(0)) {
     try {
