@@ -26,7 +26,7 @@ export function edited(text: string, own: Readonly<Record<string, string>>): str
   return changed
 }
 
-/** A service that somebody has started. */
+/** A started service. */
 interface Service {
   readonly url: string
   readonly running: RunningCommand
