@@ -242,7 +242,12 @@ export function crossDevice({ store, orderModelName = 'crossDeviceOrder', ...opt
      */
     init: async (context: AuthContext) => {
       requireNetworks(settings, context)
-      if (given !== undefined) await requireUsable(given)
+      if (given !== undefined) {
+        // To reject is final: a store that does not answer is left to the calls, which look for the mark themselves.
+        await requireUsable(given).catch((error) => {
+          if (!(error instanceof CountersignError)) throw error
+        })
+      }
       const publicUrl = ownOrigin(context)
       const place = { publicUrl, isLocal: isLoopbackHost(URL.parse(publicUrl)?.hostname ?? '') }
       confirmationCode = confirmationCodeAt(settings.confirmationCode, place)

@@ -1,6 +1,7 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { NonceStore } from '../../src/core/sign-in/nonce.ts'
 import { setMark } from '../../src/service/copy-mark.ts'
+import { CountersignError } from '../../src/shared/errors.ts'
 import { withKeyPrefix } from '../../src/store/map-store.ts'
 import { Signer } from '../core/order/support.ts'
 import { memoryStore } from '../support/memory-store.ts'
@@ -95,6 +96,14 @@ test('a store that was copied takes no calls of the plugin half a minute later, 
   const now = vi.spyOn(performance, 'now').mockReturnValue(at + 31_000)
   onTestFinished(() => now.mockRestore())
   expect(await start()).toMatchObject({ status: 503, json: { code: 'STORE_UNAVAILABLE' } })
+})
+
+test('a store that does not answer while Better Auth starts is used once it does', async () => {
+  const store = await memoryStore()
+  vi.spyOn(store, 'get').mockRejectedValueOnce(new CountersignError('STORE_UNAVAILABLE', 'no answer'))
+  const auth = await makeAuth({ orders: { store } })
+  await auth.$context
+  expect((await call(auth, '/cross-device/start', { kind: 'login' })).status).toBe(200)
 })
 
 test('an order of an origin that a pattern trusts is approved from the server’s own origin', async () => {
