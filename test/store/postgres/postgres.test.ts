@@ -101,8 +101,11 @@ describe.skipIf(!hasPart('postgresql'))('a PostgreSQL store', () => {
   test('finds what has expired by an index, however much has not: to sweep it, and for doctor', async () => {
     const database = await newDatabase()
     await server.psql(`ALTER DATABASE ${database} SET enable_seqscan = off`)
+    // A session counts what it has done at its end, at the latest.
+    const sessions = () => server.psql(`SELECT count(*) FROM pg_stat_activity WHERE datname = '${database}'`)
     const store = await openStore(server.url(database))
     await store.close()
+    await expect.poll(sessions).toBe('0')
     for (const [table, sweep] of [
       ['entries', statements.sweepEntries],
       ['members', statements.sweepMembers],
@@ -113,10 +116,7 @@ describe.skipIf(!hasPart('postgresql'))('a PostgreSQL store', () => {
     const scans = "SELECT sum(seq_scan) FROM pg_stat_user_tables WHERE relname IN ('entries', 'members')"
     const before = await server.psql(scans, database)
     await examinePostgres(server.url(database))
-    // A session counts what it has done at its end, at the latest.
-    await expect
-      .poll(() => server.psql(`SELECT count(*) FROM pg_stat_activity WHERE datname = '${database}'`))
-      .toBe('0')
+    await expect.poll(sessions).toBe('0')
     expect(await server.psql(scans, database)).toBe(before)
   })
 
