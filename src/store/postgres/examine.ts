@@ -7,7 +7,7 @@ interface Owner {
   readonly isSuperuser: boolean
 }
 
-/** What a server says of itself, and of the tables of Countersign. */
+/** What a server says of itself, and whose the tables are. */
 interface ServerFacts {
   /** As `server_version` has it: "15.20 (Debian 15.20-0+deb12u1)". */
   readonly version: string
@@ -22,14 +22,17 @@ interface ServerFacts {
   readonly usedConnections: number
   /** Instances that watch this database now, without this process. */
   readonly instances: number
-  /** How long ago the oldest row expired that is still there, in seconds to ten minutes; 0 if there is none. */
-  readonly unsweptSeconds: number
   /** Owners of the schema, tables and functions that are neither the user nor one of its roles. */
   readonly owners: readonly Owner[]
 }
 
-/** The same, and the connections of one instance for its calls and watches. */
-export type PostgresFacts = ServerFacts & { readonly ownConnections: number }
+/** What a server says of itself, and of the tables of Countersign. */
+export interface PostgresFacts extends ServerFacts {
+  /** Connections of one instance for its calls and watches. */
+  readonly ownConnections: number
+  /** How long ago the oldest row expired that is still there, in seconds to ten minutes; 0 if there is none. */
+  readonly unsweptSeconds: number
+}
 
 // Of the connections of other users, a user sees neither `backend_type` nor `state`.
 const facts = `SELECT current_setting('server_version') AS version, current_setting('fsync') = 'on' AS fsync,
@@ -40,15 +43,17 @@ const facts = `SELECT current_setting('server_version') AS version, current_sett
   (SELECT count(datid)::integer FROM pg_stat_activity WHERE usesysid IS NOT NULL) AS "usedConnections",
   (SELECT greatest(0, count(*) - 1)::integer FROM pg_stat_activity
     WHERE application_name = '${watchingName}' AND datname = current_database()) AS instances,
-  greatest(0, extract(epoch FROM clock_timestamp() - least(
-    (SELECT min(sweep_at) FROM countersign.entries WHERE sweep_at < timestamptz 'infinity'),
-    (SELECT min(sweep_at) FROM countersign.members WHERE sweep_at < timestamptz 'infinity')
-  )))::float8 AS "unsweptSeconds",
   (SELECT coalesce(json_agg(json_build_object('name', rolname, 'isSuperuser', rolsuper) ORDER BY rolname), json '[]')
     FROM pg_roles WHERE NOT pg_has_role(oid, 'MEMBER') AND oid IN (
       SELECT nspowner FROM pg_namespace WHERE nspname = 'countersign'
       UNION SELECT relowner FROM pg_class WHERE relnamespace = regnamespace 'countersign'
       UNION SELECT proowner FROM pg_proc WHERE pronamespace = regnamespace 'countersign')) AS owners`
+
+// Not for a start: where a long transaction keeps dead rows, it can take more than the time of a call.
+const unswept = `SELECT greatest(0, extract(epoch FROM clock_timestamp() - least(
+    (SELECT min(sweep_at) FROM countersign.entries WHERE sweep_at < timestamptz 'infinity'),
+    (SELECT min(sweep_at) FROM countersign.members WHERE sweep_at < timestamptz 'infinity')
+  )))::float8 AS seconds`
 
 /** Asks a server about itself, and changes nothing. This process has a store open there. */
 export async function factsOf(client: ClientBase): Promise<ServerFacts> {
@@ -63,7 +68,9 @@ export async function examinePostgres(url: string): Promise<PostgresFacts> {
   const { target } = access
   const calls = new Calls({ ...access, target: { ...target, connections: 1 } })
   try {
-    return { ...(await calls.on(factsOf)), ownConnections: target.connections + 1 }
+    const server = await calls.on(factsOf)
+    const { rows } = await calls.on((client) => client.query<{ seconds: number }>(unswept))
+    return { ...server, ownConnections: target.connections + 1, unsweptSeconds: rows[0]?.seconds ?? 0 }
   } finally {
     calls.close()
   }

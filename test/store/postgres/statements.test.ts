@@ -1,5 +1,6 @@
 import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { silentLogger } from '../../../src/base/log.ts'
 import { openStore } from '../../../src/store/open.ts'
 import { hasPart } from '../../support/optional.ts'
 import { type OrderClient, orderClients } from '../../support/orders.ts'
@@ -44,6 +45,15 @@ describe.skipIf(!hasPart('postgresql'))('on a PostgreSQL store', () => {
         .map(([word = '', calls]) => [word, Number(calls)]),
     )
   }
+
+  test('what a start warns of takes no look at the values, of which dead ones can be many', async () => {
+    await asked()
+    const store = await openStore(server.url(), { log: silentLogger })
+    onTestFinished(() => store.close())
+    const looks = (text: string) =>
+      server.psql(`SELECT sum(calls) FROM pg_stat_statements WHERE query LIKE '%${text}%'`)
+    expect([Number(await looks('pg_stat_replication')), Number(await looks('min(sweep_at)'))]).toEqual([1, 0])
+  })
 
   test('each step is one statement, a bounded set included', async () => {
     const store = await openStore(server.url())
