@@ -184,6 +184,7 @@ class PostgresStore implements Store {
 
   async watch(key: string, onWake: () => void): Promise<() => void> {
     try {
+      if (this.#closing.signal.aborted) throw new Error('the store is closed')
       if (this.#unfit !== undefined) throw this.#unfit
       return await this.#notifications.watch(payloadOf(this.#prefix + key), onWake)
     } catch (cause) {

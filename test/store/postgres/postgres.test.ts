@@ -98,6 +98,16 @@ describe.skipIf(!hasPart('postgresql'))('a PostgreSQL store', () => {
     await expect.poll(rows, { timeout: 15_000 }).toBe('countersign:for ever countersign:live live')
   })
 
+  test('a watch that begins while the store is closing rejects', async () => {
+    const store = await openStore(server.url())
+    await store.create('closing', 'a', life)
+    await store.compareAndSet('closing', 1, 'b', life, { wake: true })
+    // Waits for the notification.
+    const closed = store.close()
+    await expect(store.watch('closing', () => {})).rejects.toMatchObject({ reason: 'STORE_UNAVAILABLE' })
+    await closed
+  })
+
   test('finds what has expired by an index, however much has not: to sweep it, and for doctor', async () => {
     const database = await newDatabase()
     await server.psql(`ALTER DATABASE ${database} SET enable_seqscan = off`)
