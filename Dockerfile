@@ -25,7 +25,8 @@ WORKDIR /app
 COPY --from=build /build/package.json /build/LICENSE ./
 COPY --from=build /build/node_modules ./node_modules
 COPY --from=build /build/dist ./dist
-# The one folder that is written to, and only with SQLite: by the user node, or by any user of group 0, as OpenShift picks one.
+# The one folder that is written to, and only with SQLite: by the user node, or, as OpenShift has it, any user of
+# group 0.
 RUN install -d -o node -g 0 -m 0770 /data
 VOLUME /data
 # The user node by its number, so that Kubernetes can see that it is not root.
