@@ -81,7 +81,7 @@ export class ClientDirectory {
     })
   }
 
-  /** The client, if this process has it in its cache, for lists and for texts of errors. */
+  /** The client, if it is in the file or a document of it in the cache, for lists and for texts of errors. */
   seen(id: string): FileClient | undefined {
     return this.#parts.loaded().clients.get(id) ?? this.#documents.seen(id)
   }
