@@ -107,6 +107,6 @@ describe.skipIf(!hasBrowser || inFirefox)('nothing that is seen moves by itself'
       })
       return sumOf(await shifts())
     }
-    await expect.poll(insertAndSum).toBeGreaterThan(0.02)
+    await expect.poll(insertAndSum, { timeout: 20_000 }).toBeGreaterThan(0.02)
   })
 })

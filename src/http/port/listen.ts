@@ -9,6 +9,16 @@ const maxPortAttempts = 10
 /** Listening on the host failed. The message is one line for the operator: the problem and what to change. */
 export class ListenError extends Error {
   override readonly name = 'ListenError'
+  /** The problem. `countersign doctor` shows it apart from the advice. */
+  readonly problem: string
+  /** What to change, as a sentence; `undefined` if `problem` says it. */
+  readonly advice: string | undefined
+
+  constructor(problem: string, { advice, cause }: { readonly advice?: string; readonly cause?: unknown } = {}) {
+    super(advice === undefined ? problem : `${problem}. ${advice}`, { cause })
+    this.problem = problem
+    this.advice = advice
+  }
 }
 
 /** Options of {@link listenOn}. */
@@ -77,18 +87,25 @@ function listenOnAddress<S extends Server>({ port, host, createServer }: Listeni
 }
 
 function toListenError(cause: unknown, { port, host, settings = ownSettings }: Listening<Server>): ListenError {
-  const known: Readonly<Record<string, string>> = {
-    EADDRINUSE: `port ${port} on ${host} is in use by another program. Stop it, or set another port (${settings.port}).`,
-    EACCES: `port ${port} on ${host} is not open to this user. Set port (${settings.port}) to 1024 or higher.`,
-    EADDRNOTAVAIL:
-      `${host} is not an address of this machine. ` +
+  const known: Readonly<Record<string, readonly [problem: string, advice: string]>> = {
+    EADDRINUSE: [
+      `port ${port} on ${host} is in use by another program`,
+      `Stop it, or set another port (${settings.port}).`,
+    ],
+    EACCES: [`port ${port} on ${host} is not open to this user`, `Set port (${settings.port}) to 1024 or higher.`],
+    EADDRNOTAVAIL: [
+      `${host} is not an address of this machine`,
       `Set host (${settings.host}) to localhost, 0.0.0.0 or an address it has.`,
-    ENOTFOUND:
-      `the name ${host} leads to no address. ` +
+    ],
+    ENOTFOUND: [
+      `the name ${host} leads to no address`,
       `Set host (${settings.host}) to localhost, 0.0.0.0 or an address of this machine.`,
+    ],
   }
-  const other = `cannot listen on port ${port} (${settings.port}) of ${host} (${settings.host}): ${cause}`
-  return new ListenError(known[errorCode(cause) ?? ''] ?? other, { cause })
+  const [problem, advice] = known[errorCode(cause) ?? ''] ?? [
+    `cannot listen on port ${port} (${settings.port}) of ${host} (${settings.host}): ${cause}`,
+  ]
+  return new ListenError(problem, { ...(advice === undefined ? {} : { advice }), cause })
 }
 
 /** The settings of the service's own port. */
