@@ -285,10 +285,11 @@ export async function expectUntranslated(page: Page, ...exact: readonly string[]
         if (node instanceof Element && node.shadowRoot !== null) look(node.shadowRoot)
         const parent = node.parentElement
         if (!(node instanceof Text) || parent === null || parent.closest('script, style') !== null) continue
-        // Digits may also occur in a time, such as 1:59.
-        const words = node.data.replace(/\d+(?::\d+)+/g, ' ')
+        // Two digits may also occur in a time, such as 1:59.
+        const words = node.data.replace(/(?<!\d)\d:\d\d(?!\d)/g, ' ')
         for (const text of texts)
-          if (words.includes(text)) found.push({ text, place: node.data, translate: parent.translate })
+          if ((/^\d+$/.test(text) ? words : node.data).includes(text))
+            found.push({ text, place: node.data, translate: parent.translate })
       }
     }
     look(document.body)
