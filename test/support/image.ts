@@ -24,6 +24,8 @@ export interface Image {
 export interface Container {
   /** What it wrote to its standard error. */
   log(): string
+  /** Sends a signal to its first process. */
+  signal(signal: NodeJS.Signals): Promise<void>
   /** Sends a signal to its first process, and resolves with the exit code. */
   stop(signal: NodeJS.Signals): Promise<number | null>
   /** Resolves with the exit code when it has ended. */
@@ -121,13 +123,16 @@ export async function runContainer(
     log += chunk
   })
   const exited = once(child, 'close').then(([code]) => code as number | null)
-  const stop = async (signal: NodeJS.Signals): Promise<number | null> => {
+  const signal = async (name: NodeJS.Signals): Promise<void> => {
     const first = await firstProcess(child)
-    if (first !== undefined) process.kill(first, signal)
+    if (first !== undefined) process.kill(first, name)
+  }
+  const stop = async (name: NodeJS.Signals): Promise<number | null> => {
+    await signal(name)
     return await exited
   }
   onTestFinished(async () => void (await stop('SIGKILL')))
-  return { log: () => log, stop, exited }
+  return { log: () => log, signal, stop, exited }
 }
 
 /** The first process of the namespace that `unshare` made. */

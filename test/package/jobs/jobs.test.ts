@@ -37,8 +37,13 @@ async function peopleFor(...wallets: readonly TestWallet[]): Promise<string> {
 describe.skipIf(!hasBrowser)('with the package from a registry', () => {
   const browser = useBrowser()
   const job = useJobs()
+  /** A job whose service is also the image's. */
+  const serviceJob = (...[name, pages, work]: Parameters<typeof job>) => {
+    job(name, pages, work)
+    job(`${name}, from the image`, [...pages, 'docs/containers.md'], work, true)
+  }
 
-  job('npx countersign shows a page on which a demo wallet signs in', ['README.md'], async (desk) => {
+  serviceJob('one command shows a page on which a demo wallet signs in', ['README.md'], async (desk) => {
     const { url } = await desk.serve()
     const { page } = await browser.open()
     await page.goto(url)
@@ -111,25 +116,27 @@ describe.skipIf(!hasBrowser)('with the package from a registry', () => {
     },
   )
 
-  job(
+  serviceJob(
     'behind nginx, three named wallets see the application, and a fourth once it is in the file',
     ['docs/private-applications.md', 'docs/forward-auth.md', 'docs/proxies.md'],
     async (desk) => {
       const family = [makeWallet(), makeWallet(), makeWallet(), makeWallet()] as const
-      await desk.install('countersign')
+      await desk.installService()
       await desk.write('people.json', await peopleFor(...family.slice(0, 3)))
       const [settings = ''] = await codeOf('docs/private-applications.md', 'sh')
-      const [service, port] = [String(await freePort()), await freePort()]
+      const port = await freePort()
       const main = 'exec node --min-semi-space-size=16 node_modules/countersign/dist/src/main.js'
-      const own = { '/etc/countersign/people.json': 'people.json' }
-      const running = await desk.start(`set -a\n${edited(settings, own)}${main}`, /"text":"ready"/, { PORT: service })
+      // nginx serves the name of the documents.
+      const name = 'https://auth.example'
+      const own = { [name]: name, '/etc/countersign/people.json': desk.pathOf('people.json') }
+      const { url, reload } = await desk.serve(settings, own, main)
 
       const authority = await Authority.create(desk.folder, 'authority')
-      const address = { '127.0.0.1:8080': `127.0.0.1:${service}` }
+      const address = { '127.0.0.1:8080': `127.0.0.1:${new URL(url).port}` }
       const application = new Application()
       const applicationPort = await application.listen()
       const configured = async (file: string, own: Readonly<Record<string, string>>): Promise<string> =>
-        edited(await readFile(join(desk.folder, 'node_modules/countersign/deploy/nginx', file), 'utf8'), own)
+        edited(await readFile(join(desk.sources, 'deploy/nginx', file), 'utf8'), own)
       const site = async (host: string) => {
         const { cert, key } = await authority.issue(host)
         const files = { [`/etc/ssl/${host}.crt`]: cert, [`/etc/ssl/${host}.key`]: key }
@@ -171,18 +178,18 @@ describe.skipIf(!hasBrowser)('with the package from a registry', () => {
       const statuses = async () => await Promise.all(family.map(statusFor))
       expect(await statuses()).toEqual(['201', '201', '201', '403'])
       await desk.write('people.json', await peopleFor(...family))
-      running.signal('SIGHUP')
+      await reload()
       await expect.poll(() => statusFor(family[3]), { interval: 500, timeout: minuteMs }).toBe('201')
       return 'the application'
     },
   )
 
-  job(
+  serviceJob(
     'an application of the issuer learns both groups of a person, and is not open to one without',
     ['docs/oidc.md', 'docs/private-applications.md', 'docs/oidc-applications.md'],
     async (desk) => {
       const [ada, bob, cleo] = [makeWallet(), makeWallet(), makeWallet()]
-      await desk.install('countersign', 'oidc-provider@9.13.3')
+      await desk.installService('oidc-provider@9.13.3')
       const secret = (await desk.type('openssl rand -hex 32')).trim()
       const [clients = ''] = await codeOf('docs/oidc.md', 'json')
       const port = await freePort()
@@ -191,8 +198,9 @@ describe.skipIf(!hasBrowser)('with the package from a registry', () => {
       file.clients[0].groups = ['staff']
       await desk.write('clients.json', file)
       await desk.write('people.json', await peopleFor(ada, bob, cleo))
-      const settings = 'COUNTERSIGN_OIDC_CLIENTS=clients.json\nCOUNTERSIGN_PUBLIC_URL=https://auth.example\n'
-      const { url } = await desk.serve(`${settings}COUNTERSIGN_PEOPLE=people.json\n`)
+      const [list, people] = [desk.pathOf('clients.json'), desk.pathOf('people.json')]
+      const settings = [`OIDC_CLIENTS=${list}`, `PEOPLE=${people}`, 'PUBLIC_URL=https://auth.example']
+      const { url } = await desk.serve(settings.map((line) => `COUNTERSIGN_${line}\n`).join(''))
 
       const shop = await desk.beside('shop')
       await shop.install('countersign', 'express', 'express-openid-connect@3.4.0')
@@ -241,16 +249,16 @@ describe.skipIf(!hasBrowser)('with the package from a registry', () => {
     return 'Your wallet is added'
   })
 
-  job('a person who has lost the wallet signs in with another as the same user', ['docs/admin.md'], async (desk) => {
-    await desk.install('countersign')
+  serviceJob('a person who lost a wallet signs in with another as the same user', ['docs/admin.md'], async (desk) => {
+    await desk.installService()
     const { url } = await desk.serve()
     const [lost, other] = [await TestUser.signIn(url), await TestUser.signIn(url)]
     const blocks = await codeOf('docs/admin.md', 'sh')
     const block = blocks.find((text) => text.includes('$LOST_ADDRESS')) ?? ''
     const known = { LOST_ADDRESS: lost.wallet.address, NEW_ADDRESS: other.wallet.address }
-    const [find = '', ...others] = block.replaceAll(/^countersign/gm, 'npx countersign').split('\n')
-    const [userId = ''] = /usr_[\w-]+/.exec(await desk.type(find, known)) ?? []
-    await desk.type(others.join('\n'), { ...known, LOST_USER_ID: userId })
+    const [find = '', ...others] = block.split('\n')
+    const [userId = ''] = /usr_[\w-]+/.exec(await desk.administer(find, known)) ?? []
+    await desk.administer(others.join('\n'), { ...known, LOST_USER_ID: userId })
     expect((await TestUser.signIn(url, other.wallet)).id).toBe(lost.id)
     await expect(TestUser.signIn(url, lost.wallet)).rejects.toThrow('LOGIN_REFUSED')
     expect((await rest(url, '/session', undefined, { authorization: `Bearer ${lost.token}` })).status).toBe(401)
@@ -300,10 +308,8 @@ describe.skipIf(!hasBrowser)('with the package from a registry', () => {
   job('a command of an agent runs once its user has signed it', ['docs/approvals.md'], async (desk) => {
     await desk.install('countersign')
     const [settings = ''] = await codeOf('docs/approvals.md', 'sh')
-    const port = await freePort()
-    const url = `http://localhost:${port}`
-    const typed = `set -a\n${edited(settings, { 'https://sign.example': url })}echo $START_KEY > start-key\nnpx countersign`
-    await desk.start(typed, /"text":"ready"/, { PORT: `${port}` })
+    const named = edited(settings, { 'https://sign.example': 'https://auth.example' })
+    const { url } = await desk.serve(`${named}echo $START_KEY > start-key\n`)
     const user = await TestUser.signIn(url)
     const [, userId = ''] = /(usr_[\w-]+)/.exec(await desk.type('npx countersign admin list')) ?? []
 
