@@ -175,14 +175,15 @@ describe.skipIf(!isComplete)('@modelcontextprotocol/sdk', () => {
 })
 
 describe.skipIf(!isComplete)('mcp-remote', () => {
-  /** A client that speaks to mcp-remote, and the addresses that this asks a person to open. */
-  async function startRemote(resource: string, ...args: readonly string[]) {
+  // test/package/jobs signs in with the id of a listed client.
+  test('as it comes stops, and says that the issuer registers no clients', async () => {
+    const { resource } = await start()
     const { Client, StdioClientTransport } = await loadSdk()
     const home = temporaryFolder()
     const program = join(folder, 'node_modules/mcp-remote/dist/proxy.js')
     const transport = new StdioClientTransport({
       command: process.execPath,
-      args: [program, resource, ...args],
+      args: [program, resource],
       // Without a browser to open.
       env: { PATH: '', HOME: home, MCP_REMOTE_CONFIG_DIR: home },
       stderr: 'pipe',
@@ -190,28 +191,7 @@ describe.skipIf(!isComplete)('mcp-remote', () => {
     const lines = on(createInterface(transport.stderr), 'line', { close: ['close'] })
     const client = new Client({ name: 'agent', version: '1.0.0' })
     onTestFinished(() => client.close())
-    return { client, connected: client.connect(transport) as Promise<void>, lines }
-  }
-
-  test('with the id of a listed client signs in to the server of docs/mcp.md, and calls a tool', async () => {
-    const { resource, browser, user } = await start()
-    const page = await readFile(join(root, 'docs/mcp.md'), 'utf8')
-    const option = /`(--static-oauth-client-info) '(\{[^`]*\})'`/.exec(page)?.slice(1) ?? []
-    const { client, connected, lines } = await startRemote(resource, '3334', ...option)
-    for await (const [line] of lines) {
-      const address = /https?:\S+\/authorize\?\S+/.exec(line)?.[0]
-      if (address === undefined) continue
-      await fetch(await decide(browser, await browser.open(address)))
-      break
-    }
-    await connected
-    expect(await client.callTool({ name: 'who' })).toMatchObject(said(`${user.id} by mcp-remote`))
-  })
-
-  test('as it comes stops, and says that the issuer registers no clients', async () => {
-    const { resource } = await start()
-    const { connected, lines } = await startRemote(resource)
-    connected.catch(() => undefined)
+    client.connect(transport).catch(() => undefined)
     let printed = ''
     for await (const [line] of lines) printed += line
     expect(printed).toContain('does not support dynamic client registration')

@@ -294,7 +294,10 @@ describe.skipIf(!hasBrowser)('with the package from a registry', () => {
     const page = await readFromRoot('docs/mcp.md')
     const [, option = ''] = /`(--static-oauth-client-info '\{[^`]*\}')`/.exec(page) ?? []
     const [, command = ''] = /`(npx -y mcp-remote [^`]*)`/.exec(page) ?? []
-    const typed = `{ cat messages; sleep 600; } | ${edited(command, own)} ${option}`
+    // As "What was tested" has it.
+    const [tested = ''] = /(?<=mcp-remote )\d+\.\d+\.\d+/.exec(page) ?? []
+    const pinned = edited(command, { ...own, 'mcp-remote ': `mcp-remote@${tested} ` })
+    const typed = `{ cat messages; sleep 600; } | ${pinned} ${option}`
     const opened = /https?:\S+\/authorize\?\S+/
     const remoteClient = await agent.start(typed, opened, { BROWSER: 'true', MCP_REMOTE_CONFIG_DIR: agent.folder })
     const person = new Browser(url)
