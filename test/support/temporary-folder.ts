@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { atFileEnd } from './file-end.ts'
 
-/** A folder of the machine, removed with what is in it when the test ends. */
-export const temporaryFolder = (): string => folderUntil(onTestFinished)
+/** A folder of the machine, removed with what is in it when the test ends: thousands of packages take minutes. */
+export const temporaryFolder = (): string => folderUntil((end) => onTestFinished(end, 300_000))
 
 /** The same for all tests of a file. */
 export const folderOfFile = (): string => folderUntil(atFileEnd)
