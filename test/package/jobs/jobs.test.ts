@@ -116,6 +116,16 @@ describe.skipIf(!hasBrowser)('with the package from a registry', () => {
     },
   )
 
+  job('a dapp of AppKit signs in', ['docs/wagmi.md'], async (desk) => {
+    const packages = '@reown/appkit @reown/appkit-adapter-wagmi @reown/appkit-adapter-solana wagmi @wagmi/core'
+    const install = `npm install ${packages} viem@2 @tanstack/react-query countersign`
+    const { page, wallet } = await openDapp(desk, 'appkit', 'main.tsx', install)
+    await page.locator('appkit-button').click()
+    await page.getByText('Test Wallet', { exact: true }).first().click()
+    await page.getByText('Sign', { exact: true }).first().click()
+    return await signedIn(page, wallet)
+  })
+
   serviceJob(
     'behind nginx, three named wallets see the application, and a fourth once it is in the file',
     ['docs/private-applications.md', 'docs/forward-auth.md', 'docs/proxies.md'],
