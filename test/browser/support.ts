@@ -285,9 +285,9 @@ export async function expectUntranslated(page: Page, ...exact: readonly string[]
         if (node instanceof Element && node.shadowRoot !== null) look(node.shadowRoot)
         const parent = node.parentElement
         if (!(node instanceof Text) || parent === null || parent.closest('script, style') !== null) continue
-        // Digits may also occur in a longer number, or in a time such as 1:59.
+        // A code stands alone; its digits may occur in sentences by chance.
         for (const text of texts)
-          if (/^\d+$/.test(text) ? new RegExp(`(?<![\\d:])${text}(?!\\d)`).test(node.data) : node.data.includes(text))
+          if (/^\d+$/.test(text) ? node.data.trim() === text : node.data.includes(text))
             found.push({ text, place: node.data, translate: parent.translate })
       }
     }
