@@ -52,7 +52,7 @@ describe.skipIf(!hasBrowser)('with the package from a registry', () => {
   })
 
   /** A new dapp with an example's files, its service, and a page of it in a browser that has a wallet. */
-  const openDapp = async (desk: Desk, example: string, file: string, install: string) => {
+  const openDapp = async (desk: Desk, example: string, file: string, vendor: string) => {
     provokes(/net::ERR_FAILED/, /Analytics SDK|SWIXUtil/)
     await desk.install('countersign')
     const port = await freePort()
@@ -62,6 +62,8 @@ describe.skipIf(!hasBrowser)('with the package from a registry', () => {
     const without = settings.replace(/^COUNTERSIGN_EVM_RPC=.*\n/m, '')
     const { url } = await desk.serve(without, { 'http://localhost:5173': origin })
     const shop = await desk.beside('tulip-shop')
+    const lines = (await readFromRoot('docs/wagmi.md')).match(/(?<=`)npm install [^`]+/g) ?? []
+    const install = lines.find((line) => line.includes(vendor))?.replace('\n', ' ')
     await shop.type(
       `npx --yes create-vite@latest . --template react-ts --no-interactive
       ${install}
@@ -90,8 +92,7 @@ describe.skipIf(!hasBrowser)('with the package from a registry', () => {
     'a dapp of RainbowKit signs in, and so its own back end knows who calls',
     ['docs/wagmi.md', 'docs/backends.md'],
     async (desk) => {
-      const [, install = ''] = /`(npm install @rainbow-me[^`]+)`/.exec(await readFromRoot('docs/wagmi.md')) ?? []
-      const { page, wallet, url } = await openDapp(desk, 'rainbowkit', 'authentication.tsx', install)
+      const { page, wallet, url } = await openDapp(desk, 'rainbowkit', 'authentication.tsx', '@rainbow-me')
       await page.getByRole('button', { name: 'Connect Wallet' }).click()
       await page.getByRole('button', { name: 'Test Wallet' }).first().click()
       await page.getByTestId('rk-auth-message-button').click()
@@ -117,9 +118,7 @@ describe.skipIf(!hasBrowser)('with the package from a registry', () => {
   )
 
   job('a dapp of AppKit signs in', ['docs/wagmi.md'], async (desk) => {
-    const packages = '@reown/appkit @reown/appkit-adapter-wagmi @reown/appkit-adapter-solana wagmi @wagmi/core'
-    const install = `npm install ${packages} viem@2 @tanstack/react-query countersign`
-    const { page, wallet } = await openDapp(desk, 'appkit', 'main.tsx', install)
+    const { page, wallet } = await openDapp(desk, 'appkit', 'main.tsx', '@reown')
     await page.locator('appkit-button').click()
     await page.getByText('Test Wallet', { exact: true }).first().click()
     await page.getByText('Sign', { exact: true }).first().click()
