@@ -16,7 +16,8 @@ const cannot: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'test/browser/first-scan.test.ts': {
     'a new user > who has no clipboard gets the link as text to select':
       'the field does not select its text on focus: the page may not be the active one',
-    'a new user > on a phone opens the request there, in place of a code to scan with itself': 'no phone is emulated',
+    'a new user > on a phone gets a code for another device on request, and can open its link on the phone itself':
+      'no phone is emulated',
     'a new user > is offered none on https, even by a service that does not know that a proxy has put it there':
       'on a page that the test answers itself, the text stays hidden: cause not found',
   },
