@@ -380,7 +380,7 @@ const asked = steps.filter(
   ({ name }, index) => index % parts === part - 1 && (words.length === 0 || words.some((word) => name.includes(word))),
 )
 if (asked.length === 0) {
-  console.error(`No step of such a part has such a name; there are: ${steps.map(({ name }) => name).join(', ')}`)
+  console.error(`No such step; there are: ${steps.map(({ name }) => name).join(', ')}`)
   process.exit(1)
 }
 

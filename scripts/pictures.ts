@@ -458,7 +458,10 @@ const atIssuer: CountersignOptions = {
   publicUrl: issuer,
   oidc: { device: true, clients: join(temporary, 'clients.json') },
 }
-/** The pictures: how each is taken, and the settings of its service. Code hosts show that of README.md in part of its size. */
+/**
+ * The pictures: how each is taken, and the settings of its service. Code hosts show that of README.md at a part of its
+ * size.
+ */
 const takes: Readonly<Record<string, readonly [(camera: Camera) => Promise<void>, CountersignOptions, number?]>> = {
   'sign-in': [takeSignIn, {}, 1.25],
   'add-wallet': [takeLink, {}],

@@ -50,11 +50,14 @@ export class Desk {
   constructor(registry: string, folder: string, image?: Image) {
     this.folder = folder
     this.#image = image
-    // It asks the registry, which has another package of the same version each night.
     this.#settings = {
-      ...{ npm_config_registry: registry, npm_config_prefer_offline: 'false', npm_config_loglevel: 'error' },
-      // The .npmrc of this repository is not a user's. npm hands what is in it on to whatever it starts.
-      ...{ npm_config_strict_allow_scripts: undefined, npm_config_allow_scripts: undefined },
+      npm_config_registry: registry,
+      // The registry has another package of the same version each night.
+      npm_config_prefer_offline: 'false',
+      npm_config_loglevel: 'error',
+      // The .npmrc of this repository is not a user's, but npm passes it on to the programs that it starts.
+      npm_config_strict_allow_scripts: undefined,
+      npm_config_allow_scripts: undefined,
     }
   }
 

@@ -41,10 +41,11 @@ export async function startRegistry(folder: string): Promise<string> {
   })
   const isUp = () =>
     fetch(`${address}/-/ping`).then(
-      ({ ok }) => ok || child.exitCode !== null,
+      ({ ok }) => ok,
       () => false,
     )
-  await vi.waitUntil(isUp, { timeout: minuteMs, interval: 200 })
+  const ended = exited.then(() => Promise.reject(new Error('the registry ended')))
+  await Promise.race([ended, vi.waitUntil(isUp, { timeout: minuteMs, interval: 200 })])
   // It takes any token, and npm sends none without a line for it.
   await writeFile(join(folder, '.npmrc'), `//127.0.0.1:${port}/:_authToken=any\n`)
   await npm('publish', '--registry', address, await packPackage())
