@@ -52,12 +52,7 @@ const rows: Readonly<
       'store/postgres/postgres.small',
     ],
     ['heard', 'if (silent) this.#confirm(client, confirm)', '', 'e2e/chaos'],
-    [
-      'makeChallenge',
-      'crypto.getRandomValues(new Uint8Array(32))',
-      'crypto.getRandomValues(new Uint8Array(32)).fill(0, 4)',
-      'base/randomness',
-    ],
+    ['issue', 'randomText(nonceBytes)', "randomText(4).padEnd(43, 'A')", 'base/randomness'],
   ],
   3: [
     [

@@ -102,7 +102,7 @@ const rooms: Readonly<Record<string, Room>> = {
     except: { 'introspection.ts': ['base'] },
   },
   // No store, and nothing of Node.js: it runs where WebCrypto does.
-  'integrations/core': { may: ['shared', 'core'] },
+  'integrations/core': { may: ['shared', 'core', '@scure/base'] },
   'integrations/proof': { may: ['shared', 'core', '@noble/hashes', '@scure/base'] },
   'integrations/approvals': {
     may: ['shared', 'core', 'integrations/proof', '@scure/base'],

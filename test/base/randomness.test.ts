@@ -5,6 +5,7 @@ import { Keyring } from '../../src/base/token.ts'
 import { Nonces } from '../../src/core/sign-in/nonce.ts'
 import { Sessions } from '../../src/core/users/sessions.ts'
 import { createCountersign } from '../../src/index.ts'
+import { createSignInChallenge } from '../../src/integrations/core/sign-in.ts'
 import { openStore } from '../../src/store/open.ts'
 import { rest } from '../support/rest.ts'
 
@@ -12,6 +13,7 @@ import { rest } from '../support/rest.ts'
 const bitsOf: Readonly<Record<string, number>> = {
   'the nonce of a sign-in': 256,
   'the nonce of an order': 256,
+  'the nonce of countersign/core': 256,
   'a claim token': 256,
   'a desktop token': 256,
   'a challenge token': 256,
@@ -50,6 +52,8 @@ beforeAll(async () => {
       const { json: nonce } = await rest(url, '/wallet/nonce', {})
       const { nonceId, ...others } = nonce
       sample('the nonce of a sign-in', nonce.nonce, nonce)
+      const own = createSignInChallenge({ appName: 'App', origin: url })
+      sample('the nonce of countersign/core', own.nonce, { ...own })
       // What follows says what the nonce is for.
       sample('the id of a nonce', nonceId.slice(0, 22), others)
       const { json: order } = await rest(url, '/cross-device/start', { kind: 'sign' })

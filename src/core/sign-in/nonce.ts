@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { mismatchReason, parseRecord, type RecordOrigin, recordText } from '../../base/record.ts'
 import type { RequestContext } from '../../base/request.ts'
 import { applicationStepMs, applicationSteps } from '../../base/timing/time-limit.ts'
-import { newId } from '../../base/token.ts'
+import { newId, randomText } from '../../base/token.ts'
 import type { LiveCount } from '../../limits/concurrency.ts'
 import { given, pick } from '../../shared/defined-fields.ts'
 import { CountersignError, internalError, refused } from '../../shared/errors.ts'
@@ -67,6 +67,8 @@ export interface NoncesParts {
  */
 const afterlifeMs = 60_000
 
+const nonceBytes = 32
+
 /** Issues nonces, each for a single use. */
 export class Nonces {
   readonly #appName: string
@@ -115,7 +117,8 @@ export class Nonces {
     const ttlSeconds = this.#ttlSeconds
     const issuedAt = this.#now()
     const kept = pick(askedFor, ['adapterId', 'address', 'chainId'])
-    const challenge = makeChallenge({ appName: this.#appName, origin, ttlSeconds, now: issuedAt, link })
+    const nonce = randomText(nonceBytes)
+    const challenge = makeChallenge({ nonce, appName: this.#appName, origin, ttlSeconds, now: issuedAt, link })
     const record: NonceRecord = {
       ...given({ userId: link?.userId, named }),
       ...(Object.keys(kept).length === 0 ? {} : { askedFor: kept }),
@@ -175,9 +178,9 @@ export class Nonces {
    */
   #fits(nonceId: string, { origin }: RequestContext, origins: OriginPolicy, userId: string | undefined): boolean {
     if (origin === undefined || !origins.accepts(origin)) return false
-    const expiresAt = Number.parseInt(nonceId.slice(2 * partLength), 36)
+    const expiresAt = Number.parseInt(nonceId.slice(randomLength + digestLength), 36)
     const purpose = { appName: this.#appName, origin, userId, expiresAt }
-    return this.#now() < expiresAt && nonceId === idFor(purpose, nonceId.slice(0, partLength))
+    return this.#now() < expiresAt && nonceId === idFor(purpose, nonceId.slice(0, randomLength))
   }
 }
 
@@ -199,13 +202,17 @@ interface Purpose extends RecordOrigin {
   readonly expiresAt: number
 }
 
-/** Length of the first two parts of an id. */
-const partLength = 22
+/**
+ * Lengths of the first two parts of an id. The digest has 48 bits: what is taken is checked in any case, and a chance in
+ * 2^48 that a call from another trusted origin spends a nonce is small enough. A longer one makes slower rows.
+ */
+const randomLength = 22
+const digestLength = 8
 
 /** The id of a nonce: a random part, a digest of that and of what the nonce is for, and when it expires. */
 function idFor({ appName, origin, userId, expiresAt }: Purpose, random = newId()): string {
   const purpose = JSON.stringify([random, appName, origin, expiresAt, ...(userId === undefined ? [] : [userId])])
-  return random + hash('sha256', purpose, 'base64url').slice(0, partLength) + expiresAt.toString(36)
+  return random + hash('sha256', purpose, 'base64url').slice(0, digestLength) + expiresAt.toString(36)
 }
 
 /** The two kinds of nonces have keys of their own, so that neither is found in place of the other. */

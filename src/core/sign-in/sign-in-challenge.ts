@@ -1,4 +1,3 @@
-import { base64urlnopad } from '@scure/base'
 import { refused } from '../../shared/errors.ts'
 import { type Challenge, challengeMessage, type LinkLines } from '../challenge-text.ts'
 
@@ -8,8 +7,12 @@ export interface PlainChallenge extends Challenge {
   readonly message: string
 }
 
-/** What a challenge is made of. `now` is epoch milliseconds; with `link`, it is for adding a wallet to that user. */
+/**
+ * What a challenge is made of. `nonce` is 256 random bits in base64url, `now` is epoch milliseconds; with `link`, it is
+ * for adding a wallet to that user.
+ */
 export interface ChallengeParts {
+  readonly nonce: string
   readonly appName: string
   readonly origin: string
   readonly ttlSeconds: number
@@ -17,13 +20,13 @@ export interface ChallengeParts {
   readonly link?: LinkLines | undefined
 }
 
-/** Makes a challenge with a random nonce of 256 bits. */
-export function makeChallenge({ appName, origin, ttlSeconds, now, link }: ChallengeParts): PlainChallenge {
+/** Makes a challenge with its text. */
+export function makeChallenge({ nonce, appName, origin, ttlSeconds, now, link }: ChallengeParts): PlainChallenge {
   const challenge: Challenge = {
     ...(link === undefined
       ? { action: 'auth.login', challengeId: 'login' }
       : { action: 'auth.link', challengeId: 'link' }),
-    nonce: base64urlnopad.encode(crypto.getRandomValues(new Uint8Array(32))),
+    nonce,
     origin,
     issuedAt: now,
     expiresAt: now + ttlSeconds * 1000,

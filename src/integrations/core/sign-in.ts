@@ -1,3 +1,4 @@
+import { base64urlnopad } from '@scure/base'
 import { challengeMessage, nonceTtl } from '../../core/challenge-text.ts'
 import { makeChallenge, requireLive } from '../../core/sign-in/sign-in-challenge.ts'
 import { walletAdapters } from '../../core/wallet/adapters.ts'
@@ -84,8 +85,9 @@ export function createSignInChallenge(options: SignInChallengeOptions): SignInCh
   if (!Number.isInteger(ttlSeconds) || ttlSeconds < minSeconds || ttlSeconds > maxSeconds) {
     throw new TypeError(`ttlSeconds must be a whole number from ${minSeconds} to ${maxSeconds}`)
   }
-  const challenge = makeChallenge({ appName, origin, ttlSeconds, now: Date.now() })
-  const { nonce, issuedAt, expiresAt } = challenge
+  const nonce = base64urlnopad.encode(crypto.getRandomValues(new Uint8Array(32)))
+  const challenge = makeChallenge({ nonce, appName, origin, ttlSeconds, now: Date.now() })
+  const { issuedAt, expiresAt } = challenge
   const askedFor = given({ adapterId, address, chainId })
   const message = proverOf(options).textFor(challenge, askedFor, origin)
   const isNamed = Object.keys(askedFor).length > 0
