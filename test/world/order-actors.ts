@@ -369,6 +369,9 @@ export class Phone extends Caller {
     let [wasAble, wasFormer, hadLeft] = [false, false, false]
     // A repeated approval is answered whatever is listed by then.
     let since = never
+    // The users of the wallet before and after: a claim that a link left unfinished can end meanwhile.
+    const userIds = new Set<string | undefined>()
+    const noteUser = () => userIds.add(facts.claimOf(identity)?.userId)
     this.do(
       random,
       `approves ${name} with ${this.#wallet.name}`,
@@ -377,6 +380,7 @@ export class Phone extends Caller {
         wasFormer = this.#isFormer(order, challengeToken)
         hadLeft = this.#hasLeft(order, challengeToken) && !isDone()
         if (!isDone()) since = Math.min(since, world.now)
+        noteUser()
         if (rememberComputer) order.remembers = true
         return domain.orders.approve({ orderId, challengeToken, proof, rememberComputer }, request(ownOrigin))
       },
@@ -389,9 +393,11 @@ export class Phone extends Caller {
         facts.require(wasAble || isAble(), `${name} is approved by a wallet that may not`)
         facts.require(!hadLeft, `${name} is approved after the session that claimed it has ended`)
         const kind = facts.orders.get(orderId)?.versions[0]?.kind
-        const userId = order.finalizeKey === undefined ? facts.claimOf(identity)?.userId : order.userId
-        const asksList = kind === 'login' || order.finalizeKey !== undefined
-        const isListed = !asksList || since === never || facts.wasListed(userId, identity, since)
+        const isOwn = order.finalizeKey === undefined
+        const asksList = kind === 'login' || !isOwn
+        noteUser()
+        const users = isOwn ? [...userIds] : [order.userId]
+        const isListed = !asksList || since === never || users.some((id) => facts.wasListed(id, identity, since))
         facts.require(isListed, `${name} is approved by a person who is not listed`)
         order.returnCode = outcome.value.returnCode ?? order.returnCode
       },
