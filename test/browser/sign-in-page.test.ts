@@ -107,7 +107,10 @@ async function isFocused(control: Locator): Promise<boolean> {
 describe.skipIf(!hasBrowser)('on the sign-in page,', () => {
   const browser = useBrowser()
 
-  async function opened(options: Parameters<typeof startProtectedHost>[0] = {}, context = desktopSize) {
+  async function opened(
+    options: Parameters<typeof startProtectedHost>[0] = {},
+    context: BrowserContextOptions = desktopSize,
+  ) {
     const host = await startProtectedHost(options)
     const { page, trail } = await browser.open(context)
     return { host, page, trail, troubles: followTroubles(page) }
@@ -187,7 +190,7 @@ describe.skipIf(!hasBrowser)('on the sign-in page,', () => {
   })
 
   test('a signed-in user sees the account, goes on by a tap only, and can take another wallet', async () => {
-    const { host, page, troubles } = await opened()
+    const { host, page, troubles } = await opened({}, { ...desktopSize, permissions: ['clipboard-write'] })
     const address = await signInTo(host, page)
     await keepOtherToken(page)
     await page.goto(host.signInUrl('/welcome'))
@@ -195,7 +198,6 @@ describe.skipIf(!hasBrowser)('on the sign-in page,', () => {
     await page.getByTitle(address).waitFor()
     await expectAccessible(page, 'signed in')
     expect(await page.locator('.who').textContent()).toBe(`NNimiq ${shortAddress(address)}`)
-    await page.context().grantPermissions(['clipboard-write'])
     await page.getByRole('button', { name: 'Copy the address' }).click()
     await page.getByRole('status').getByText('Address copied').waitFor({ state: 'attached' })
     expect(await copiedOn(page)).toBe(address)

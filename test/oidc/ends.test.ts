@@ -141,7 +141,8 @@ test('what is bound to a session stays its user’s when another user signs in i
 describe('a refresh, however long no page of the service is opened,', () => {
   /** Tokens of a session that lives for 1,000 seconds unused, and for 2,500 in all. */
   async function start(parameters: Record<string, string>) {
-    const { url } = await startIssuer([shop], { sessionTtlSeconds: 1000, sessionAbsoluteTtlSeconds: 2500 })
+    const store = await openStore('sqlite::memory:')
+    const { url } = await startIssuer([shop], { store, sessionTtlSeconds: 1000, sessionAbsoluteTtlSeconds: 2500 })
     const user = await connect(url, parameters)
     vi.useFakeTimers({ toFake: ['Date'] })
     onTestFinished(() => void vi.useRealTimers())
