@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { shortAddress } from '../../src/shared/wallet-address.ts'
 import { hasPart } from '../support/optional.ts'
 import { freePort } from '../support/redis-server.ts'
 import { startService } from '../support/service.ts'
@@ -103,11 +104,12 @@ describe.skipIf(!hasPart('webkit2gtk-driver'))('in WebKitGTK', () => {
     const { url } = await startService()
     const wallet = makeWallet()
     await webkit.open(url)
+    await webkit.click('Show the code')
     const phone = phoneClient(url, wallet)
     const claim = await phone.claimOrder(await webkit.scan())
     await phone.approveOrder(claim, { challenge: await phone.getOrderChallenge(claim) })
     await webkit.see('You’re signed in')
-    await webkit.see(wallet.address)
+    await webkit.see(shortAddress(wallet.address))
   })
 
   test('the approval page approves with the demo wallet, and sees what the computer does', async () => {
