@@ -462,7 +462,7 @@ const rows: Readonly<
   ],
   42: [
     ['consume', '&& usedAt === undefined', '', 'oidc/security', 7],
-    ['consume', 'if (grantId !== undefined) await removeGrant(parts, grantId)', '', 'oidc/security'],
+    ['consume', 'if (grantId !== undefined) await removeGrant(parts, grantId)', '', 'oidc/adapter'],
     ['usedOnce', 'await requireRequest(payload, parts, loaded)', '', 'oidc/checked-first'],
     [
       'leaveOutUnknown',

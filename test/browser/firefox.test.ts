@@ -33,7 +33,7 @@ describe.skipIf(!hasPart('firefox-esr'))('in Firefox', () => {
     await show(page, `<countersign-sign-in base-url="${url}"></countersign-sign-in>`, url)
     const button = page.getByRole('button', { name: 'Use a wallet on this device' })
     await button.click()
-    await page.getByText('The wallets could not be loaded.').waitFor()
+    await page.getByText('The wallets couldn’t be loaded. Try again.').waitFor()
     await button.click()
     await page.locator('countersign-wallets').waitFor()
   })
