@@ -95,6 +95,11 @@ export class Facts {
   /** Wallets that users have, and after how many changes they had each for the last time. */
   #having = new Set<string>()
   readonly #had = new Map<string, number>()
+  /** Users who have one wallet, and after how many changes each had one for the last time. */
+  #lone = new Set<string>()
+  readonly #wasLone = new Map<string, number>()
+  /** Users that wallets were claimed for, by the keys of the wallets, in the order in which that was stored. */
+  readonly #claimants: { readonly key: string; readonly userId: string | undefined; readonly since: number }[] = []
   readonly #sessionsOfNonce = new Map<string, Set<string>>()
   readonly #states = new Set<string>()
   readonly #wallets: ReadonlyMap<string, Wallet>
@@ -144,6 +149,7 @@ export class Facts {
     else if (kind === 'inbox' && is !== undefined) this.#onInbox(is)
     else if (kind === 'user' && is !== undefined) this.#onUser(was, is)
     else if (kind === 'computers' && is !== undefined) this.#onComputers(key, was?.computers ?? [], is.computers)
+    else if (kind === 'wallet') this.#claimants.push({ key, userId: is?.userId, since: this.world.now })
     if (kind === 'user' || kind === 'wallet') this.#onHolding()
   }
 
@@ -220,10 +226,17 @@ export class Facts {
     return text === undefined ? undefined : JSON.parse(text)
   }
 
-  claimOf({ adapterId, subject }: WalletIdentity): (WalletClaim & { blockedAt?: number }) | undefined {
-    const name = hash('sha256', `wallet\n${adapterId}\n${subject}`, 'base64url')
-    const text = this.world.store.read(`wallet:${name}`)
+  claimOf(wallet: WalletIdentity): (WalletClaim & { blockedAt?: number }) | undefined {
+    const text = this.world.store.read(claimKey(wallet))
     return text === undefined ? undefined : JSON.parse(text)
+  }
+
+  /** The users that a wallet was claimed for since a time: also for a moment, by a link that did not end. */
+  claimantsOf(wallet: WalletIdentity, since: number): readonly (string | undefined)[] {
+    const key = claimKey(wallet)
+    const all = this.#claimants.filter((each) => each.key === key)
+    const isLater = (each: { readonly since: number } | undefined) => each === undefined || each.since >= since
+    return all.filter((_, index) => isLater(all[index + 1])).map(({ userId }) => userId)
   }
 
   /** Ids of the wallets of a user, by the two records that say so. */
@@ -253,6 +266,11 @@ export class Facts {
   wasOf(userId: string, wallet: string, since: number): boolean {
     const key = `${userId} ${wallet}`
     return this.#having.has(key) || (this.#had.get(key) ?? -1) >= since
+  }
+
+  /** Whether a user has one wallet alone, or has had since there were so many {@link changes}. */
+  wasLone(userId: string, since: number): boolean {
+    return this.#lone.has(userId) || (this.#wasLone.get(userId) ?? -1) >= since
   }
 
   /** What tried to give a wallet to a user. */
@@ -441,11 +459,15 @@ export class Facts {
 
   #onHolding(): void {
     for (const key of this.#having) this.#had.set(key, this.changes)
+    for (const id of this.#lone) this.#wasLone.set(id, this.changes)
     this.changes++
     this.#having = new Set()
+    this.#lone = new Set()
     for (const { value } of this.world.store.found('user:')) {
       const { id } = JSON.parse(value) as UserRecord
-      for (const wallet of this.walletsOf(id)) this.#having.add(`${id} ${wallet}`)
+      const wallets = this.walletsOf(id)
+      for (const wallet of wallets) this.#having.add(`${id} ${wallet}`)
+      if (wallets.length === 1) this.#lone.add(id)
     }
   }
 
@@ -463,6 +485,10 @@ export class Facts {
       this.require(isListed, 'a user is made for a person who is not listed')
     }
   }
+}
+
+function claimKey({ adapterId, subject }: WalletIdentity): string {
+  return `wallet:${hash('sha256', `wallet\n${adapterId}\n${subject}`, 'base64url')}`
 }
 
 function shapeOf({

@@ -369,9 +369,6 @@ export class Phone extends Caller {
     let [wasAble, wasFormer, hadLeft] = [false, false, false]
     // A repeated approval is answered whatever is listed by then.
     let since = never
-    // The users of the wallet before and after: a claim that a link left unfinished can end meanwhile.
-    const userIds = new Set<string | undefined>()
-    const noteUser = () => userIds.add(facts.claimOf(identity)?.userId)
     this.do(
       random,
       `approves ${name} with ${this.#wallet.name}`,
@@ -380,7 +377,6 @@ export class Phone extends Caller {
         wasFormer = this.#isFormer(order, challengeToken)
         hadLeft = this.#hasLeft(order, challengeToken) && !isDone()
         if (!isDone()) since = Math.min(since, world.now)
-        noteUser()
         if (rememberComputer) order.remembers = true
         return domain.orders.approve({ orderId, challengeToken, proof, rememberComputer }, request(ownOrigin))
       },
@@ -395,8 +391,7 @@ export class Phone extends Caller {
         const kind = facts.orders.get(orderId)?.versions[0]?.kind
         const isOwn = order.finalizeKey === undefined
         const asksList = kind === 'login' || !isOwn
-        noteUser()
-        const users = isOwn ? [...userIds] : [order.userId]
+        const users = isOwn ? [undefined, ...facts.claimantsOf(identity, since)] : [order.userId]
         const isListed = !asksList || since === never || users.some((id) => facts.wasListed(id, identity, since))
         facts.require(isListed, `${name} is approved by a person who is not listed`)
         order.returnCode = outcome.value.returnCode ?? order.returnCode
@@ -449,13 +444,14 @@ export class Phone extends Caller {
     const wallet = linked?.proof && walletId(linked.proof)
     const endsWith = (session: Session): boolean =>
       session.orderId === orderId || walletId(subjectOf(session)) === wallet
-    let hadLeft = false
+    let [hadLeft, began] = [false, Number.POSITIVE_INFINITY]
     const done = facts.ban(`${name} is taken back`, (session) => endsWith(session))
     this.do(
       random,
       `rejects ${name}`,
       (domain) => {
         hadLeft = this.#hasLeft(order, challengeToken)
+        began = Math.min(began, facts.changes)
         return domain.orders.reject({ orderId, challengeToken }, request(ownOrigin))
       },
       (outcome) => {
@@ -471,8 +467,9 @@ export class Phone extends Caller {
         facts.require(!hadLeft, `${name} is rejected after the session that claimed it has ended`)
         done()
         if (order.starter === undefined || linked === undefined || facts.bans.size > 0) return
-        const isAlone = facts.walletsOf(order.userId ?? '').length === 1
-        facts.require(isAlone || !facts.isGivenBy(linked), `${name} is taken back, but its wallet is linked`)
+        // The last wallet of a user stays. Another may have come since.
+        const wasLone = facts.wasLone(order.userId ?? '', began)
+        facts.require(wasLone || !facts.isGivenBy(linked), `${name} is taken back, but its wallet is linked`)
       },
     )
   }
