@@ -281,7 +281,7 @@ const steps: readonly Step[] = [
     limitMinutes: 10,
     environment: { SESSION_CHECK_SECONDS: '300' },
   },
-  { name: 'every defence has a test that notices its absence', command: 'node scripts/mutate.ts', limitMinutes: 60 },
+  { name: 'every defence has a test that notices its absence', command: 'node scripts/mutate.ts', limitMinutes: 90 },
   {
     name: 'ten minutes of mixed load, with restarts in the middle',
     command: 'node bench/soak/main.ts --minutes 10',

@@ -28,7 +28,7 @@ async function copyUnderUse(url: string, from: string, to: string, secretFile: s
   ending.abort()
   await signingIn
   expect([code, stderr]).toEqual([0, expect.stringMatching(/both stores are marked; .* 60 seconds\n.*copying/)])
-  expect([tokens.length, refusals].every((count) => count > 50)).toBe(true)
+  expect(Math.min(tokens.length, refusals)).toBeGreaterThan(10)
   const { copied }: { readonly copied: Counts } = JSON.parse(stdout)
   for (const [kind, counts] of Object.entries(copied)) {
     if (kind !== 'limit') expect([kind, counts.to]).toEqual([kind, counts.from])
