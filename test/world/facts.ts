@@ -189,11 +189,14 @@ export class Facts {
     }
   }
 
-  /** Each session that an actor has the token of is one that its user may have. */
+  /**
+   * Each session that an actor has the token of is one that its user may have. One that is about to expire is not looked
+   * at: by a clock that is ahead it is over, so nothing ends it.
+   */
   checkHeld(after: string): void {
     for (const [id, { session }] of this.#held) {
       if (!this.isLive(id)) this.#held.delete(id)
-      else if (![...this.bans].some(({ fits }) => fits(session))) {
+      else if (this.isLive(id, tolerance) && ![...this.bans].some(({ fits }) => fits(session))) {
         const why = this.#whyNot(session)
         this.require(why === undefined, `${after}: a session is live although ${why}`)
       }
