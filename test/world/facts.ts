@@ -15,6 +15,8 @@ export interface OrderFacts {
   readonly versions: OrderRecord[]
   /** Ids of the sessions that it made. */
   readonly sessions: Set<string>
+  /** Who finalized it. */
+  finalizedBy?: object | undefined
 }
 
 /** A session whose token an actor has. */
@@ -364,6 +366,7 @@ export class Facts {
       check(step.at >= (was.history.at(-1)?.at ?? 0), 'its times go back')
       if (step.status === 'expired') check(step.at === deadlineOf(was), 'it expires at another time than its deadline')
       else if (step.status === 'approved') this.#checkApproval(is, check)
+      else if (step.status === 'finalized') facts.finalizedBy = this.world.current?.actor
       if (step.status !== 'expired')
         check(step.at < deadlineOf(was) + tolerance, `it is ${step.status} after its deadline`)
     }

@@ -212,7 +212,9 @@ function finalize(
       if (outcome.value.kind === 'link') {
         must(facts.wasLinked(order.userId ?? '', outcome.value.wallet), 'by an answer, but its wallet is not linked')
       }
-      if (before?.status === 'approved') must(wasAble || isApprover(scene, newest), 'with a wallet that may not')
+      const isFirst = facts.orders.get(orderId)?.finalizedBy === computer
+      if (isFirst && before?.status === 'approved')
+        must(wasAble || isApprover(scene, newest), 'with a wallet that may not')
       if (before?.takenBack !== undefined) must(false, 'after it was taken back')
       if (newest.inboxUserId === undefined) {
         const late =

@@ -545,7 +545,7 @@ export class World {
   }
 
   /** The call whose step is being done. */
-  current: Pick<Task, 'words' | 'subject' | 'since'> | undefined
+  current: Pick<Task, 'actor' | 'words' | 'subject' | 'since'> | undefined
 
   #answer(one: Waiting, value: unknown): void {
     this.#leave(one)
