@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, getHashes } from 'node:crypto'
 import { createRequire } from 'node:module'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { keccak_256 } from '@noble/hashes/sha3.js'
@@ -294,8 +294,8 @@ describe('both recoveries agree', () => {
   })
 })
 
-test('Keccak-256 by node:crypto is that of the portable library', () => {
-  expect(keccak256).not.toBe(keccak_256)
+test('Keccak-256 is by node:crypto where that has it, and is that of the portable library', () => {
+  expect(keccak256 !== keccak_256).toBe(getHashes().includes('keccak-256'))
   for (const length of [0, 1, 20, 64, 135, 136, 137, 271, 272, 273, 1000]) {
     const bytes = new Uint8Array(length).fill(length)
     expect(Buffer.from(keccak256(bytes))).toEqual(Buffer.from(keccak_256(bytes)))

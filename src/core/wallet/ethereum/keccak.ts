@@ -5,8 +5,8 @@ import { bytesToHex } from '../../../shared/hex.ts'
 const ofNothing = 'c5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a470'
 
 /**
- * Keccak-256 of bytes, 32 bytes: by node:crypto where that has it (OpenSSL 3.2 or later), in a sixth of the time, which
- * is a twentieth of a sign-in. Not imported, so that edge runtimes and browsers can load this file.
+ * Keccak-256 of bytes, 32 bytes: by node:crypto where that has it (in Node 26, not in 24), in a sixth of the time,
+ * which is a twentieth of a sign-in. Not imported, so that edge runtimes and browsers can load this file.
  */
 export const keccak256: (bytes: Uint8Array) => Uint8Array = nativeKeccak() ?? keccak_256
 
