@@ -7,7 +7,7 @@
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -385,6 +385,8 @@ if (asked.length === 0) {
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'countersign-nightly-'))
+// A test starts Node as another system user.
+chmodSync(folder, 0o755)
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
 const results: Result[] = []
 for (const step of asked) results.push(await runStep(step, folder))
