@@ -5,7 +5,7 @@ import { onTestFinished } from 'vitest'
 import { atFileEnd } from './file-end.ts'
 
 /** A folder of the machine, removed with what is in it when the test ends: thousands of packages take minutes. */
-export const temporaryFolder = (): string => folderUntil((end) => onTestFinished(end, 300_000))
+export const temporaryFolder = (): string => folderUntil((end) => onTestFinished(end, 900_000))
 
 /** The same for all tests of a file. */
 export const folderOfFile = (): string => folderUntil(atFileEnd)
