@@ -1,7 +1,7 @@
 /**
  * Runs what takes too long for .ci/run, and the whole test suite on the oldest Node that package.json promises.
  *
- * `npm run nightly` runs every step, which takes about nine hours on two cores; `npm run nightly -- bench` runs those
+ * `npm run nightly` runs every step, which takes about five hours on two cores; `npm run nightly -- bench` runs those
  * whose name contains one of the words, and `npm run nightly -- --part 2/6` each sixth step from the second on. A step
  * that fails does not stop the others. The exit code is 0 only if all of them passed.
  */
