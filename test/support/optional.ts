@@ -72,7 +72,9 @@ export function hasPart(part: string): boolean {
 function findPart(part: string): boolean {
   const folder = process.env[variable]
   const file = folder === undefined ? undefined : join(folder, part)
-  if (file !== undefined && existsSync(file)) return readFileSync(file, 'utf8') === 'found'
+  const known = file !== undefined && existsSync(file) ? readFileSync(file, 'utf8') : ''
+  // Empty while another test file is writing it.
+  if (known !== '') return known === 'found'
   const [program, ...args] = checks[part] ?? [part, '--version']
   const { error, status } = spawnSync(program, args, { stdio: 'ignore' })
   const found = error === undefined && status === 0
