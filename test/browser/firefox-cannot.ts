@@ -65,8 +65,8 @@ const cannot: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 }
 
 /**
- * Tests that are left out in Firefox, in the same form: the driver waits for the page of an application on the device,
- * for longer than the test does but for one time in three.
+ * Full names of tests that are left out in Firefox. The driver waits for the page of an application on the device, mostly
+ * for longer than the test does, so that they pass now and then.
  */
 const leftOut: readonly string[] = [
   'the page of the issuer > stays for an application on the device, and opens it again',

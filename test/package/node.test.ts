@@ -88,7 +88,7 @@ describe.runIf(hasPart('npm registry'))(
     test('had nothing to be warned of', async () => {
       expect(project.printed).not.toMatch(/ERESOLVE|peer dep|build script|EBADENGINE/i)
       const scripts = [...project.printed.matchAll(/install-scripts {3}(\S+)@/g)].map(([, name]) => name)
-      // Which the peer @grpc/grpc-js brings.
+      // protobufjs comes with the peer @grpc/grpc-js.
       expect(scripts.filter((name) => name !== 'protobufjs')).toEqual([])
       await project.run(npm.list)
     })

@@ -67,6 +67,7 @@ export interface NoncesParts {
  */
 const afterlifeMs = 60_000
 
+/** Random bytes of a nonce: 256 bits. */
 const nonceBytes = 32
 
 /** Issues nonces, each for a single use. */
