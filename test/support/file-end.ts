@@ -11,6 +11,9 @@ process.on('warning', ({ name, message, stack }) => {
   if (name !== 'ExperimentalWarning') warnings.push(`${name}: ${message}\n${stack ?? ''}`)
 })
 
+/** Time in ms for what is done after a test or a file: folders with thousands of packages are removed for minutes. */
+export const endMs = 900_000
+
 const ends: (() => unknown)[] = []
 
 /** Calls a function after the last test of the file that is running. The file's modules may serve further files. */

@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import { atFileEnd } from './file-end.ts'
+import { atFileEnd, endMs } from './file-end.ts'
 
-/** A folder of the machine, removed with what is in it when the test ends: thousands of packages take minutes. */
-export const temporaryFolder = (): string => folderUntil((end) => onTestFinished(end, 900_000))
+/** A folder of the machine, removed with what is in it when the test ends. */
+export const temporaryFolder = (): string => folderUntil((end) => onTestFinished(end, endMs))
 
 /** The same for all tests of a file. */
 export const folderOfFile = (): string => folderUntil(atFileEnd)

@@ -15,7 +15,7 @@ export interface OrderFacts {
   readonly versions: OrderRecord[]
   /** Ids of the sessions that it made. */
   readonly sessions: Set<string>
-  /** Who finalized it. */
+  /** The actor whose call finalized it. */
   finalizedBy?: object | undefined
 }
 
@@ -97,7 +97,7 @@ export class Facts {
   /** Wallets that users have, and after how many changes they had each for the last time. */
   #having = new Set<string>()
   readonly #had = new Map<string, number>()
-  /** Users who have one wallet, and after how many changes each had one for the last time. */
+  /** Users who have a single wallet, and after how many changes each had a single one for the last time. */
   #lone = new Set<string>()
   readonly #wasLone = new Map<string, number>()
   /** Users that wallets were claimed for, by the keys of the wallets, in the order in which that was stored. */
@@ -273,7 +273,7 @@ export class Facts {
     return this.#having.has(key) || (this.#had.get(key) ?? -1) >= since
   }
 
-  /** Whether a user has one wallet alone, or has had since there were so many {@link changes}. */
+  /** Whether a user has a single wallet, or has had a single one since there were so many {@link changes}. */
   wasLone(userId: string, since: number): boolean {
     return this.#lone.has(userId) || (this.#wasLone.get(userId) ?? -1) >= since
   }
