@@ -110,7 +110,15 @@ const visitsEndMs = 60_000
 
 const storeAway = ['STORE_UNAVAILABLE', 'SERVER_BUSY']
 const expectedLog: ExpectedLog = {
-  texts: ['ready', 'metrics are served', 'audit', 'stopping', 'stopped'],
+  texts: [
+    'Wallets: nimiq, ed25519 (native Ed25519)',
+    'Open: anyone with a wallet gets into what forward auth protects without groups',
+    'ready',
+    'metrics are served',
+    'audit',
+    'stopping',
+    'stopped',
+  ],
   reasons: [
     'SIGNATURE_INVALID',
     'NONCE_NOT_FOUND',

@@ -72,17 +72,22 @@ describe('a heap', () => {
 })
 
 describe('an idle server', () => {
-  const before = { objects: { timers: 11, sockets: 7, promises: 500 }, resources: { Timeout: 2 } }
+  const before = { objects: { timers: 11, sockets: 7, promises: 500, maps: 236 }, resources: { Timeout: 2 } }
 
   test('an idle server that holds what it held before is no finding', () => {
     expect(objectFindings('a', before, before)).toEqual([])
     expect(objectFindings('a', before, { ...before, objects: { timers: 14, sockets: 7, promises: 530 } })).toEqual([])
   })
 
+  test('that holds a map for each second in which an order ends is no finding', () => {
+    expect(objectFindings('a', before, { ...before, objects: { ...before.objects, maps: 236 + 612 } })).toEqual([])
+  })
+
   test.for([
     ['timers', 40],
     ['sockets', 11],
     ['promises', 900],
+    ['maps', 1200],
   ] as const)('that holds more %s is one', ([kind, count]) => {
     const after = { ...before, objects: { ...before.objects, [kind]: count } }
     expect(objectFindings('a', before, after)).toEqual([
