@@ -1,9 +1,10 @@
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { Readable } from 'node:stream'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { adminCommand, adminCommands } from '../../src/commands/admin/admin.ts'
 import type { CountersignOptions } from '../../src/service/config.ts'
-import { type Ran, runHere } from '../support/command.ts'
+import { type Ran, runHere, runHereIn } from '../support/command.ts'
 import { makeComputer } from '../support/computer.ts'
 import { hasPart } from '../support/optional.ts'
 import { onPostgres, ordinaryStore } from '../support/ordinary-store.ts'
@@ -396,6 +397,23 @@ describe('the usage is wrong', () => {
     expect(stderr).toContain(message)
     expect([code, stdout]).toEqual([2, ''])
   })
+})
+
+test('a change is made and reported although its audit event cannot be stored', async () => {
+  const store = temporaryStore()
+  const clients = new Clients((await startService({ store })).url)
+  const wallet = makeWallet()
+  using database = new DatabaseSync(store.slice('sqlite:'.length))
+  database.exec(`CREATE TRIGGER no_room BEFORE INSERT ON entries WHEN NEW.key LIKE 'webhook:%'
+    BEGIN SELECT RAISE(ABORT, 'no room'); END`)
+  const args = ['block', `nimiq:${wallet.publicKeyHex}`, '--store', store]
+  const blocked = await runHereIn({ COUNTERSIGN_WEBHOOK_URL: 'https://hooks.example/' }, adminCommand, args)
+  expect(blocked).toEqual({
+    code: 0,
+    stdout: expect.stringContaining('blocked'),
+    stderr: expect.stringMatching(/^countersign admin: done, but its audit event could not be stored: [^\n]+\n$/),
+  })
+  expect(refusal(await clients.trySignIn(wallet))).toEqual([403, 'LOGIN_REFUSED'])
 })
 
 test('a store that is not there is not made, and one in memory is refused', async () => {

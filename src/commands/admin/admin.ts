@@ -341,7 +341,7 @@ async function perform(asked: AdminArguments, { stdin, stderr }: Streams): Promi
     if (command.isFinal && !values.yes) await confirm(asked, stdin, stderr)
     const outcome = await command.run(actions, words, values)
     const { changed } = outcome
-    if (changed !== undefined) await report(store, settings, { action: command.name, ...changed })
+    if (changed !== undefined) await report(store, settings, { action: command.name, ...changed }, stderr)
     return shown(outcome, values)
   } finally {
     await close()
@@ -361,7 +361,7 @@ async function copyOrUndo(values: Values, stderr: Streams['stderr']): Promise<Ou
   if (undo) {
     return await withMarkedStore(ofFrom, async (store) => {
       await undoCopy(store)
-      await report(store, ofFrom, { action: 'copy' })
+      await report(store, ofFrom, { action: 'copy' }, stderr)
       return { json: { undone: true }, text: `services start on ${store.description} again` }
     })
   }
@@ -373,7 +373,7 @@ async function copyOrUndo(values: Values, stderr: Streams['stderr']): Promise<Ou
     withMarkedStore(ofTo, async (to) => {
       const copied = await copyStore({ from, to, again, secretFile, secrets, say })
       // To the new store, whose services deliver it: none starts on the old one.
-      await report(to, ofTo, { action: 'copy' })
+      await report(to, ofTo, { action: 'copy' }, stderr)
       const lines = Object.entries(copied).map(([kind, counts]) => `${kind}: ${counts.from}, ${counts.to}`)
       const secret = secretFile === undefined ? 'keep COUNTERSIGN_SECRET' : `COUNTERSIGN_SECRET_FILE to ${secretFile}`
       const done = `copied ${from.description} to ${to.description}`
@@ -402,13 +402,25 @@ async function withMarkedStore<T>(settings: Settings, use: (store: SearchableSto
   }
 }
 
-/** Leaves an audit event in the store, for the services on it to deliver, if they have a webhook. */
-async function report(store: Store, { webhook }: Settings, facts: Omit<OperatorFacts, 'type'>): Promise<void> {
+/**
+ * Leaves an audit event in the store, for the services on it to deliver, if they have a webhook. What it is about is
+ * done by then: without room for the event, a line says so, and the command does not fail.
+ */
+async function report(
+  store: Store,
+  { webhook }: Settings,
+  facts: Omit<OperatorFacts, 'type'>,
+  stderr: Streams['stderr'],
+): Promise<void> {
   if (webhook.url === undefined) return
   const queue = new WebhookQueue(store)
   const events: AuditEvent[] = []
   new AuditTrail(() => store.now(), [(event) => events.push(event)]).record({ type: 'operator.acted', ...facts }, {})
-  for (const event of events) await queue.add(event, false)
+  try {
+    for (const event of events) await queue.add(event, false)
+  } catch (error) {
+    stderr.write(`countersign admin: done, but its audit event could not be stored: ${oneLine(error)}\n`)
+  }
 }
 
 function readAdminArguments(args: readonly string[]) {
