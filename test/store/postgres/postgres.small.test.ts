@@ -1,4 +1,5 @@
 import { inspect } from 'node:util'
+import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { openPostgresStore } from '../../../src/store/postgres/store.ts'
 import { hasPart } from '../../support/optional.ts'
@@ -25,12 +26,21 @@ describe.skipIf(!hasPart('postgresql'))('a PostgreSQL store', () => {
     // One instance adds members that come together in one statement.
     const stores = await Promise.all(Array.from({ length: 6 }, () => openPostgresStore(server.url())))
     onTestFinished(async () => void (await Promise.all(stores.map((store) => store.close()))))
-    // Each addition takes a while, so that without a lock none would count another.
+    // Each addition waits with its commit until all have begun, so that without a lock none would count another.
     await server.psql(`CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS
-      'BEGIN PERFORM pg_sleep(0.05); RETURN NULL; END'`)
-    await server.psql('CREATE TRIGGER slow AFTER INSERT ON countersign.members FOR EACH ROW EXECUTE FUNCTION wait()')
+      'BEGIN PERFORM pg_advisory_xact_lock_shared(1); RETURN NULL; END'`)
+    await server.psql(`CREATE CONSTRAINT TRIGGER late AFTER INSERT ON countersign.members
+      DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION wait()`)
     onTestFinished(async () => void (await server.psql('DROP FUNCTION wait CASCADE')))
-    await Promise.all(stores.map((store, i) => store.addMember('few', `m${i}`, { ttlMs: 60_000 }, 2)))
+    const gate = new Client(server.url())
+    await gate.connect()
+    onTestFinished(() => gate.end())
+    await gate.query('SELECT pg_advisory_lock(1)')
+    const added = Promise.all(stores.map((store, i) => store.addMember('few', `m${i}`, { ttlMs: 60_000 }, 2)))
+    const waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+    await expect.poll(() => server.psql(waiting)).toBe('6')
+    await gate.query('SELECT pg_advisory_unlock(1)')
+    await added
     expect((await stores[0]?.members('few'))?.length).toBeLessThanOrEqual(4)
   })
 
