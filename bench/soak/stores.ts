@@ -67,6 +67,9 @@ export async function redisStore(): Promise<SoakStore> {
   }
 }
 
+/** The life of a key that has ended since the scan that found it, as PTTL says it. */
+const gone = -2
+
 async function redisState(port: number): Promise<StoreState> {
   const client = createClient({ url: `redis://127.0.0.1:${port}` })
   await client.connect()
@@ -74,9 +77,12 @@ async function redisState(port: number): Promise<StoreState> {
     const found: { key: string; seconds: number }[] = []
     for await (const keys of client.scanIterator({ COUNT: 1000 })) {
       const lives = await Promise.all(keys.map((key) => client.pTTL(key)))
-      for (const [index, key] of keys.entries()) found.push({ key, seconds: (lives[index] ?? 0) / 1000 })
+      for (const [index, key] of keys.entries()) {
+        const ms = lives[index] ?? gone
+        if (ms !== gone) found.push({ key, seconds: ms / 1000 })
+      }
     }
-    return judged(found.filter(({ seconds }) => seconds > -1.5))
+    return judged(found)
   } finally {
     client.destroy()
   }
@@ -119,7 +125,7 @@ function sqliteState(file: string): StoreState {
 /** Kinds of keys that live forever: there are as many as there are wallets, and one secret. */
 const lastingKinds: readonly string[] = ['user', 'wallet', 'secret']
 
-/** `seconds` is the time that is left of a key; -1 if it lives forever. */
+/** `seconds` is the time that is left of a key; negative if it lives forever. */
 function judged(found: readonly { readonly key: string; readonly seconds: number }[]): StoreState {
   const keys = [...Map.groupBy(found, ({ key }) => kindOf(key))]
     .map(([kind, all]) => ({
