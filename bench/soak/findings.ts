@@ -40,11 +40,9 @@ export interface LogLine {
 const heapSlack = { bytes: 384 * 1024, share: 0.02 }
 /** Fewest samples of memory that say anything. */
 const fewestSamples = 8
-/**
- * Seconds for which a server counts an order of the load: its life, and the ten minutes for which it is remembered. The
- * count has a map for each second in which orders end, so that after ten minutes of load it has as many.
- */
-const orderSeconds = 12 + 10 * 60
+/** Life of an order of the load, and time for which it is remembered after its end, s. */
+export const orderLifeSeconds = 12
+export const orderMemorySeconds = 10 * 60
 /**
  * How many objects of a kind an idle server may have more after the load than before it. What is made once, on demand,
  * is counted in tens; what is leaked by each call, in thousands.
@@ -57,7 +55,8 @@ const objectSlack: Readonly<Record<string, { readonly count: number; readonly sh
   responses: { count: 10, share: 0 },
   'abort signals': { count: 20, share: 0.1 },
   promises: { count: 100, share: 0.1 },
-  maps: { count: 200 + orderSeconds, share: 0.2 },
+  // The count of live orders has one for each second in which orders are forgotten.
+  maps: { count: 200 + orderLifeSeconds + orderMemorySeconds, share: 0.2 },
   sets: { count: 200, share: 0.2 },
 }
 

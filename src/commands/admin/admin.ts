@@ -403,8 +403,8 @@ async function withMarkedStore<T>(settings: Settings, use: (store: SearchableSto
 }
 
 /**
- * Leaves an audit event in the store, for the services on it to deliver, if they have a webhook. What it is about is
- * done by then: without room for the event, a line says so, and the command does not fail.
+ * Leaves an audit event in the store, for the services on it to deliver, if they have a webhook. The change is made by
+ * then, so an event that cannot be stored is a warning and not a failure.
  */
 async function report(
   store: Store,
